@@ -1,0 +1,196 @@
+"""The verbs of QMFv2: one frozen class per kind of message content (QMF2.md 4)."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from qmf.protocol.values import AgentInfo, EventData, ObjectData, ObjectId
+from qmf.schema.model import ClassKey, ClassSchema, EventSchema
+
+#: A predicate in wire form: nested lists (QMF2.md 4.4.2). Empty matches everything.
+Predicate = Sequence[object]
+
+
+class What(enum.Enum):
+    """What a query asks for; the values are the words of the wire."""
+
+    OBJECT = "OBJECT"
+    OBJECT_ID = "OBJECT_ID"
+    SCHEMA = "SCHEMA"
+    SCHEMA_ID = "SCHEMA_ID"
+
+
+@attrs.frozen
+class LocateRequest:
+    """Asks agents to say that they are there; `where` is a predicate over their attributes."""
+
+    where: Predicate = ()
+
+
+@attrs.frozen
+class LocateResponse:
+    """An agent's answer to a `LocateRequest`."""
+
+    agent: AgentInfo
+
+
+@attrs.frozen
+class Heartbeat:
+    """An agent is alive."""
+
+    agent: AgentInfo
+
+
+@attrs.frozen(kw_only=True)
+class QueryRequest:
+    """Asks an agent for objects or schemas.
+
+    Attributes:
+        what: what is asked for.
+        class_key: objects of this class, or the schema with this key. An empty package matches any.
+        object_id: this one object.
+        where: predicate over values; empty matches all.
+        select: names of the values wanted; empty means all.
+    """
+
+    what: What
+    class_key: ClassKey | None = None
+    object_id: ObjectId | None = None
+    where: Predicate = ()
+    select: Sequence[str] = ()
+
+
+@attrs.frozen
+class ObjectsResponse:
+    """Objects that answer a query; one part of several where the envelope says `partial`."""
+
+    objects: Sequence[ObjectData]
+
+
+@attrs.frozen
+class SchemaIdsResponse:
+    """Keys of the classes and events that an agent knows."""
+
+    keys: Sequence[ClassKey]
+
+
+@attrs.frozen
+class SchemasResponse:
+    """Schemas that answer a query."""
+
+    schemas: Sequence[ClassSchema | EventSchema]
+
+
+@attrs.frozen(kw_only=True)
+class MethodRequest:
+    """Calls a method.
+
+    Attributes:
+        method: its name.
+        object_id: of the object, or None for a method of the agent itself.
+        arguments: inputs by name.
+        subtypes: hints on arguments, by name.
+    """
+
+    method: str
+    object_id: ObjectId | None = None
+    arguments: Mapping[str, object] = attrs.field(factory=dict)
+    subtypes: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class MethodResponse:
+    """A method's outputs by name; empty when it has none."""
+
+    arguments: Mapping[str, object] = attrs.field(factory=dict)
+    subtypes: Mapping[str, str] = attrs.field(factory=dict)
+
+
+class ErrorCode(enum.IntEnum):
+    """Codes of QMF exceptions (QMF2.md 4.6); methods use their own from `METHOD` on."""
+
+    UNKNOWN_OBJECT = 1
+    UNKNOWN_METHOD = 2
+    NOT_IMPLEMENTED = 3
+    INVALID_PARAMETER = 4
+    FEATURE_NOT_IMPLEMENTED = 5
+    FORBIDDEN = 6
+    EXCEPTION = 7
+    METHOD = 0x10000
+
+
+@attrs.frozen(kw_only=True)
+class ExceptionResponse:
+    """An agent's "no" to any request.
+
+    Attributes:
+        text: what went wrong, in words; empty where the agent sent none.
+        code: an `ErrorCode`, another number, or None where the agent sent none.
+        values: all values of the exception, text and code included, as sent.
+        class_key: of the exception's data, where it has a schema.
+    """
+
+    text: str
+    code: int | None = None
+    values: Mapping[str, object] = attrs.field(factory=dict)
+    class_key: ClassKey | None = None
+
+
+@attrs.frozen
+class ObjectsIndication:
+    """Objects that changed, of one class: published without being asked for."""
+
+    objects: Sequence[ObjectData]
+
+
+@attrs.frozen
+class EventsIndication:
+    """Events that happened."""
+
+    events: Sequence[EventData]
+
+
+Content = (
+    LocateRequest
+    | LocateResponse
+    | Heartbeat
+    | QueryRequest
+    | ObjectsResponse
+    | SchemaIdsResponse
+    | SchemasResponse
+    | MethodRequest
+    | MethodResponse
+    | ExceptionResponse
+    | ObjectsIndication
+    | EventsIndication
+)
+
+
+@attrs.frozen(kw_only=True)
+class Envelope:
+    """A QMFv2 message: its content, and what AMQP's properties say around it.
+
+    Attributes:
+        content: what it says.
+        to: exchange it is sent to; absent when an answer goes straight to a queue.
+        subject: routing key.
+        reply_to: where the answer goes, ``exchange/key``.
+        correlation_id: ties answers to requests; a short decimal string.
+        agent: name of the agent that sends it, or ``broker`` (QMF2.md 4.4), or None.
+        user_id: who sends it, as the broker vouches for, or None.
+        partial: more parts of the same answer follow.
+        ttl: seconds that it is worth delivering, or None.
+    """
+
+    content: Content
+    to: str | None = None
+    subject: str | None = None
+    reply_to: str | None = None
+    correlation_id: str | None = None
+    agent: str | None = None
+    user_id: str | None = None
+    partial: bool = False
+    ttl: float | None = None

@@ -1,0 +1,96 @@
+"""The nouns of QMF messages: object ids, objects, events, agents (QMF2.md 4.2, 5.1, 5.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.schema.model import ClassKey
+
+
+@attrs.frozen
+class ObjectId:
+    """Names an object. Opaque: never take it apart.
+
+    Attributes:
+        object_name: unique within its agent, e.g. ``org.example:queue:orders``.
+        agent_name: the agent that owns it, or None where the sender left it out (qpidd always does).
+        agent_epoch: start of the agent that the object lives in; 0 for objects that outlive restarts.
+    """
+
+    object_name: str
+    agent_name: str | None = None
+    agent_epoch: int = 0
+
+    def __str__(self) -> str:
+        return self.object_name
+
+
+@attrs.frozen(kw_only=True)
+class ObjectData:
+    """One object, or the changed part of one.
+
+    Attributes:
+        values: property and statistic values by wire name. An indication may hold only one of the two groups.
+        object_id: None only for anonymous data (results of some libqmf2 agents).
+        class_key: None for data without schema.
+        update_ts, create_ts, delete_ts: nanoseconds since 1970, 0 where not sent. A `delete_ts` means the object is gone.
+        subtypes: hints on values, by name.
+    """
+
+    values: Mapping[str, object]
+    object_id: ObjectId | None = None
+    class_key: ClassKey | None = None
+    update_ts: int = 0
+    create_ts: int = 0
+    delete_ts: int = 0
+    subtypes: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(kw_only=True)
+class EventData:
+    """One event.
+
+    Attributes:
+        values: arguments by name.
+        class_key: None for events without schema.
+        timestamp: nanoseconds since 1970.
+        severity: 0 (emergency) to 7 (debug).
+        object_id: the object it is about, where sent.
+    """
+
+    values: Mapping[str, object]
+    class_key: ClassKey | None = None
+    timestamp: int = 0
+    severity: int = 5
+    object_id: ObjectId | None = None
+
+
+@attrs.frozen(kw_only=True)
+class AgentInfo:
+    """What an agent says of itself in locate responses and heartbeats.
+
+    Attributes:
+        name: ``vendor:product:instance``.
+        vendor, product, instance: its parts, any of which may be empty.
+        epoch: start number, or 0 where not sent.
+        heartbeat_interval: seconds between heartbeats, or 0 where not sent.
+        timestamp: nanoseconds since 1970 when it was said.
+        schema_updated: nanoseconds since 1970 of the last change to its schemas, or 0.
+        capability: 1 when it answers v2 schema queries and evaluates locate predicates, else 0.
+        direct_subject: key on the topic exchange that also reaches it, or None.
+        attributes: everything else it said.
+    """
+
+    name: str
+    vendor: str = ""
+    product: str = ""
+    instance: str = ""
+    epoch: int = 0
+    heartbeat_interval: float = 0
+    timestamp: int = 0
+    schema_updated: int = 0
+    capability: int = 0
+    direct_subject: str | None = None
+    attributes: Mapping[str, object] = attrs.field(factory=dict)

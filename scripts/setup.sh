@@ -1,0 +1,64 @@
+#!/bin/sh
+# Creates the virtual environment that the Makefile uses, and installs this project into it.
+#
+# Proton, the AMQP engine, is compiled while it installs, so a C compiler and Python's headers are needed. Where they
+# are missing, root on a Debian system gets them installed; everybody else is told the command.
+set -eu
+
+venv=${1:-.venv}
+
+say() { printf '%s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+# Set PYTHON to choose one; otherwise the newest that will do.
+find_python() {
+    for name in ${PYTHON:-} python3 python3.14 python3.13 python3.12 python3.11; do
+        if command -v "$name" >/dev/null 2>&1 &&
+            "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+}
+
+has_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
+has_compiler() { command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1; }
+has_headers() {
+    "$1" -c 'import pathlib, sys, sysconfig
+sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' 2>/dev/null
+}
+
+missing=
+python=$(find_python)
+[ -n "$python" ] || missing="python3 python3-venv python3-dev"
+if [ -n "$python" ]; then
+    has_venv "$python" || missing="$missing python3-venv"
+    has_headers "$python" || missing="$missing python3-dev"
+fi
+has_compiler || missing="$missing gcc libc6-dev"
+
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        say "Installing with apt-get:" $missing
+        apt-get update -qq
+        # shellcheck disable=SC2086
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    else
+        fail "please install what is missing, then try again:
+    sudo apt-get install$(printf ' %s' $missing)
+(on other systems: Python 3.11 or newer with its venv module and headers, and a C compiler)"
+    fi
+    python=$(find_python)
+    [ -n "$python" ] || fail "Python 3.11 or newer is needed; $(python3 --version 2>/dev/null || echo none) was found"
+fi
+
+say "Creating $venv with $("$python" --version)"
+"$python" -m venv "$venv"
+
+# Without pkg-config's paths proton is built without OpenSSL and Cyrus SASL: TLS is asyncio's, and the SASL
+# mechanisms that we use are built in. So it needs no library that is not on every machine.
+say "Installing (proton is compiled: about a minute)"
+PKG_CONFIG_LIBDIR=/nonexistent PKG_CONFIG_PATH= \
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --editable '.[dev]' ||
+    fail "pip could not install the project (see above); the network and a C compiler are needed"
+say "Ready: $venv"

@@ -1,0 +1,105 @@
+"""The rooms keep their walls: who may import whom (docs/design.md), and that importing starts nothing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# What each room may import of the project, besides itself. `qmf.errors` and `qmf._version` are open to all.
+ALLOWED: dict[str, set[str]] = {
+    "qmf/schema": set(),
+    "qmf/codec": {"qmf.schema"},
+    "qmf/protocol": {"qmf.schema", "qmf.codec"},
+    "qmf/bus": set(),
+    "qmf/models": {"qmf.schema", "qmf.agent", "qmf.console"},
+    "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
+    "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
+    "qmf/broker": {"qmf.bus", "qmf.codec"},
+    "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus"},
+    "codegen/qmf_codegen": {"qmf.schema"},
+    "shell/qmf_shell": {"qmf.console", "qmf.schema", "qmf.broker", "qmf.hostagent"},
+}
+OPEN = {"qmf", "qmf.errors", "qmf._version", "qmf._entry"}
+
+
+def modules(room: str) -> Iterator[Path]:
+    return (ROOT / room).rglob("*.py")
+
+
+def imported(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: relative import; write the whole name"
+            assert node.module is not None
+            if node.module == "qmf":
+                yield from ((node.lineno, f"qmf.{alias.name}") for alias in node.names)
+            else:
+                yield node.lineno, node.module
+
+
+def within(name: str, packages: set[str]) -> bool:
+    return any(name == package or name.startswith(package + ".") for package in packages)
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_a_room_imports_only_what_the_design_allows(room: str) -> None:
+    own = room.rsplit("/", 1)[-1] if not room.startswith("qmf/") else room.replace("/", ".")
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: imports {name}"
+        for path in modules(room)
+        for line, name in imported(path)
+        if name.split(".")[0] in {"qmf", "qmf_codegen", "qmf_shell"}
+        and name not in OPEN
+        and not within(name, ALLOWED[room] | {own})
+    ]
+    assert wrong == []
+
+
+def test_every_room_is_in_the_table() -> None:
+    found = {
+        f"{root}/{path.parent.name}" for root in ("qmf", "codegen", "shell") for path in (ROOT / root).glob("*/__init__.py")
+    }
+    assert found == set(ALLOWED)
+
+
+@pytest.mark.parametrize("room", sorted(set(ALLOWED) - {"qmf/bus"}))
+def test_only_the_bus_imports_proton(room: str) -> None:
+    wrong = [f"{path.relative_to(ROOT)}:{line}" for path in modules(room) for line, name in imported(path) if "proton" in name]
+    assert wrong == []
+
+
+def fresh(code: str) -> str:
+    """What `code` prints in a fresh interpreter."""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("qmf.schema", ["lxml", "asyncio", "proton", "socket"]),
+        ("qmf.protocol", ["asyncio", "socket", "proton", "lxml"]),
+        ("qmf.agent", ["qmf.console", "qmf.broker", "lxml", "jinja2", "psutil"]),
+        ("qmf.console", ["qmf.agent", "qmf.broker", "qmf.models", "lxml", "jinja2", "psutil"]),
+    ],
+)
+def test_importing_a_room_loads_no_more_than_it_needs(module: str, unwanted: list[str]) -> None:
+    loaded = fresh(f"import {module}, sys; print('\\n'.join(sys.modules))").split()
+    assert [name for name in unwanted if name in loaded] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["qmf.agent", "qmf.console", "qmf.broker", "qmf.hostagent", "qmf.models.host.agent"])
+def test_importing_starts_no_thread(module: str) -> None:
+    assert fresh(f"import {module}, threading; print(threading.active_count())") == "1"
