@@ -1,0 +1,56 @@
+"""What a model is: packages, classes, properties, statistics, methods and events; and reading them from XML.
+
+Knows no wire format. The model (`qmf.schema.model`) and its types (`qmf.schema.types`) are plain frozen values. Reading
+goes through passes, each in its own module: bytes to XML (`document`), structure (`grammar`), single elements
+(`attributes`, `references`, `fields`, `arguments`), groups (`groups`), rules over a class (`rules`, `classes`), hashes
+(`hashing`), all of them driven by `assembly`. Problems are collected in a `report`, so that one run tells every fault.
+"""
+
+from __future__ import annotations
+
+from qmf.schema.constraints import check_value, zero_value
+from qmf.schema.literals import parse_value
+from qmf.schema.model import (
+    Access,
+    Argument,
+    ClassKey,
+    ClassSchema,
+    Direction,
+    EventSchema,
+    Kind,
+    Method,
+    Property,
+    Reference,
+    Schema,
+    Severity,
+    Statistic,
+    StatisticEntry,
+)
+from qmf.schema.reader import parse_schema, read_schema
+from qmf.schema.types import TYPES, TYPES_BY_CODE, QmfType, Style
+
+__all__ = [
+    "TYPES",
+    "TYPES_BY_CODE",
+    "Access",
+    "Argument",
+    "ClassKey",
+    "ClassSchema",
+    "Direction",
+    "EventSchema",
+    "Kind",
+    "Method",
+    "Property",
+    "QmfType",
+    "Reference",
+    "Schema",
+    "Severity",
+    "Statistic",
+    "StatisticEntry",
+    "Style",
+    "check_value",
+    "parse_schema",
+    "parse_value",
+    "read_schema",
+    "zero_value",
+]

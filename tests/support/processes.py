@@ -1,0 +1,119 @@
+"""Real processes for tests: started with a line to wait for, ended by their own id, with their output in every failure."""
+
+from __future__ import annotations
+
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+#: Seconds that anything may take before a test gives up. Far above what is needed, for slow machines.
+PATIENCE = 30.0
+
+
+def command(name: str) -> str:
+    """Path of an entry point of this project, in the environment that runs the tests."""
+    path = Path(sys.executable).parent / name
+    assert path.exists(), f"{path} is missing: install the project into this environment (make setup)"
+    return str(path)
+
+
+class Process:
+    """A running program whose lines can be waited for."""
+
+    def __init__(self, *args: str) -> None:
+        self.args = args
+        self.popen = subprocess.Popen(
+            args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.lines: list[str] = []
+        self._new: queue.Queue[str | None] = queue.Queue()
+        assert self.popen.stdout is not None
+        assert self.popen.stderr is not None
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream,), daemon=True)
+            for stream in (self.popen.stdout, self.popen.stderr)
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: IO[str]) -> None:
+        for line in stream:
+            self._new.put(line.rstrip("\n"))
+        self._new.put(None)
+
+    def wait_for(self, text: str) -> str:
+        """The first line from now on that holds `text`, on either output."""
+        deadline = time.monotonic() + PATIENCE
+        ended = 0
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                line = self._new.get(timeout=left)
+            except queue.Empty:
+                break
+            if line is None:
+                ended += 1
+                if ended == len(self._readers):
+                    break
+                continue
+            self.lines.append(line)
+            if text in line:
+                return line
+        raise AssertionError(f"{self.args}: no line with {text!r}; it said {self.lines}")
+
+    def end(self, number: int = signal.SIGTERM) -> int:
+        """Send a signal if it still runs; its exit code."""
+        if self.popen.poll() is None:
+            self.popen.send_signal(number)
+        try:
+            code = self.popen.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+            raise AssertionError(f"{self.args} did not end on signal {number}; it said {self.lines}") from None
+        for reader in self._readers:
+            reader.join(PATIENCE)
+        for stream in (self.popen.stdout, self.popen.stderr):
+            assert stream is not None
+            stream.close()
+        return code
+
+
+@contextmanager
+def running(*args: str) -> Iterator[Process]:
+    """A program that is ended with the block."""
+    process = Process(*args)
+    try:
+        yield process
+    finally:
+        process.end()
+
+
+def run(args: Sequence[str], *, stdin: str | None = None, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """A program that ends by itself."""
+    return subprocess.run(
+        args,
+        input=stdin,
+        stdin=None if stdin is not None else subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE * 2,
+        check=False,
+        env=env,
+    )
+
+
+def eventually(condition: str, check: object, timeout: float = PATIENCE) -> None:
+    """Wait until `check()` is true; `condition` says in words what was waited for."""
+    assert callable(check)
+    deadline = time.monotonic() + timeout
+    pause = threading.Event()
+    while not check():
+        assert time.monotonic() < deadline, f"not within {timeout:g} s: {condition}"
+        pause.wait(0.02)
