@@ -1,0 +1,191 @@
+"""Encoding AMQP 0-10 typed values (AMQP 0-10, chapter 3; QMF2.md 3.3).
+
+Text goes out as str16 and, where it is longer than 65535 bytes, as vbin32: the longest string that AMQP 0-10 has is a
+str16, and peers read binary as text anyway (QMF2.md 3.2). Numbers have no short forms.
+"""
+
+# ruff: noqa: ARG001 (all functions of a dispatch table take the same arguments)
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from qmf.codec.errors import EncodeError, out_of_range
+from qmf.codec.limits import MAX_DEPTH
+from qmf.codec.types import (
+    Char,
+    Float32,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Symbol,
+    Timestamp,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+)
+
+_Encoder = Callable[[bytearray, Any, int], None]
+
+_pack_u32_pair = struct.Struct(">II").pack
+_pack_code_u16 = struct.Struct(">BH").pack
+_pack_code_u32 = struct.Struct(">BI").pack
+_pack_int64 = struct.Struct(">Bq").pack
+_pack_uint64 = struct.Struct(">BQ").pack
+
+
+def encode_map_into(out: bytearray, value: Mapping[str, object], depth: int = 0) -> None:
+    """Append a map with its size field."""
+    items = bytearray()
+    encoders = _ENCODERS
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise EncodeError(f"keys of AMQP 0-10 maps are str, not {type(key).__name__}")
+        raw = _utf8(key)
+        if len(raw) > 0xFF:
+            raise EncodeError(f"map key {key[:40]!r}... is longer than 255 bytes")
+        items.append(len(raw))
+        items += raw
+        (encoders.get(type(item)) or _encoder_for(item))(items, item, depth)
+    out += _pack_u32_pair(len(items) + 4, len(value))
+    out += items
+
+
+def encode_list_into(out: bytearray, value: Sequence[object], depth: int = 0) -> None:
+    """Append a list with its size field."""
+    items = bytearray()
+    encoders = _ENCODERS
+    for item in value:
+        (encoders.get(type(item)) or _encoder_for(item))(items, item, depth)
+    out += _pack_u32_pair(len(items) + 4, len(value))
+    out += items
+
+
+def _encoder_for(value: object) -> _Encoder:
+    """The encoder of a value whose exact type is not in the table."""
+    for base, encoder in _ENCODERS.items():
+        if isinstance(value, base):
+            return encoder
+    if isinstance(value, Mapping):
+        return _map
+    if isinstance(value, Sequence):
+        return _list
+    if isinstance(value, (bytearray, memoryview)):
+        return _binary
+    raise EncodeError(f"cannot encode a {type(value).__name__} in AMQP 0-10")
+
+
+def _deeper(depth: int) -> int:
+    # The outermost map or list is level 1 but has no code, so it is not counted here.
+    if depth + 1 >= MAX_DEPTH:
+        raise EncodeError(f"more than {MAX_DEPTH} values inside each other")
+    return depth + 1
+
+
+def _map(out: bytearray, value: Mapping[str, object], depth: int) -> None:
+    out.append(0xA8)
+    encode_map_into(out, value, _deeper(depth))
+
+
+def _list(out: bytearray, value: Sequence[object], depth: int) -> None:
+    out.append(0xA9)
+    encode_list_into(out, value, _deeper(depth))
+
+
+def _void(out: bytearray, value: None, depth: int) -> None:
+    out.append(0xF0)
+
+
+def _boolean(out: bytearray, value: bool, depth: int) -> None:
+    out.append(0x08)
+    out.append(1 if value else 0)
+
+
+def _int(out: bytearray, value: int, depth: int) -> None:
+    if -(1 << 63) <= value < (1 << 63):
+        out += _pack_int64(0x31, value)
+    elif 0 < value < (1 << 64):
+        out += _pack_uint64(0x32, value)
+    else:
+        raise out_of_range(value, "int64 and uint64")
+
+
+def _plain(code: int, format: str, name: str) -> _Encoder:
+    """Encoder of numbers of one width."""
+    pack = struct.Struct(">B" + format).pack
+
+    def encode(out: bytearray, value: int | float, depth: int) -> None:
+        try:
+            out += pack(code, value)
+        except (struct.error, OverflowError):
+            raise out_of_range(value, name) from None
+
+    return encode
+
+
+def _utf8(value: str) -> bytes:
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise EncodeError(f"string with a lone surrogate: {value[:40]!r}") from None
+
+
+def _sized(out: bytearray, code: int, raw: bytes) -> None:
+    size = len(raw)
+    if size <= 0xFFFF:
+        out += _pack_code_u16(code, size)
+    else:
+        out += _pack_code_u32(0xA0, size)
+    out += raw
+
+
+def _string(out: bytearray, value: str, depth: int) -> None:
+    _sized(out, 0x95, _utf8(value))
+
+
+def _binary(out: bytearray, value: bytes, depth: int) -> None:
+    _sized(out, 0x90, bytes(value))
+
+
+def _char(out: bytearray, value: str, depth: int) -> None:
+    if len(value) != 1:
+        raise EncodeError(f"a char is one character, not {len(value)}")
+    _utf8(value)
+    out += _pack_code_u32(0x27, ord(value))
+
+
+def _uuid(out: bytearray, value: UUID, depth: int) -> None:
+    out.append(0x48)
+    out += value.bytes
+
+
+# `_encoder_for` takes the first base that fits, so subclasses stand before their bases.
+_ENCODERS: dict[type, _Encoder] = {
+    type(None): _void,
+    bool: _boolean,
+    UInt8: _plain(0x02, "B", "uint8"),
+    UInt16: _plain(0x12, "H", "uint16"),
+    UInt32: _plain(0x22, "I", "uint32"),
+    UInt64: _plain(0x32, "Q", "uint64"),
+    Int8: _plain(0x01, "b", "int8"),
+    Int16: _plain(0x11, "h", "int16"),
+    Int32: _plain(0x21, "i", "int32"),
+    Int64: _plain(0x31, "q", "int64"),
+    Timestamp: _plain(0x31, "q", "int64"),
+    int: _int,
+    Float32: _plain(0x23, "f", "single precision"),
+    float: _plain(0x33, "d", "double"),
+    Symbol: _string,
+    Char: _char,
+    str: _string,
+    bytes: _binary,
+    UUID: _uuid,
+    dict: _map,
+    list: _list,
+    tuple: _list,
+}

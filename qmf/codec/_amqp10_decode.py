@@ -1,0 +1,265 @@
+"""Decoding AMQP 1.0 values (AMQP 1.0, part 1.6).
+
+One pass over the bytes. `_values` decodes a run of values and has the frequent encodings in line: strings, because half
+of what QMF sends is keys, then fixed widths through a table of precompiled structs. All others go through a table
+indexed by the code byte. Reading past the end surfaces as `IndexError` or `struct.error`, which the entry turns into
+`DecodeError`; a value that reaches past its container is noticed when the container's end is compared.
+"""
+
+# ruff: noqa: ARG001 (all functions of a dispatch table take the same arguments)
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from qmf.codec.limits import MAX_DEPTH, MAX_EMPTY_ELEMENTS
+from qmf.codec.types import Described
+from qmf.errors import DecodeError
+
+_Unpack = Callable[[bytes, int], tuple[Any, ...]]
+_Result = tuple[object, int]
+_Decoder = Callable[[bytes, int, int, bool, int], _Result]
+
+_unpack_u32 = struct.Struct(">I").unpack_from
+_unpack_u32_pair = struct.Struct(">II").unpack_from
+
+# Numbers and booleans of one fixed width: code -> (unpack, bytes with the code).
+_FIXED: list[tuple[_Unpack, int] | None] = [None] * 256
+for _code, _format in {
+    0x50: ">B",  # ubyte
+    0x51: ">b",  # byte
+    0x52: ">B",  # smalluint
+    0x53: ">B",  # smallulong
+    0x54: ">b",  # smallint
+    0x55: ">b",  # smalllong
+    0x60: ">H",  # ushort
+    0x61: ">h",  # short
+    0x70: ">I",  # uint
+    0x71: ">i",  # int
+    0x72: ">f",  # float
+    0x80: ">Q",  # ulong
+    0x81: ">q",  # long
+    0x82: ">d",  # double
+    0x83: ">q",  # timestamp
+}.items():
+    _compiled = struct.Struct(_format)
+    _FIXED[_code] = (_compiled.unpack_from, _compiled.size + 1)
+
+# Encodings without any bytes after the code: what they stand for. 0x45, the empty list, needs a new one each time.
+_EMPTY: dict[int, object] = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0, 0x45: None}
+
+
+def decode_value(data: bytes, pos: int, text: bool) -> _Result:
+    """Decode one value, which starts at `pos`; see `qmf.codec.amqp10.decode`."""
+    try:
+        values, end = _values(data, pos, 1, text, 0)
+    except (IndexError, struct.error):
+        raise DecodeError(f"value at offset {pos}: the data ends at {len(data)}, inside the value") from None
+    return values[0], end
+
+
+def _values(data: bytes, pos: int, count: int, text: bool, depth: int) -> tuple[list[object], int]:
+    """Decode `count` values in a row."""
+    out: list[object] = []
+    append = out.append
+    for _ in range(count):
+        code = data[pos]
+        if code == 0xA1 or code == 0xA0:
+            start = pos + 2
+            pos = start + data[pos + 1]
+            raw = data[start:pos]
+            if pos > len(data):
+                raise IndexError
+            if code == 0xA1 or text:
+                try:
+                    append(raw.decode())
+                except UnicodeDecodeError:
+                    if code == 0xA1:
+                        raise _not_utf8(start) from None
+                    append(raw)
+            else:
+                append(raw)
+            continue
+        fixed = _FIXED[code]
+        if fixed is not None:
+            append(fixed[0](data, pos + 1)[0])
+            pos += fixed[1]
+            continue
+        value, pos = _DECODERS[code](data, pos + 1, code, text, depth)
+        append(value)
+    return out, pos
+
+
+def _body(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    """Decode what follows the code of a value: for array elements, which share one code."""
+    fixed = _FIXED[code]
+    if fixed is not None:
+        return fixed[0](data, pos)[0], pos + fixed[1] - 1
+    return _DECODERS[code](data, pos, code, text, depth)
+
+
+def _not_utf8(pos: int) -> DecodeError:
+    return DecodeError(f"string at offset {pos} is not UTF-8")
+
+
+def _unknown(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    raise DecodeError(f"unknown type code 0x{code:02x} at offset {pos - 1}")
+
+
+def _empty(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    return ([] if code == 0x45 else _EMPTY[code]), pos
+
+
+def _boolean(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    if data[pos] > 1:
+        raise DecodeError(f"boolean at offset {pos} is {data[pos]}, not 0 or 1")
+    return data[pos] == 1, pos + 1
+
+
+def _char(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    (number,) = _unpack_u32(data, pos)
+    if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
+        raise DecodeError(f"char at offset {pos} is 0x{number:x}, not a Unicode character")
+    return chr(number), pos + 4
+
+
+def _raw(data: bytes, pos: int, width: int) -> tuple[bytes, int]:
+    end = pos + width
+    if end > len(data):
+        raise IndexError
+    return data[pos:end], end
+
+
+def _uuid(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    raw, end = _raw(data, pos, 16)
+    return UUID(bytes=raw), end
+
+
+def _decimal(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    # Nobody computes with IEEE decimals in QMF; their bytes are kept so that the rest of the message can be read.
+    return _raw(data, pos, {0x74: 4, 0x84: 8, 0x94: 16}[code])
+
+
+def _variable(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    """Binary, string and symbol, with a size of one byte (0xAx) or four (0xBx)."""
+    if code & 0x10:
+        (size,) = _unpack_u32(data, pos)
+        raw, end = _raw(data, pos + 4, size)
+    else:
+        raw, end = _raw(data, pos + 1, data[pos])
+    kind = code & 0x0F
+    if kind == 0 and not text:
+        return raw, end
+    try:
+        return raw.decode("ascii" if kind == 3 else "utf-8"), end
+    except UnicodeDecodeError:
+        if kind == 0:
+            return raw, end
+        if kind == 3:
+            raise DecodeError(f"symbol at offset {end - len(raw)} is not ASCII") from None
+        raise _not_utf8(end - len(raw)) from None
+
+
+def _enter(data: bytes, pos: int, wide: bool, depth: int) -> tuple[int, int, int]:
+    """Read size and count of a compound or array; return count, where its items start and where they must end."""
+    if depth >= MAX_DEPTH:
+        raise DecodeError(f"more than {MAX_DEPTH} values inside each other at offset {pos}")
+    if wide:
+        size, count = _unpack_u32_pair(data, pos)
+        start = pos + 8
+        end = pos + 4 + size
+    else:
+        size, count = data[pos], data[pos + 1]
+        start = pos + 2
+        end = pos + 1 + size
+    if end > len(data):
+        raise DecodeError(f"size {size} at offset {pos} reaches past the end of the data at {len(data)}")
+    if start > end:
+        raise DecodeError(f"size {size} at offset {pos} has no room for its count")
+    return count, start, end
+
+
+def _check_end(pos: int, end: int) -> None:
+    if pos != end:
+        raise DecodeError(f"items that should end at offset {end} end at {pos}")
+
+
+def _list(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    count, start, end = _enter(data, pos, code == 0xD0, depth)
+    if count > end - start:
+        raise DecodeError(f"{count} list items in {end - start} bytes at offset {pos}")
+    items, pos = _values(data, start, count, text, depth + 1)
+    _check_end(pos, end)
+    return items, pos
+
+
+def _map(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    count, start, end = _enter(data, pos, code == 0xD1, depth)
+    if count > end - start:
+        raise DecodeError(f"{count} map items in {end - start} bytes at offset {pos}")
+    if count & 1:
+        raise DecodeError(f"map at offset {pos} has a key without a value")
+    items, pos = _values(data, start, count, text, depth + 1)
+    _check_end(pos, end)
+    try:
+        return dict(zip(items[::2], items[1::2], strict=True)), pos
+    except TypeError:
+        raise DecodeError(f"map at offset {start} has a map or list as key") from None
+
+
+def _array(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    count, start, end = _enter(data, pos, code == 0xF0, depth)
+    if start >= end:
+        raise DecodeError(f"array at offset {pos} has no element type")
+    descriptor: object = None
+    described = data[start] == 0x00
+    if described:
+        (descriptor,), start = _values(data, start + 1, 1, text, depth + 1)
+    element = data[start]
+    start += 1
+    if described and element == 0x00:
+        # Legal, but each byte could then become a tower of `Described`; nobody has a use for it.
+        raise DecodeError(f"elements of the array at offset {pos} are described twice")
+    if element in _EMPTY:
+        if count > MAX_EMPTY_ELEMENTS:
+            raise DecodeError(f"array at offset {pos} claims {count} elements of no bytes")
+    elif count > end - start:
+        raise DecodeError(f"{count} array elements in {end - start} bytes at offset {pos}")
+    items: list[object] = []
+    for _ in range(count):
+        value, start = _body(data, start, element, text, depth + 1)
+        items.append(Described(descriptor, value) if described else value)
+    _check_end(start, end)
+    return items, end
+
+
+def _described(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
+    if depth >= MAX_DEPTH:
+        raise DecodeError(f"more than {MAX_DEPTH} values inside each other at offset {pos}")
+    (descriptor, value), pos = _values(data, pos, 2, text, depth + 1)
+    return Described(descriptor, value), pos
+
+
+def _table() -> list[_Decoder]:
+    table: list[_Decoder] = [_unknown] * 256
+    for codes, decoder in (
+        ((0x00,), _described),
+        (tuple(_EMPTY), _empty),
+        ((0x56,), _boolean),
+        ((0x73,), _char),
+        ((0x74, 0x84, 0x94), _decimal),
+        ((0x98,), _uuid),
+        ((0xA0, 0xA1, 0xA3, 0xB0, 0xB1, 0xB3), _variable),
+        ((0xC0, 0xD0), _list),
+        ((0xC1, 0xD1), _map),
+        ((0xE0, 0xF0), _array),
+    ):
+        for item in codes:
+            table[item] = decoder
+    return table
+
+
+_DECODERS = _table()

@@ -1,0 +1,176 @@
+"""Decoding messages.
+
+Sections come in the order of the specification, each at most once but for data and sequence sections. Anything else is
+a `DecodeError`, unknown sections included: the specification leaves no room for them. More lenient in one thing: a
+message may end without a body, because brokers make such messages of empty AMQP 0-10 ones.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from qmf.codec._amqp10_decode import decode_value
+from qmf.codec._message import (
+    APPLICATION_PROPERTIES,
+    DATA,
+    DELIVERY_ANNOTATIONS,
+    FOOTER,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    SEQUENCE,
+    VALUE,
+    Message,
+    Section,
+)
+from qmf.errors import DecodeError
+
+_BODY = frozenset({DATA, SEQUENCE, VALUE})
+_REPEATED = frozenset({DATA, SEQUENCE})
+_SECTIONS = {DATA: Section.DATA, SEQUENCE: Section.SEQUENCE, VALUE: Section.VALUE}
+
+# Attribute of `Message` that each map section becomes.
+_MAPS = {
+    DELIVERY_ANNOTATIONS: "delivery_annotations",
+    MESSAGE_ANNOTATIONS: "message_annotations",
+    APPLICATION_PROPERTIES: "application_properties",
+    FOOTER: "footer",
+}
+
+_NAMES: dict[object, str] = {
+    HEADER: "header",
+    DELIVERY_ANNOTATIONS: "delivery-annotations",
+    MESSAGE_ANNOTATIONS: "message-annotations",
+    PROPERTIES: "properties",
+    APPLICATION_PROPERTIES: "application-properties",
+    DATA: "data",
+    SEQUENCE: "amqp-sequence",
+    VALUE: "amqp-value",
+    FOOTER: "footer",
+}
+_LISTS = {HEADER: "list", PROPERTIES: "list", DATA: "binary", SEQUENCE: "list", VALUE: "*"}
+
+#: Sections by descriptor: the number, or the long name that a peer may send instead.
+_CODES: dict[object, int] = {
+    **{code: code for code in (*_MAPS, *_LISTS)},
+    **{f"amqp:{_NAMES[code]}:{kind}": code for code, kind in (*dict.fromkeys(_MAPS, "map").items(), *_LISTS.items())},
+}
+
+_HEADER = (("durable", bool), ("priority", int), ("ttl", int), ("first_acquirer", bool), ("delivery_count", int))
+_PROPERTIES: tuple[tuple[str, type | tuple[type, ...]], ...] = (
+    ("message_id", (str, int, UUID, bytes)),
+    ("user_id", (bytes, str)),
+    ("to", str),
+    ("subject", str),
+    ("reply_to", str),
+    ("correlation_id", (str, int, UUID, bytes)),
+    ("content_type", str),
+    ("content_encoding", str),
+    ("absolute_expiry_time", int),
+    ("creation_time", int),
+    ("group_id", str),
+    ("group_sequence", int),
+    ("reply_to_group_id", str),
+)
+
+
+def decode_message(data: bytes, *, body: bool = True, text: bool = True) -> Message:
+    """Decode a message.
+
+    Args:
+        data: all sections, nothing else.
+        body: False stops before the body, for those who only route: the result then has no body and no footer.
+        text: binary that is valid UTF-8 becomes str everywhere but in data sections and `user_id` (QMF2.md 3.2).
+
+    Raises:
+        DecodeError: the bytes are no such message. Never anything else.
+    """
+    fields: dict[str, object] = {}
+    bodies: list[object] = []
+    last = section = 0
+    pos, size = 0, len(data)
+    while pos < size:
+        start = pos
+        code, pos = _descriptor(data, pos)
+        repeated = code == last and code in _REPEATED
+        if not repeated and (code <= last or (code in _BODY and last in _BODY)):
+            raise DecodeError(f"{_NAMES[code]} section at offset {start} after {_NAMES[last]} section")
+        last = code
+        if code in _BODY:
+            if not body:
+                break
+            section = code
+            value, pos = decode_value(data, pos, text and code != DATA)
+            bodies.append(value)
+            continue
+        value, pos = decode_value(data, pos, text)
+        if code == HEADER:
+            _fields(fields, _HEADER, value, start)
+        elif code == PROPERTIES:
+            _fields(fields, _PROPERTIES, value, start)
+        elif not isinstance(value, dict):
+            raise DecodeError(f"{_NAMES[code]} section at offset {start} is no map")
+        else:
+            fields[_MAPS[code]] = value
+    if section:
+        fields["section"] = _SECTIONS[section]
+        fields["body"] = _joined(section, bodies)
+    _convert(fields)
+    return Message(**fields)  # type: ignore[arg-type]  # `_fields` checked every type
+
+
+def _descriptor(data: bytes, pos: int) -> tuple[int, int]:
+    """The section that starts at `pos`, and where its value starts."""
+    if data[pos] != 0x00:
+        raise DecodeError(f"no section starts at offset {pos}")
+    if data[pos : pos + 2] == b"\x00\x53" and pos + 2 < len(data):  # what everybody sends
+        descriptor: object = data[pos + 2]
+        end = pos + 3
+    else:
+        descriptor, end = decode_value(data, pos + 1, False)
+    code = _CODES.get(descriptor) if isinstance(descriptor, (int, str)) else None
+    if code is None:
+        raise DecodeError(f"unknown section {str(descriptor)[:40]!r} at offset {pos}")
+    return code, end
+
+
+def _fields(
+    fields: dict[str, object], names: tuple[tuple[str, type | tuple[type, ...]], ...], values: object, start: int
+) -> None:
+    """Name the values of a list section; absent ones are null or missing at the end."""
+    if not isinstance(values, list) or len(values) > len(names):
+        raise DecodeError(f"section at offset {start} is no list of at most {len(names)} fields")
+    for (name, kind), value in zip(names, values, strict=False):
+        if value is None:
+            continue
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise DecodeError(f"field {name} of the section at offset {start} has a value of a wrong type")
+        fields[name] = value
+
+
+def _convert(fields: dict[str, object]) -> None:
+    """Give fields the units and types of `Message`."""
+    ttl, user_id = fields.get("ttl"), fields.get("user_id")
+    if isinstance(ttl, int):
+        fields["ttl"] = ttl / 1000
+    if isinstance(user_id, str):
+        fields["user_id"] = user_id.encode()
+    properties = fields.get("application_properties")
+    if isinstance(properties, dict) and not all(type(key) is str for key in properties):
+        raise DecodeError("a key of the application-properties is no string")
+
+
+def _joined(section: int, bodies: list[object]) -> object:
+    if section == DATA:
+        chunks = [chunk for chunk in bodies if isinstance(chunk, bytes)]
+        if len(chunks) != len(bodies):
+            raise DecodeError("a data section holds no binary")
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    if section == SEQUENCE:
+        items: list[object] = []
+        for part in bodies:
+            if not isinstance(part, list):
+                raise DecodeError("a sequence section holds no list")
+            items += part
+        return items
+    return bodies[0]

@@ -1,0 +1,123 @@
+"""Encoding messages: only sections and fields that say something are written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from qmf.codec._amqp10_encode import encode_into
+from qmf.codec._message import (
+    APPLICATION_PROPERTIES,
+    DATA,
+    DELIVERY_ANNOTATIONS,
+    FOOTER,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    SEQUENCE,
+    VALUE,
+    Message,
+    Section,
+)
+from qmf.codec.errors import EncodeError
+from qmf.codec.types import Symbol, Timestamp, UInt8, UInt32, UInt64
+
+
+def encode_message(message: Message) -> bytes:
+    """Encode a message with all its sections.
+
+    Annotations' keys of type str are sent as symbols, as they must be.
+
+    Raises:
+        EncodeError: a value that AMQP cannot hold, or a body that does not go with `section`.
+    """
+    out = bytearray()
+    _fields(out, HEADER, _header(message))
+    _annotations(out, DELIVERY_ANNOTATIONS, message.delivery_annotations)
+    _annotations(out, MESSAGE_ANNOTATIONS, message.message_annotations)
+    _fields(out, PROPERTIES, _properties(message))
+    if message.application_properties:
+        _section(out, APPLICATION_PROPERTIES, message.application_properties)
+    _body(out, message)
+    _annotations(out, FOOTER, message.footer)
+    return bytes(out)
+
+
+def _section(out: bytearray, code: int, value: object) -> None:
+    out += bytes((0x00, 0x53, code))
+    encode_into(out, value)
+
+
+def _fields(out: bytearray, code: int, values: list[object]) -> None:
+    """A section that is a list, without the nulls at its end; nothing when all are null."""
+    while values and values[-1] is None:
+        values.pop()
+    if values:
+        _section(out, code, values)
+
+
+def _annotations(out: bytearray, code: int, values: Mapping[object, object]) -> None:
+    if values:
+        _section(out, code, {Symbol(key) if type(key) is str else key: value for key, value in values.items()})
+
+
+def _header(message: Message) -> list[object]:
+    return [
+        True if message.durable else None,
+        None if message.priority == 4 else UInt8(message.priority),
+        None if message.ttl is None else _milliseconds(message.ttl),
+        True if message.first_acquirer else None,
+        UInt32(message.delivery_count) if message.delivery_count else None,
+    ]
+
+
+def _milliseconds(ttl: float) -> UInt32:
+    if not math.isfinite(ttl):
+        raise EncodeError(f"ttl of {ttl} s")
+    return UInt32(round(ttl * 1000))
+
+
+def _id(value: object) -> object:
+    return UInt64(value) if type(value) is int else value
+
+
+def _symbol(value: str | None) -> Symbol | None:
+    return None if value is None else Symbol(value)
+
+
+def _timestamp(value: int | None) -> Timestamp | None:
+    return None if value is None else Timestamp(value)
+
+
+def _properties(message: Message) -> list[object]:
+    return [
+        _id(message.message_id),
+        message.user_id,
+        message.to,
+        message.subject,
+        message.reply_to,
+        _id(message.correlation_id),
+        _symbol(message.content_type),
+        _symbol(message.content_encoding),
+        _timestamp(message.absolute_expiry_time),
+        _timestamp(message.creation_time),
+        message.group_id,
+        None if message.group_sequence is None else UInt32(message.group_sequence),
+        message.reply_to_group_id,
+    ]
+
+
+def _body(out: bytearray, message: Message) -> None:
+    section, body = message.section, message.body
+    if section is Section.DATA:
+        if not isinstance(body, bytes):
+            raise EncodeError(f"a data section holds bytes, not {type(body).__name__}")
+        _section(out, DATA, body)
+    elif section is Section.VALUE:
+        _section(out, VALUE, body)
+    elif section is Section.SEQUENCE:
+        if not isinstance(body, (list, tuple)):
+            raise EncodeError(f"a sequence section holds a list, not {type(body).__name__}")
+        _section(out, SEQUENCE, body)
+    elif body is not None:
+        raise EncodeError("a body without a kind of section")

@@ -1,0 +1,13 @@
+"""AMQP 1.0 messages: the sections around a body (AMQP 1.0, part 3.2).
+
+Knows what the sections hold, not what QMF means by it, nor how messages are sent. The two directions are in
+`_message_encode` and `_message_decode`.
+"""
+
+from __future__ import annotations
+
+from qmf.codec._message import Message, Section
+from qmf.codec._message_decode import decode_message
+from qmf.codec._message_encode import encode_message
+
+__all__ = ["Message", "Section", "decode_message", "encode_message"]
