@@ -1,0 +1,240 @@
+"""Reading QMF messages (QMF2.md 3, 4, 8).
+
+A message is QMFv2 when it has an opcode among its application properties, and QMFv1 when its body starts with "AM2".
+Nothing else is asked of it: app-id and `method` are missing from some peers' messages, and content types lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from qmf.codec import amqp010
+from qmf.codec.message import Message, Section, decode_message
+from qmf.errors import ProtocolError
+from qmf.protocol import words
+from qmf.protocol.contents import (
+    Content,
+    Envelope,
+    EventsIndication,
+    ExceptionResponse,
+    Heartbeat,
+    LocateRequest,
+    LocateResponse,
+    MethodRequest,
+    MethodResponse,
+    ObjectsIndication,
+    ObjectsResponse,
+    QueryRequest,
+    SchemaIdsResponse,
+    SchemasResponse,
+    What,
+)
+from qmf.protocol.errors import ContentError, UnknownOpcode
+from qmf.protocol.fields import Map, get_list, get_map, get_text, get_texts, mapping, need_text, sequence
+from qmf.protocol.maps import (
+    agent_from_map,
+    class_key_from_map,
+    event_from_map,
+    get_class_key,
+    get_object_id,
+    objects_from_list,
+)
+from qmf.protocol.schemas import schema_from_map
+from qmf.protocol.v1 import MAGIC, V1Message, decode_frames
+
+
+def decode(data: bytes) -> Envelope | V1Message:
+    """Decode a QMF message of either version.
+
+    Args:
+        data: a complete AMQP 1.0 message.
+
+    Raises:
+        DecodeError: not an AMQP message, or its body is not encoded as it says.
+        UnknownOpcode: QMFv2 of a kind that this project does not know.
+        ContentError: QMFv2 whose content is not what its opcode promises; names the key.
+        ProtocolError: not a QMF message at all.
+    """
+    message = decode_message(data)
+    properties = message.application_properties
+    opcode = properties.get(words.OPCODE)
+    if opcode is None:
+        return _v1(message)
+    if not isinstance(opcode, str):
+        raise ProtocolError(f"{words.OPCODE} is no string")
+    correlation_id = _id(message.correlation_id)
+    reader = _READERS.get(opcode)
+    if reader is None:
+        raise UnknownOpcode(opcode, message.reply_to, correlation_id)
+    try:
+        content = reader(message)
+    except ContentError:
+        raise
+    except ProtocolError as error:
+        raise ContentError(opcode, str(error), message.reply_to, correlation_id) from error
+    return Envelope(
+        content=content,
+        to=message.to,
+        subject=message.subject,
+        reply_to=message.reply_to,
+        correlation_id=correlation_id,
+        agent=_agent(message),
+        user_id=_user_id(message),
+        partial=words.PARTIAL in properties,
+        ttl=message.ttl,
+    )
+
+
+def _v1(message: Message) -> V1Message:
+    body = message.body
+    if isinstance(body, str):
+        # An amqp-value binary that happened to be UTF-8 (QMF2.md 8.1).
+        body = body.encode()
+    if not isinstance(body, bytes) or not body.startswith(MAGIC):
+        raise ProtocolError(f"not a QMF message: neither {words.OPCODE} nor a QMFv1 body")
+    return V1Message(
+        frames=decode_frames(body),
+        to=message.to,
+        subject=message.subject,
+        reply_to=message.reply_to,
+        agent=_agent(message),
+        user_id=_user_id(message),
+    )
+
+
+def _agent(message: Message) -> str | None:
+    agent = message.application_properties.get(words.AGENT)
+    return agent if isinstance(agent, str) and agent else None
+
+
+def _user_id(message: Message) -> str | None:
+    return message.user_id.decode(errors="surrogateescape") if message.user_id else None
+
+
+def _id(value: object) -> str | None:
+    """A correlation id as text; what is no text becomes what qpidd would make of it (QMF2.md 3.1)."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode(errors="surrogateescape")
+    return str(value) if isinstance(value, (int, UUID)) else None
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+def _body(message: Message, *, is_map: bool) -> object:
+    """The body out of whatever section it is in. A missing or empty one is None: libqmf2's first locate request."""
+    if message.section is not Section.DATA:
+        return message.body if message.body not in ("", b"") else None
+    body = message.body
+    if not isinstance(body, bytes) or not body:
+        return None
+    if message.content_type in (words.MAP_TYPE, words.LIST_TYPE):
+        is_map = message.content_type == words.MAP_TYPE
+    return amqp010.decode_map(body, text=True) if is_map else amqp010.decode_list(body, text=True)
+
+
+def _map_body(message: Message) -> Map:
+    body = _body(message, is_map=True)
+    return {} if body is None else mapping(body, "body")
+
+
+def _list_body(message: Message) -> list[object]:
+    body = _body(message, is_map=False)
+    return [] if body is None else sequence(body, "body")
+
+
+# -- contents ----------------------------------------------------------------------------------------------------------
+
+
+def _locate_request(message: Message) -> Content:
+    return LocateRequest(_list_body(message))
+
+
+def _locate_response(message: Message) -> Content:
+    return LocateResponse(agent_from_map(get_map(_map_body(message), "_values") or {}))
+
+
+def _heartbeat(message: Message) -> Content:
+    return Heartbeat(agent_from_map(get_map(_map_body(message), "_values") or {}))
+
+
+def _query_request(message: Message) -> Content:
+    fields = _map_body(message)
+    word = need_text(fields, "_what")
+    try:
+        what = What(word)
+    except ValueError:
+        raise ProtocolError(f"_what is {word!r}") from None
+    select = get_list(fields, "_select")
+    return QueryRequest(
+        what=what,
+        class_key=get_class_key(fields),
+        object_id=get_object_id(fields),
+        where=get_list(fields, "_where"),
+        select=[need_text({"_select": name}, "_select") for name in select],
+    )
+
+
+def _query_response(message: Message) -> Content:
+    kind = message.application_properties.get(words.CONTENT, words.DATA)
+    items = _list_body(message)
+    if kind == words.DATA:
+        return ObjectsResponse(objects_from_list(items))
+    if kind == words.SCHEMA_ID:
+        return SchemaIdsResponse([class_key_from_map(mapping(item, "schema id")) for item in items])
+    if kind == words.SCHEMA:
+        return SchemasResponse([schema_from_map(item) for item in items])
+    raise ProtocolError(f"{words.CONTENT} is {kind!r}")
+
+
+def _method_request(message: Message) -> Content:
+    fields = _map_body(message)
+    return MethodRequest(
+        method=need_text(fields, "_method_name"),
+        object_id=get_object_id(fields),
+        arguments=get_map(fields, "_arguments") or {},
+        subtypes=get_texts(fields, "_subtypes"),
+    )
+
+
+def _method_response(message: Message) -> Content:
+    fields = _map_body(message)
+    return MethodResponse(arguments=get_map(fields, "_arguments") or {}, subtypes=get_texts(fields, "_subtypes"))
+
+
+def _exception(message: Message) -> Content:
+    fields = _map_body(message)
+    values = get_map(fields, "_values") or {}
+    code = values.get("error_code")
+    return ExceptionResponse(
+        text=get_text(values, "error_text") or "",
+        code=code if type(code) is int else None,
+        values=values,
+        class_key=get_class_key(fields),
+    )
+
+
+def _data_indication(message: Message) -> Content:
+    kind = message.application_properties.get(words.CONTENT, words.DATA)
+    items = _list_body(message)
+    if kind == words.DATA:
+        return ObjectsIndication(objects_from_list(items))
+    if kind == words.EVENT:
+        return EventsIndication([event_from_map(item) for item in items])
+    raise ProtocolError(f"{words.CONTENT} is {kind!r}")
+
+
+_READERS: dict[str, Callable[[Message], Content]] = {
+    words.LOCATE_REQUEST: _locate_request,
+    words.LOCATE_RESPONSE: _locate_response,
+    words.HEARTBEAT: _heartbeat,
+    words.QUERY_REQUEST: _query_request,
+    words.QUERY_RESPONSE: _query_response,
+    words.METHOD_REQUEST: _method_request,
+    words.METHOD_RESPONSE: _method_response,
+    words.EXCEPTION: _exception,
+    words.DATA_INDICATION: _data_indication,
+}
