@@ -1,0 +1,243 @@
+"""The real bus: AMQP 1.0 over TCP or TLS, kept up over losses of the connection.
+
+`AmqpBus` owns what outlives a connection (subscriptions, watchers, the phase of `phase.py`); each connection is a
+`Client`. After a loss it connects again with back-off, puts every subscription in place and only then calls itself
+connected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+
+from qmf.bus.backoff import Backoff
+from qmf.bus.base import Binding, Bus, BusEvent, Connected, Deliver, Disconnected, LinkLost, Watcher
+from qmf.bus.client import Client
+from qmf.bus.phase import Phase, Step, after
+from qmf.bus.receiving import AmqpSubscription
+from qmf.bus.url import BusUrl, parse_url
+from qmf.bus.values import Settings
+from qmf.bus.watchers import Watchers
+from qmf.errors import ConnectError, DisconnectedError, LinkError
+
+log = logging.getLogger("qmf.bus")
+
+#: Seconds after which broker and bus tell each other that they live. A broker that was cut off is noticed after
+#: twice that; short enough for a console, and two small frames a minute otherwise.
+HEARTBEAT = 15.0
+#: Seconds for one attempt to connect again.
+ATTEMPT_TIMEOUT = 10.0
+
+
+class AmqpBus(Bus):
+    """A connection to an AMQP 1.0 broker."""
+
+    def __init__(
+        self,
+        url: str | BusUrl,
+        *,
+        container: str | None = None,
+        username: str | None = None,
+        password: str | None = None,
+        mechanisms: Sequence[str] | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+        reconnect: bool = True,
+        heartbeat: float | None = HEARTBEAT,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """Args:
+
+        url: as in `parse_url`. A password may be sent over plain ``amqp://``, where anybody on the way can read it; use
+            ``amqps://`` across networks.
+        container: our name at the broker; by default a new one per connection. With a fixed one, a broker that has
+            not noticed that the old connection is gone may refuse the new one.
+        username, password: who we are; they go before those of the URL. Without any, SASL ANONYMOUS is used.
+        mechanisms: SASL mechanisms allowed; by default PLAIN with a user, ANONYMOUS without: a user is never
+            turned into an anonymous one in silence.
+        ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host's name.
+        reconnect: False to stay disconnected after a loss.
+        heartbeat: seconds after which the broker is asked to show life; it counts as lost after twice that. None:
+            never.
+        backoff: waits before reconnecting.
+
+        Raises:
+            UrlError: the URL is none.
+        """
+        self._where = parse_url(url) if isinstance(url, str) else url
+        self._container = container
+        self._username = username if username is not None else self._where.username
+        self._password = password if password is not None else self._where.password
+        self._mechanisms = (
+            tuple(mechanisms) if mechanisms is not None else (("PLAIN",) if self._username else ("ANONYMOUS",))
+        )
+        self._ssl_context = ssl_context
+        self._reconnect = reconnect
+        self._heartbeat = heartbeat
+        self._backoff = backoff or Backoff()
+        self._phase = Phase.NEW
+        self._client: Client | None = None
+        self._subscriptions: list[AmqpSubscription] = []
+        self._watchers = Watchers()
+        self._keeper: asyncio.Task[None] | None = None
+        self._reason = "not opened yet"
+
+    @property
+    def url(self) -> str:
+        """See `Bus`."""
+        return str(self._where)
+
+    @property
+    def connected(self) -> bool:
+        """See `Bus`."""
+        return self._phase is Phase.UP
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """See `Bus`."""
+        return self._watchers.add(watcher)
+
+    async def open(self, timeout: float = 10.0) -> None:
+        """See `Bus`."""
+        self._phase = after(self._phase, Step.CONNECT)
+        try:
+            client = await self._connect(timeout)
+        except BaseException as error:
+            if self._phase is Phase.CONNECTING:
+                self._phase = after(self._phase, Step.FAILED)
+            if isinstance(error, ConnectError):
+                self._reason = error.reason
+            raise
+        self._up(client, again=False)
+
+    async def close(self) -> None:
+        """See `Bus`."""
+        if self._phase is Phase.CLOSED:
+            return
+        self._phase = after(self._phase, Step.END)
+        self._reason = "closed"
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+        self._subscriptions.clear()
+
+    async def subscribe(self, binding: Binding, deliver: Deliver, *, prefetch: int = 200) -> AmqpSubscription:
+        """See `Bus`."""
+        client = self._use()
+        subscription = AmqpSubscription(self, binding, deliver, max(1, prefetch))
+        await client.subscribe(subscription)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    async def unsubscribe(self, subscription: AmqpSubscription) -> None:
+        """Used by `Subscription.close`."""
+        if subscription not in self._subscriptions:
+            return
+        self._subscriptions.remove(subscription)
+        if self._client is not None:
+            await self._client.unsubscribe(subscription)
+
+    async def send(self, data: bytes, *, confirm: bool = False) -> None:
+        """See `Bus`."""
+        await self._use().outbox.send(data, confirm=confirm)
+
+    # Connections
+
+    def _use(self) -> Client:
+        if self._phase is not Phase.UP or self._client is None:
+            raise DisconnectedError(self.url, self._reason)
+        return self._client
+
+    async def _connect(self, timeout: float) -> Client:
+        client = self._client = Client(self._where, self._settings(), on_lost=self._lost, on_link_lost=self._tell)
+        try:
+            await client.connect(self._tls(), timeout)
+        except BaseException:
+            if self._client is client:
+                self._client = None
+            raise
+        return client
+
+    def _settings(self) -> Settings:
+        return Settings(
+            container=self._container or f"qmf-{uuid.uuid4()}",
+            hostname=self._where.host,
+            idle_timeout=None if self._heartbeat is None else 2 * self._heartbeat,
+            mechanisms=self._mechanisms,
+            username=self._username,
+            password=self._password,
+        )
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if not self._where.tls:
+            return None
+        if self._ssl_context is None:
+            self._ssl_context = ssl.create_default_context()
+        return self._ssl_context
+
+    def _up(self, client: Client, *, again: bool) -> None:
+        self._phase = after(self._phase, Step.UP)
+        log.info("connected to %s (%s)", self.url, client.broker or "nameless broker")
+        self._tell(Connected(again, client.broker))
+
+    def _tell(self, event: BusEvent) -> None:
+        if isinstance(event, LinkLost):
+            log.warning("%s: %s", self.url, LinkError(event.address, event.condition, event.description))
+        self._watchers.tell(event)
+
+    def _lost(self, reason: str) -> None:
+        if self._phase is not Phase.UP:
+            return  # while subscriptions were being put in place again: `_restore` noticed
+        self._phase = after(self._phase, Step.LOST)
+        self._reason = reason
+        self._client = None
+        if not self._reconnect:
+            log.warning("connection to %s lost: %s", self.url, reason)
+            self._tell(Disconnected(reason, None))
+            return
+        delays = self._backoff.delays()
+        wait = next(delays)
+        log.warning("connection to %s lost: %s; trying again in %.1f s", self.url, reason, wait)
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(wait, delays))
+        self._tell(Disconnected(reason, wait))
+
+    async def _keep(self, wait: float, delays: Iterator[float]) -> None:
+        """Connect again, sooner or later."""
+        while True:
+            await asyncio.sleep(wait)
+            self._phase = after(self._phase, Step.CONNECT)
+            try:
+                client = await self._connect(ATTEMPT_TIMEOUT)
+                await self._restore(client)
+            except ConnectError as error:
+                self._phase = after(self._phase, Step.LOST)
+                self._reason = error.reason
+                wait = next(delays)
+                log.info("%s; trying again in %.1f s", error, wait)
+            else:
+                self._keeper = None
+                self._up(client, again=True)
+                return
+
+    async def _restore(self, client: Client) -> None:
+        """Put every subscription in place on a new connection."""
+        subscriptions = list(self._subscriptions)
+        answers = [client.attach(subscription) for subscription in subscriptions]
+        if answers:
+            await asyncio.wait(answers, timeout=ATTEMPT_TIMEOUT)
+        if not client.alive or not all(answer.done() for answer in answers):
+            for answer in answers:
+                if not answer.cancel() and not answer.cancelled():
+                    answer.exception()
+            reason = client.reason or f"subscriptions not confirmed within {ATTEMPT_TIMEOUT:g} s"
+            self._client = None
+            await client.close()
+            raise ConnectError(self.url, reason)
+        for answer in answers:
+            if not answer.cancelled() and isinstance(error := answer.exception(), LinkError):
+                self._tell(LinkLost(error.address, error.condition, error.description, reopened=False))

@@ -1,0 +1,482 @@
+"""AMQP 1.0 without I/O: bytes in, bytes out, events out. Client and server use the same engine.
+
+Rules: the owner calls `feed` with what it read, then writes what `output` returns, then takes `next_event` until there
+is none. Actions (`attach`, `send`, ...) may be called at any time on the owner's thread; what they have to say waits
+in `output`. Time is an argument of `tick`. A peer that sends nonsense ends in a `Failed` event, never in an exception.
+
+The work is proton's (`Connection`, `Transport`, `Collector`); this module owns every proton object, translates its
+events, joins messages that come in parts, keeps the limits, and answers detach, end and close as the protocol wants
+it. It knows nothing of sockets, asyncio, exchanges or QMF.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Callable
+
+import proton
+
+from qmf.bus.link import Link
+from qmf.bus.terminus import read_terminus, write_terminus
+from qmf.bus.values import (
+    Closed,
+    CreditChanged,
+    EngineEvent,
+    Failed,
+    Incoming,
+    LinkAttached,
+    LinkDetached,
+    LinkRequested,
+    Node,
+    Opened,
+    Outcome,
+    Settings,
+    Settled,
+)
+
+_OUTCOMES: dict[int, Outcome] = {
+    proton.Delivery.ACCEPTED: Outcome.ACCEPTED,
+    proton.Delivery.REJECTED: Outcome.REJECTED,
+    proton.Delivery.RELEASED: Outcome.RELEASED,
+    proton.Delivery.MODIFIED: Outcome.MODIFIED,
+}
+_STATES = {outcome: state for state, outcome in _OUTCOMES.items()}
+
+
+class Engine:
+    """One end of an AMQP connection."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._events: deque[EngineEvent] = deque()
+        #: By a number that is written into the proton link: a link object itself must not be stored there, since
+        #: proton's record would keep it alive in a cycle that Python cannot see.
+        self._links: dict[int, Link] = {}
+        self._numbers = itertools.count(1)
+        self._tokens = itertools.count(1)
+        self._session: proton.Session | None = None
+        self._failed = False
+        self._connection = proton.Connection()
+        self._transport = proton.Transport(proton.Transport.SERVER if settings.server else proton.Transport.CLIENT)
+        self._collector = proton.Collector()
+        self._connection.collect(self._collector)
+        self._introduce()
+        self._transport.bind(self._connection)
+        self._handlers: dict[int, Callable[[proton.Event], None]] = {
+            proton.Event.CONNECTION_REMOTE_OPEN.number: self._on_open,
+            proton.Event.CONNECTION_REMOTE_CLOSE.number: self._on_close,
+            proton.Event.SESSION_REMOTE_OPEN.number: self._on_begin,
+            proton.Event.SESSION_REMOTE_CLOSE.number: self._on_end,
+            proton.Event.LINK_REMOTE_OPEN.number: self._on_attach,
+            proton.Event.LINK_REMOTE_CLOSE.number: self._on_detach,
+            proton.Event.LINK_REMOTE_DETACH.number: self._on_detach,
+            proton.Event.LINK_FLOW.number: self._on_flow,
+            proton.Event.DELIVERY.number: self._on_delivery,
+            proton.Event.TRANSPORT_ERROR.number: self._on_failure,
+        }
+        if not settings.server:
+            self._connection.open()
+
+    def _introduce(self) -> None:
+        settings, connection, transport = self.settings, self._connection, self._transport
+        connection.container = settings.container
+        if settings.hostname is not None:
+            connection.hostname = settings.hostname
+        if settings.capabilities:
+            connection.offered_capabilities = [proton.symbol(name) for name in settings.capabilities]
+        if settings.properties:
+            connection.properties = {proton.symbol(name): value for name, value in settings.properties.items()}
+        if settings.idle_timeout is not None:
+            transport.idle_timeout = settings.idle_timeout
+        transport.max_frame_size = settings.max_frame
+        if settings.server:
+            # With SASL offered but not required, proton takes peers with and without the SASL layer.
+            transport.require_auth(False)
+        if settings.mechanisms is not None:
+            sasl = transport.sasl()
+            sasl.allowed_mechs(" ".join(settings.mechanisms))
+            # TLS is asyncio's, so that proton takes every connection for unencrypted and would never use PLAIN.
+            sasl.allow_insecure_mechs = True
+        if settings.username is not None:
+            connection.user = settings.username
+            connection.password = settings.password or ""
+
+    # Bytes and time
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes that the peer sent."""
+        offset = 0
+        while offset < len(data) and not self._failed:
+            room = self._transport.capacity()
+            if room <= 0:
+                # The peer's closing frame was read; nothing that follows it has a meaning.
+                return
+            try:
+                self._transport.push(data[offset : offset + room])
+            except (proton.ProtonException, OverflowError) as error:
+                self._fail("amqp:connection:framing-error", str(error))
+            offset += room
+            self._collect()
+
+    def output(self) -> bytes:
+        """Bytes for the peer; empty when there is nothing to send now."""
+        size = self._transport.pending()
+        if size <= 0:
+            return b""
+        data = self._transport.peek(size)
+        if not data:
+            return b""
+        self._transport.pop(len(data))
+        return bytes(data)
+
+    @property
+    def finished(self) -> bool:
+        """True when nothing will be sent any more: the socket can be closed once `output` was written."""
+        return self._transport.pending() < 0
+
+    def tick(self, now: float) -> float | None:
+        """Let time pass: heartbeats become output, a silent peer becomes `Failed`.
+
+        Args:
+            now: seconds of any clock that never goes back.
+
+        Returns:
+            when to call again at the latest, on the same clock; None when no time-out is agreed on (yet: call again
+            after `Opened`).
+        """
+        deadline = self._transport.tick(now)
+        self._collect()
+        return deadline or None
+
+    def next_event(self) -> EngineEvent | None:
+        """What happened next, or None."""
+        if not self._events:
+            self._collect()
+        return self._events.popleft() if self._events else None
+
+    def release(self) -> None:
+        """Free proton's objects. Nothing may be called afterwards but `accept`, `flow`, `credit`, which do nothing
+        then.
+
+        A second call does nothing.
+        """
+        if not self._handlers:
+            return
+        for link in self._links.values():
+            self._forget(link)
+        self._links.clear()
+        self._events.clear()
+        self._session = None
+        self._handlers.clear()
+        self._transport.unbind()
+        self._connection.free()
+        self._collector.release()
+
+    # Connection
+
+    @property
+    def mechanism(self) -> str | None:
+        """SASL mechanism that was chosen, or None."""
+        return self._transport.sasl().mech or None if self.settings.mechanisms is not None else None
+
+    def close(self, condition: str = "", description: str = "") -> None:
+        """Close the connection, giving a reason when `condition` is not empty."""
+        if self._connection.state & proton.Endpoint.LOCAL_CLOSED:
+            return
+        if condition:
+            self._connection.condition = proton.Condition(condition, description)
+        if self._connection.state & proton.Endpoint.LOCAL_UNINIT:
+            self._connection.open()
+        self._connection.close()
+
+    # Links
+
+    def attach(self, name: str, *, sending: bool, node: Node, credit: int = 0) -> Link:
+        """Ask the peer for a link. `LinkAttached` or `LinkDetached` answers.
+
+        Args:
+            name: unique among the links of this connection.
+            sending: True for messages from us to the peer.
+            node: the target of a sending link, the source of a receiving one.
+            credit: for a receiving link: messages that we take at once.
+        """
+        if self._session is None:
+            self._session = self._connection.session()
+            self._session.open()
+        raw = self._session.sender(name) if sending else self._session.receiver(name)
+        write_terminus(raw.target if sending else raw.source, node)
+        if not sending:
+            raw.max_message_size = self.settings.max_message
+        link = self._adopt(raw)
+        raw.open()
+        if credit and isinstance(raw, proton.Receiver):
+            raw.flow(credit)
+        return link
+
+    def accept_link(self, link: Link, *, source: Node | None, target: Node | None) -> None:
+        """Grant a link that the peer asked for, telling it the nodes as they really are."""
+        raw = link.raw
+        write_terminus(raw.source, source)
+        write_terminus(raw.target, target)
+        raw.snd_settle_mode = raw.remote_snd_settle_mode
+        raw.rcv_settle_mode = raw.remote_rcv_settle_mode
+        if not link.sending:
+            raw.max_message_size = self.settings.max_message
+        raw.open()
+
+    def refuse_link(self, link: Link, condition: str, description: str) -> None:
+        """Refuse a link that the peer asked for: an attach with a null node, then a detach that says why."""
+        raw = link.raw
+        write_terminus(raw.source if link.sending else raw.target, None)
+        raw.open()
+        self.detach(link, condition, description)
+
+    def detach(self, link: Link, condition: str = "", description: str = "") -> None:
+        """End a link, giving a reason when `condition` is not empty. `LinkDetached` confirms."""
+        if link.closing or not self._alive(link):
+            return
+        link.closing = True
+        link.deliveries.clear()
+        link.chunks.clear()
+        if condition:
+            link.raw.condition = proton.Condition(condition, description)
+        link.raw.close()
+
+    def flow(self, link: Link, credit: int) -> None:
+        """Take `credit` more messages on a receiving link."""
+        if self._alive(link) and not link.closing and isinstance(link.raw, proton.Receiver):
+            link.raw.flow(credit)
+
+    def credit(self, link: Link) -> int:
+        """Messages that may be sent (or may still arrive) on a link."""
+        return link.raw.credit if self._alive(link) and not link.closing else 0
+
+    def drained(self, link: Link) -> None:
+        """Tell the peer that there is nothing more to send now, if it asked for that."""
+        if self._alive(link) and not link.closing and link.raw.drain_mode:
+            link.raw.drained()
+
+    def backlog(self, link: Link) -> int:
+        """Bytes given to `send` on the session of this link that are not yet in `output`."""
+        return link.raw.session.outgoing_bytes if self._alive(link) else 0
+
+    # Messages
+
+    def send(self, link: Link, data: bytes, *, settled: bool = False) -> int:
+        """Send one message; the owner checks `credit` before.
+
+        Returns:
+            token that `Settled` will carry, unless `settled`.
+        """
+        raw = link.raw
+        assert isinstance(raw, proton.Sender)
+        token = next(self._tokens)
+        delivery = raw.delivery(str(token))
+        raw.stream(data)
+        raw.advance()
+        if settled or link.settled:
+            delivery.settle()
+        else:
+            link.deliveries[token] = delivery
+        return token
+
+    def settle(
+        self, link: Link, token: int, outcome: Outcome = Outcome.ACCEPTED, condition: str = "", description: str = ""
+    ) -> None:
+        """Tell the peer what became of its message, and forget it. Does nothing when the link is gone."""
+        delivery = link.deliveries.pop(token, None)
+        if delivery is None:
+            return
+        if condition:
+            delivery.local.condition = proton.Condition(condition, description)
+        delivery.update(_STATES[outcome])
+        delivery.settle()
+
+    # From proton's events to ours
+
+    def _collect(self) -> None:
+        while (event := self._collector.peek()) is not None:
+            handler = self._handlers.get(event.type.number)
+            if handler is not None and not self._failed:
+                try:
+                    handler(event)
+                except (proton.ProtonException, ValueError) as error:
+                    # ValueError covers text that is no UTF-8: proton's binding decodes it late.
+                    self._fail("amqp:decode-error", str(error))
+            self._collector.pop()
+
+    def _fail(self, condition: str, description: str, *, authentication: bool = False) -> None:
+        if not self._failed:
+            self._failed = True
+            self._events.append(Failed(condition, description, authentication))
+
+    def _on_failure(self, _event: proton.Event) -> None:
+        condition = self._transport.condition
+        name, words = (
+            (condition.name, condition.description or "") if condition else ("amqp:connection:framing-error", "")
+        )
+        outcome = self._transport.sasl().outcome if self.settings.mechanisms is not None else None
+        self._fail(name, words, authentication=outcome not in (None, proton.SASL.OK))
+
+    def _on_open(self, _event: proton.Event) -> None:
+        if self.settings.server and self._connection.state & proton.Endpoint.LOCAL_UNINIT:
+            self._connection.open()
+        offered = self._connection.remote_offered_capabilities
+        if offered is None:
+            names: frozenset[str] = frozenset()
+        elif isinstance(offered, str):
+            names = frozenset([str(offered)])
+        else:
+            names = frozenset(str(name) for name in getattr(offered, "elements", offered))
+        self._events.append(Opened(self._connection.remote_container or "", names))
+
+    def _on_close(self, _event: proton.Event) -> None:
+        self._events.append(Closed(*_words(self._connection)))
+        self.close()
+
+    def _on_begin(self, event: proton.Event) -> None:
+        session = event.session
+        assert session is not None
+        if session.state & proton.Endpoint.LOCAL_UNINIT:
+            session.open()
+
+    def _on_end(self, event: proton.Event) -> None:
+        session = event.session
+        assert session is not None
+        condition, description = _words(session)
+        for number, link in list(self._links.items()):
+            if link.raw.session == session:
+                self._events.append(LinkDetached(link, condition, description, link.closing))
+                self._forget(link)
+                del self._links[number]
+        if session == self._session:
+            self._session = None
+        session.close()
+        session.free()
+
+    def _on_attach(self, event: proton.Event) -> None:
+        raw = event.link
+        assert raw is not None
+        known = self._find(raw)
+        link = known or self._adopt(raw)
+        link.source = read_terminus(raw.remote_source)
+        link.target = read_terminus(raw.remote_target)
+        link.settled = (raw.remote_snd_settle_mode if known is None else raw.snd_settle_mode) == proton.Link.SND_SETTLED
+        if known is None:
+            self._events.append(LinkRequested(link))
+        elif (link.target if link.sending else link.source) is not None:
+            self._events.append(LinkAttached(link))
+        # A null node announces a refusal; the detach that follows says why.
+
+    def _on_detach(self, event: proton.Event) -> None:
+        raw = event.link
+        assert raw is not None
+        link = self._find(raw)
+        if link is None:
+            return
+        self._events.append(LinkDetached(link, *_words(raw), link.closing))
+        if not link.closing:
+            # A detach that keeps the link (closed=false) is answered alike. We never resume one.
+            if event.type == proton.Event.LINK_REMOTE_DETACH:
+                raw.detach()
+            else:
+                raw.close()
+        del self._links[raw.number]
+        self._forget(link)
+        raw.free()
+
+    def _on_flow(self, event: proton.Event) -> None:
+        raw = event.link
+        assert raw is not None
+        link = self._find(raw)
+        if link is not None and link.sending and not link.closing:
+            self._events.append(CreditChanged(link))
+
+    def _on_delivery(self, event: proton.Event) -> None:
+        delivery, raw = event.delivery, event.link
+        assert delivery is not None
+        assert raw is not None
+        link = self._find(raw)
+        if link is None or link.closing:
+            # Nobody waits for it any more; settling takes it out of the session's window.
+            delivery.settle()
+        elif link.sending:
+            self._on_outcome(link, delivery)
+        elif isinstance(raw, proton.Receiver):
+            self._on_message(link, raw, delivery)
+
+    def _on_outcome(self, link: Link, delivery: proton.Delivery) -> None:
+        if not delivery.updated:
+            return
+        outcome = _OUTCOMES.get(delivery.remote_state)
+        if outcome is None and not delivery.settled:
+            return
+        token = int(delivery.tag)
+        if link.deliveries.pop(token, None) is None:
+            return
+        condition = delivery.remote.condition if outcome is Outcome.REJECTED else None
+        words = (condition.name, condition.description or "") if condition else ("", "")
+        # Settled without a state: the peer has it and does not say more.
+        self._events.append(Settled(link, token, outcome or Outcome.ACCEPTED, *words))
+        delivery.settle()
+
+    def _on_message(self, link: Link, raw: proton.Receiver, delivery: proton.Delivery) -> None:
+        if delivery.aborted:
+            link.chunks.clear()
+            link.size = 0
+            delivery.settle()
+            self.flow(link, 1)
+            return
+        if not delivery.readable or raw.current != delivery:
+            return
+        if size := delivery.pending:
+            part = raw.recv(size)
+            if part:
+                link.chunks.append(bytes(part))
+                link.size += len(part)
+        if link.size > self.settings.max_message:
+            self.detach(
+                link,
+                "amqp:link:message-size-exceeded",
+                f"messages may have {self.settings.max_message} bytes, this one has more",
+            )
+            delivery.settle()
+            return
+        if delivery.partial:
+            return
+        raw.advance()
+        data = link.chunks[0] if len(link.chunks) == 1 else b"".join(link.chunks)
+        link.chunks.clear()
+        link.size = 0
+        token: int | None = None
+        if delivery.settled:
+            delivery.settle()
+        else:
+            token = next(self._tokens)
+            link.deliveries[token] = delivery
+        self._events.append(Incoming(link, token, data))
+
+    # Links by number
+
+    def _adopt(self, raw: proton.Link) -> Link:
+        raw.number = next(self._numbers)
+        link = self._links[raw.number] = Link(raw)
+        return link
+
+    def _find(self, raw: proton.Link) -> Link | None:
+        return self._links.get(getattr(raw, "number", 0))
+
+    def _alive(self, link: Link) -> bool:
+        return getattr(link.raw, "number", 0) in self._links
+
+    @staticmethod
+    def _forget(link: Link) -> None:
+        link.closing = True
+        link.deliveries.clear()
+        link.chunks.clear()
+
+
+def _words(endpoint: proton.Connection | proton.Session | proton.Link) -> tuple[str, str]:
+    condition = endpoint.remote_condition
+    return (condition.name, condition.description or "") if condition else ("", "")

@@ -1,0 +1,365 @@
+"""A bus without a network, for tests: `MemoryBus` joined by a `MemoryExchange`.
+
+It passes the same conformance tests as `AmqpBus`, and can be told to fail: `MemoryExchange.stop`, `drop` and `refuse`.
+Buses on one exchange may live on different loops in different threads; messages are handed over to the loop of the
+receiver.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from qmf.bus.backoff import Backoff
+from qmf.bus.base import (
+    Binding,
+    Bus,
+    BusEvent,
+    Connected,
+    Deliver,
+    Disconnected,
+    ExchangeKind,
+    LinkLost,
+    Received,
+    Subscription,
+    Watcher,
+)
+from qmf.bus.destination import destination
+from qmf.bus.phase import Phase, Step, after
+from qmf.bus.topics import TopicTable
+from qmf.bus.watchers import Watchers
+from qmf.errors import ConnectError, DisconnectedError, LinkError
+
+log = logging.getLogger("qmf.bus")
+
+#: The exchanges of QMF (QMF2.md 1) and those that every broker has.
+NODES: Mapping[str, ExchangeKind] = {
+    "qmf.default.topic": ExchangeKind.TOPIC,
+    "qmf.default.direct": ExchangeKind.DIRECT,
+    "qpid.management": ExchangeKind.TOPIC,
+    "amq.topic": ExchangeKind.TOPIC,
+    "amq.direct": ExchangeKind.DIRECT,
+}
+#: Messages kept for a subscription that does not take them; the oldest is dropped then, as the embedded broker does.
+QUEUE_LIMIT = 10_000
+
+
+class MemoryExchange:
+    """What several memory buses have in common: the broker, so to say.
+
+    Attributes:
+        name: container id that buses see.
+        received: messages that were sent to it.
+        discarded: of those, messages for a node that does not exist.
+        dropped: messages lost by subscriptions that were full.
+    """
+
+    def __init__(
+        self, nodes: Mapping[str, ExchangeKind] = NODES, *, name: str = "memory", queue_limit: int = QUEUE_LIMIT
+    ) -> None:
+        self.name = name
+        self.received = self.discarded = self.dropped = 0
+        self.queue_limit = queue_limit
+        self._topics: dict[str, TopicTable[MemorySubscription]] = {}
+        self._direct: dict[str, dict[str, list[MemorySubscription]]] = {}
+        for node, kind in nodes.items():
+            if kind is ExchangeKind.TOPIC:
+                self._topics[node] = TopicTable()
+            else:
+                self._direct[node] = {}
+        self._buses: dict[MemoryBus, None] = {}
+        self._lock = threading.RLock()
+        self._refused: dict[str, tuple[str, str]] = {}
+        self._running = True
+
+    def stop(self, reason: str = "the exchange was stopped") -> None:
+        """End all connections and refuse new ones until `start`."""
+        self._running = False
+        self.drop(reason)
+
+    def start(self) -> None:
+        """Take connections again."""
+        self._running = True
+
+    def drop(self, reason: str = "the connection was dropped") -> None:
+        """End all connections."""
+        with self._lock:
+            buses = list(self._buses)
+        for bus in buses:
+            bus.dropped(reason)
+
+    def refuse(self, node: str, condition: str = "amqp:unauthorized-access", description: str = "refused") -> None:
+        """Refuse subscriptions and messages to `node` from now on; an empty condition ends that."""
+        if condition:
+            self._refused[node] = (condition, description)
+        else:
+            self._refused.pop(node, None)
+
+    # For buses
+
+    def enter(self, bus: MemoryBus) -> None:
+        """A bus connects."""
+        if not self._running:
+            raise ConnectError(bus.url, "the exchange is stopped")
+        with self._lock:
+            self._buses[bus] = None
+
+    def leave(self, bus: MemoryBus) -> None:
+        """A bus disconnects."""
+        with self._lock:
+            self._buses.pop(bus, None)
+
+    def bind(self, subscription: MemorySubscription) -> None:
+        """Put a subscription in place."""
+        node, key = subscription.binding.exchange, subscription.binding.key
+        self._check(node)
+        with self._lock:
+            if node in self._topics:
+                self._topics[node].add(key, subscription)
+            elif node in self._direct:
+                self._direct[node].setdefault(key, []).append(subscription)
+            else:
+                raise LinkError(node, "amqp:not-found", f"no exchange {node!r}")
+
+    def unbind(self, subscription: MemorySubscription) -> None:
+        """Take a subscription away."""
+        node, key = subscription.binding.exchange, subscription.binding.key
+        with self._lock:
+            if node in self._topics:
+                self._topics[node].remove(key, subscription)
+            elif subscription in (bound := self._direct.get(node, {}).get(key, [])):
+                bound.remove(subscription)
+
+    def route(self, data: bytes) -> None:
+        """Hand a message to every subscription that it matches."""
+        to, subject = destination(data)
+        node, key = to or "", subject or ""
+        self._check(node)
+        with self._lock:
+            self.received += 1
+            if node in self._topics:
+                targets = self._topics[node].match(key)
+            elif node in self._direct:
+                targets = list(self._direct[node].get(key, ()))
+            else:
+                self.discarded += 1
+                return
+        for target in targets:
+            target.offer(data)
+
+    def _check(self, node: str) -> None:
+        if node in self._refused:
+            raise LinkError(node, *self._refused[node])
+
+
+class MemorySubscription(Subscription):
+    """A binding on a memory bus."""
+
+    def __init__(self, bus: MemoryBus, binding: Binding, deliver: Deliver, prefetch: int) -> None:
+        self.binding = binding
+        self._bus = bus
+        self._deliver = deliver
+        self._window = max(1, prefetch)
+        self._undone = 0
+        self._queue: deque[bytes] = deque()
+        self._loop = asyncio.get_running_loop()
+        self._scheduled = False
+        self._epoch = 0
+
+    def offer(self, data: bytes) -> None:
+        """Queue a message; any thread may call."""
+        exchange = self._bus.exchange
+        if len(self._queue) >= exchange.queue_limit:
+            self._queue.popleft()
+            exchange.dropped += 1
+        self._queue.append(data)
+        self._schedule()
+
+    def clear(self) -> None:
+        """The connection is gone, with what was queued for us."""
+        self._epoch += 1
+        self._undone = 0
+        self._queue.clear()
+
+    async def close(self) -> None:
+        """See `Subscription`."""
+        self._bus.forget(self)
+        self.clear()
+
+    def _schedule(self) -> None:
+        if not self._scheduled and not self._loop.is_closed():
+            self._scheduled = True
+            self._loop.call_soon_threadsafe(self._run)
+
+    def _run(self) -> None:
+        self._scheduled = False
+        epoch = self._epoch
+        while self._queue and self._undone < self._window and epoch == self._epoch:
+            self._undone += 1
+            received = Received(self._queue.popleft(), lambda: self._finished(epoch))
+            try:
+                self._deliver(received)
+            except Exception:
+                log.exception("the receiver of %s %r failed; message dropped", self.binding.exchange, self.binding.key)
+                received.done()
+
+    def _finished(self, epoch: int) -> None:
+        if epoch == self._epoch:
+            self._undone -= 1
+            if self._queue:
+                self._schedule()
+
+
+class MemoryBus(Bus):
+    """A bus on a `MemoryExchange`."""
+
+    def __init__(self, exchange: MemoryExchange, *, reconnect: bool = True, backoff: Backoff | None = None) -> None:
+        """Args:
+
+        exchange: what joins this bus with others.
+        reconnect: False to stay disconnected after a loss.
+        backoff: waits before reconnecting.
+        """
+        self.exchange = exchange
+        self._reconnect = reconnect
+        self._backoff = backoff or Backoff()
+        self._phase = Phase.NEW
+        self._reason = "not opened yet"
+        self._watchers = Watchers()
+        self._subscriptions: list[MemorySubscription] = []
+        self._keeper: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def url(self) -> str:
+        """See `Bus`."""
+        return f"memory://{self.exchange.name}"
+
+    @property
+    def connected(self) -> bool:
+        """See `Bus`."""
+        return self._phase is Phase.UP
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """See `Bus`."""
+        return self._watchers.add(watcher)
+
+    async def open(self, timeout: float = 10.0) -> None:
+        """See `Bus`."""
+        self._phase = after(self._phase, Step.CONNECT)
+        self._loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout):
+                await asyncio.sleep(0)  # like a real bus, never at once
+            self.exchange.enter(self)
+        except BaseException:
+            if self._phase is Phase.CONNECTING:
+                self._phase = after(self._phase, Step.FAILED)
+            raise
+        if self._phase is not Phase.CONNECTING:
+            self.exchange.leave(self)
+            raise ConnectError(self.url, "closed while connecting")
+        self._up(again=False)
+
+    async def close(self) -> None:
+        """See `Bus`."""
+        if self._phase is Phase.CLOSED:
+            return
+        self._phase = after(self._phase, Step.END)
+        self._reason = "closed"
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+        self._gone()
+        self._subscriptions.clear()
+
+    async def subscribe(self, binding: Binding, deliver: Deliver, *, prefetch: int = 200) -> MemorySubscription:
+        """See `Bus`."""
+        self._check()
+        subscription = MemorySubscription(self, binding, deliver, prefetch)
+        self.exchange.bind(subscription)
+        self._subscriptions.append(subscription)
+        await asyncio.sleep(0)
+        return subscription
+
+    async def send(self, data: bytes, *, confirm: bool = False) -> None:
+        """See `Bus`."""
+        self._check()
+        try:
+            self.exchange.route(data)
+        except LinkError as error:
+            if confirm:
+                raise LinkError("", error.condition, error.description) from error
+            self._tell(LinkLost("", error.condition, error.description, reopened=True))
+        await asyncio.sleep(0)
+
+    # For exchange and subscriptions
+
+    def forget(self, subscription: MemorySubscription) -> None:
+        """A subscription was closed."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
+            self.exchange.unbind(subscription)
+
+    def dropped(self, reason: str) -> None:
+        """The exchange ends the connection; any thread may call."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._lost, reason)
+
+    # Details
+
+    def _check(self) -> None:
+        if self._phase is not Phase.UP:
+            raise DisconnectedError(self.url, self._reason)
+
+    def _tell(self, event: BusEvent) -> None:
+        self._watchers.tell(event)
+
+    def _up(self, *, again: bool) -> None:
+        self._phase = after(self._phase, Step.UP)
+        self._tell(Connected(again, self.exchange.name))
+
+    def _gone(self) -> None:
+        self.exchange.leave(self)
+        for subscription in self._subscriptions:
+            self.exchange.unbind(subscription)
+            subscription.clear()
+
+    def _lost(self, reason: str) -> None:
+        if self._phase is not Phase.UP:
+            return
+        self._phase = after(self._phase, Step.LOST)
+        self._reason = reason
+        self._gone()
+        if not self._reconnect:
+            self._tell(Disconnected(reason, None))
+            return
+        delays = self._backoff.delays()
+        wait = next(delays)
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(wait))
+        self._tell(Disconnected(reason, wait))
+
+    async def _keep(self, wait: float) -> None:
+        delays = self._backoff.delays()
+        while True:
+            await asyncio.sleep(wait)
+            self._phase = after(self._phase, Step.CONNECT)
+            try:
+                self.exchange.enter(self)
+            except ConnectError as error:
+                self._phase = after(self._phase, Step.LOST)
+                self._reason = error.reason
+                wait = next(delays)
+                continue
+            break
+        for subscription in list(self._subscriptions):
+            try:
+                self.exchange.bind(subscription)
+            except LinkError as error:
+                self._tell(LinkLost(error.address, error.condition, error.description, reopened=False))
+        self._keeper = None
+        self._up(again=True)

@@ -1,0 +1,102 @@
+"""The receiving side: a subscription with its link, its window of credit and the settling of its messages.
+
+A message is accepted and settled when its receiver says `Received.done`, not when it arrives: what the broker counts as
+unsettled is then what the receiver really holds, a message of a named queue goes back there if we die before dealing
+with it, and one disposition can speak for many messages. Credit is given back in batches of a quarter of the window,
+so that a busy link never waits for credit and not every message costs a flow frame.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import uuid
+from typing import Protocol
+
+from qmf.bus.base import Binding, Deliver, ExchangeKind, Received, Subscription
+from qmf.bus.link import Link
+from qmf.bus.values import Filter, Incoming, Node
+from qmf.bus.wire import Wire
+
+log = logging.getLogger("qmf.bus")
+
+#: Name and descriptor of the filter for each kind of binding (QMF2.md 1.2).
+FILTERS = {
+    ExchangeKind.TOPIC: ("legacy-amqp-topic-binding", "apache.org:legacy-amqp-topic-binding:string"),
+    ExchangeKind.DIRECT: ("legacy-amqp-direct-binding", "apache.org:legacy-amqp-direct-binding:string"),
+}
+
+
+class Holder(Protocol):
+    """What keeps a subscription in place; the bus."""
+
+    async def unsubscribe(self, subscription: AmqpSubscription) -> None:
+        """Forget the subscription and end its link."""
+
+
+class AmqpSubscription(Subscription):
+    """A binding on an AMQP bus. Its link changes when the broker or the connection is lost."""
+
+    def __init__(self, holder: Holder, binding: Binding, deliver: Deliver, prefetch: int) -> None:
+        self.binding = binding
+        self.link: Link | None = None
+        #: The broker confirmed the present link.
+        self.attached = False
+        #: Done when the broker confirmed the link, or refused it; its exception says why.
+        self.answer: asyncio.Future[None] | None = None
+        #: Times that the link was opened again since a message arrived.
+        self.reopenings = 0
+        self._holder = holder
+        self._deliver = deliver
+        self._prefetch = prefetch
+        self._batch = max(1, prefetch // 4)
+        #: Messages that the broker may still send, and those done for which it has no new credit yet.
+        self._credit = 0
+        self._done = 0
+        self._wire: Wire | None = None
+
+    def attach(self, wire: Wire) -> None:
+        """Ask for a new link on a connection."""
+        name, descriptor = FILTERS[self.binding.kind]
+        source = Node(self.binding.exchange, filters=(Filter(name, descriptor, self.binding.key),))
+        self._wire = wire
+        self._credit, self._done = self._prefetch, 0
+        self.attached = False
+        # A new name each time: the broker may not have forgotten the link of a connection that broke.
+        self.link = wire.engine.attach(f"in-{uuid.uuid4()}", sending=False, node=source, credit=self._prefetch)
+        wire.touch()
+
+    def forget_link(self) -> None:
+        """The link is gone; messages that are still held have nothing to settle any more."""
+        self.link = self._wire = None
+        self.attached = False
+
+    def arrived(self, event: Incoming) -> None:
+        """Hand a message to the receiver."""
+        self.reopenings = 0
+        self._credit -= 1
+        received = Received(event.data, functools.partial(self._finished, event.link, event.token))
+        try:
+            self._deliver(received)
+        except Exception:
+            log.exception("the receiver of %s %r failed; message dropped", self.binding.exchange, self.binding.key)
+            received.done()
+
+    def _finished(self, link: Link, token: int | None) -> None:
+        wire = self._wire
+        if wire is None or link is not self.link:
+            return
+        if token is not None:
+            wire.engine.settle(link, token)
+        self._done += 1
+        # With no credit left, a receiver that holds many messages while it waits for one more would wait for ever.
+        if self._done >= self._batch or self._credit == 0:
+            wire.engine.flow(link, self._done)
+            self._credit += self._done
+            self._done = 0
+        wire.touch()
+
+    async def close(self) -> None:
+        """See `Subscription.close`."""
+        await self._holder.unsubscribe(self)

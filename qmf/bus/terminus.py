@@ -1,0 +1,68 @@
+"""Nodes to and from proton's terminus objects. Only the engine uses this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import proton
+
+from qmf.bus.values import Filter, Node
+
+
+def read_terminus(terminus: proton.Terminus) -> Node | None:
+    """What the peer named; None for a null node.
+
+    Raises:
+        ValueError, proton.ProtonException: the peer sent something that is no node.
+    """
+    if terminus.type == proton.Terminus.UNSPECIFIED:
+        return None
+    return Node(
+        address=terminus.address,
+        dynamic=bool(terminus.dynamic),
+        filters=tuple(_filters(terminus.filter)),
+        browse=terminus.distribution_mode == proton.Terminus.DIST_MODE_COPY,
+        coordinator=terminus.type == proton.Terminus.COORDINATOR,
+    )
+
+
+def write_terminus(terminus: proton.Terminus, node: Node | None) -> None:
+    """Say a node to the peer; None says the null node."""
+    if node is None:
+        terminus.type = proton.Terminus.UNSPECIFIED
+        return
+    if node.address is not None:
+        terminus.address = node.address
+    terminus.dynamic = node.dynamic
+    if node.filters:
+        terminus.filter.put_object(
+            {
+                proton.symbol(entry.name): proton.Described(
+                    proton.symbol(entry.descriptor)
+                    if isinstance(entry.descriptor, str)
+                    else proton.ulong(entry.descriptor),
+                    entry.value,
+                )
+                for entry in node.filters
+            }
+        )
+
+
+def _filters(data: proton.Data) -> Iterator[Filter]:
+    data.rewind()
+    if data.next() is None:
+        return
+    entries = data.get_object()
+    if entries is None:
+        return
+    if not isinstance(entries, dict):
+        raise ValueError("the filter of a source is not a map")
+    for name, value in entries.items():
+        if not isinstance(value, proton.Described) or not isinstance(value.descriptor, str | int):
+            raise ValueError(f"filter {name!s} is not a described value")
+        descriptor = value.descriptor
+        yield Filter(
+            str(name),
+            str(descriptor) if isinstance(descriptor, str) else int(descriptor),
+            str(value.value) if isinstance(value.value, str) else value.value,
+        )

@@ -1,0 +1,117 @@
+"""Bus URLs: what a user writes to say where a broker is, and what of it may be shown.
+
+Rules: a password is parsed, kept and handed to SASL; it never appears in `str`, `repr` or an error.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+import attrs
+
+from qmf.errors import CallerError
+
+#: Registered ports of AMQP without and with TLS.
+AMQP_PORT = 5672
+AMQPS_PORT = 5671
+
+_SCHEMES = {"amqp": False, "amqps": True}
+_SECRET = re.compile(r"(^|://)([^@:/]*)[:/].*@")
+
+
+class UrlError(CallerError, ValueError):
+    """A text is not the URL of a bus.
+
+    Attributes:
+        text: what was written, the password replaced by ``***``.
+        reason: what is wrong with it.
+    """
+
+    def __init__(self, text: str, reason: str) -> None:
+        self.text = _SECRET.sub(r"\1\2:***@", text)
+        self.reason = reason
+        super().__init__(self.text, reason)
+
+    def __str__(self) -> str:
+        return f"{self.text!r} is not a bus URL: {self.reason}; write amqp://host:port"
+
+
+@attrs.frozen
+class BusUrl:
+    """Where a broker is, and who we are there.
+
+    Attributes:
+        host: name or address; IPv6 without brackets.
+        port: TCP port.
+        tls: True for ``amqps``.
+        username, password: for SASL PLAIN; None when the URL has none.
+    """
+
+    host: str
+    port: int = AMQP_PORT
+    tls: bool = False
+    username: str | None = None
+    password: str | None = attrs.field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        scheme = "amqps" if self.tls else "amqp"
+        user = f"{self.username}@" if self.username else ""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{user}{host}:{self.port}"
+
+
+def parse_url(text: str) -> BusUrl:
+    """Read a bus URL.
+
+    Args:
+        text: ``host``, ``host:port``, ``amqp://...`` or ``amqps://...``, each with ``user@``, ``user:password@`` or
+            the older ``user/password@`` before the host. IPv6 addresses stand in brackets. In user and password, after
+            a scheme, ``%40`` and the like stand for reserved characters.
+
+    Raises:
+        UrlError: anything else; names the text without its password.
+    """
+    scheme, rest = _scheme(text)
+    credentials, at, where = rest.rpartition("@")
+    username, password = _credentials(text, credentials, escaped="://" in text) if at else (None, None)
+    tls = _SCHEMES[scheme]
+    host, port = _host_and_port(text, where.removesuffix("/"), AMQPS_PORT if tls else AMQP_PORT)
+    return BusUrl(host, port, tls, username, password)
+
+
+def _scheme(text: str) -> tuple[str, str]:
+    scheme, separator, rest = text.strip().partition("://")
+    if not separator:
+        return "amqp", scheme
+    if scheme.lower() not in _SCHEMES:
+        raise UrlError(text, f"unknown scheme {scheme!r}")
+    return scheme.lower(), rest
+
+
+def _credentials(text: str, credentials: str, *, escaped: bool) -> tuple[str, str | None]:
+    match = re.match(r"([^:/]+)(?:[:/](.*))?\Z", credentials, re.DOTALL)
+    if match is None:
+        raise UrlError(text, "the user before '@' is empty")
+    username, password = match.groups()
+    if escaped:
+        return unquote(username), None if password is None else unquote(password)
+    return username, password
+
+
+def _host_and_port(text: str, where: str, default: int) -> tuple[str, int]:
+    match = re.match(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::(.*))?\Z", where)
+    if match is None:
+        raise UrlError(text, "an IPv6 address stands in brackets" if where.count(":") > 1 else "brackets do not match")
+    host = match[1] if match[1] is not None else match[2]
+    if not host:
+        raise UrlError(text, "the host is missing")
+    if match[1] is not None and ":" not in host:
+        raise UrlError(text, f"{host!r} is not an IPv6 address")
+    if bad := re.search(r"[\s/?#@%]", host):
+        raise UrlError(text, f"{bad[0]!r} cannot be part of a host")
+    if match[3] is None:
+        return host, default
+    if not re.fullmatch(r"[0-9]{1,5}", match[3]) or not 0 < int(match[3]) < 65536:
+        raise UrlError(text, f"port {match[3]!r} is not a number from 1 to 65535")
+    return host, int(match[3])

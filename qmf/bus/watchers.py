@@ -1,0 +1,35 @@
+"""Callbacks for what happens to a bus."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from qmf.bus.base import BusEvent, Watcher
+
+log = logging.getLogger("qmf.bus")
+
+
+class Watchers:
+    """Those who want to know; one that fails does not keep the news from the others."""
+
+    def __init__(self) -> None:
+        self._watchers: dict[object, Watcher] = {}
+
+    def add(self, watcher: Watcher) -> Callable[[], None]:
+        """See `Bus.watch`."""
+        key = object()
+        self._watchers[key] = watcher
+
+        def stop() -> None:
+            self._watchers.pop(key, None)
+
+        return stop
+
+    def tell(self, event: BusEvent) -> None:
+        """Call each with the event."""
+        for watcher in list(self._watchers.values()):
+            try:
+                watcher(event)
+            except Exception:
+                log.exception("a watcher of the bus failed with %s", event)

@@ -1,0 +1,187 @@
+"""An engine on an asyncio transport: the only I/O of this room and of the embedded broker.
+
+Rules: each read does feed, flush, dispatch in this order, so that answers which proton makes by itself never wait for
+our handlers. Each write passes `_flush`. What handlers and callers cause is written once per turn of the loop, however
+many messages that is. While the transport's buffer is full nothing is taken from the engine, and `ready` tells owners
+to stop filling it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from typing import Protocol
+
+from qmf.bus.engine import Engine
+from qmf.bus.link import Link
+from qmf.bus.values import EngineEvent, Failed, Opened
+
+#: Bytes that may wait in the engine for one session before owners are asked to stop. Enough for one turn of the loop at
+#: full speed; a message of any size passes when less than this is waiting.
+BACKLOG = 256 * 1024
+
+#: Seconds that a closed transport may take to write what it holds. A peer that does not read would keep it for ever.
+LINGER = 3.0
+
+
+class Owner(Protocol):
+    """Who uses a wire. Called on the loop's thread; must not block."""
+
+    def made(self) -> None:
+        """The transport is connected."""
+
+    def handle(self, event: EngineEvent) -> None:
+        """Something happened on the connection."""
+
+    def writable(self) -> None:
+        """Output was written; links that were not `ready` may be now."""
+
+    def lost(self, error: Exception | None) -> None:
+        """The transport is gone, by our doing (None), the peer's (None) or an error. Called once, last."""
+
+
+class Wire(asyncio.Protocol):
+    """Joins one engine, one transport and one owner."""
+
+    def __init__(self, engine: Engine, owner: Owner, *, throttle: bool = False) -> None:
+        """Args:
+
+        throttle: stop reading while the peer does not read. For servers: a client that only writes cannot fill our
+            memory with answers. Never for both ends of a connection: each would wait for the other.
+        """
+        self.engine = engine
+        self._owner = owner
+        self._throttle = throttle
+        self._transport: asyncio.Transport | None = None
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._scheduled: asyncio.Handle | None = None
+        self._paused = False
+
+    # For owners
+
+    def touch(self) -> None:
+        """Have output written soon; call after every action on the engine."""
+        if self._scheduled is None and self._transport is not None:
+            self._scheduled = self._loop.call_soon(self._run)
+
+    def ready(self, link: Link) -> bool:
+        """True while a message for `link` would go out without piling up here."""
+        return not self._paused and self.engine.credit(link) > 0 and self.engine.backlog(link) < BACKLOG
+
+    def close(self) -> None:
+        """Write what is waiting, then close the transport. `Owner.lost` follows, within `LINGER` seconds."""
+        self._flush()
+        self._shut()
+
+    def abort(self) -> None:
+        """Close the transport at once. `Owner.lost` follows."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def connected(self) -> bool:
+        """True from `Owner.made` until `Owner.lost`."""
+        return self._transport is not None
+
+    @property
+    def peer(self) -> str:
+        """Address and port of the other side."""
+        name = self._transport.get_extra_info("peername") if self._transport is not None else None
+        if not isinstance(name, tuple):
+            return "unknown"
+        host = f"[{name[0]}]" if ":" in name[0] else name[0]
+        return f"{host}:{name[1]}"
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        # asyncio's own selector loop does this, other loops need not: without it a request would wait for the
+        # acknowledgement of the one before.
+        if (sock := transport.get_extra_info("socket")) is not None:
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._owner.made()
+        self._tick()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio."""
+        self.engine.feed(data)
+        self._flush()
+        self._dispatch()
+
+    def pause_writing(self) -> None:
+        """See asyncio."""
+        self._paused = True
+        if self._throttle and self._transport is not None and self._transport.is_reading():
+            self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """See asyncio."""
+        self._paused = False
+        if self._throttle and self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+        self.touch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio."""
+        self._transport = None
+        for handle in (self._timer, self._scheduled):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._scheduled = None
+        self.engine.release()
+        self._owner.lost(exc)
+
+    # The one way out, and the rest of the cycle
+
+    def _flush(self) -> None:
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        while not self._paused and (data := self.engine.output()):
+            transport.write(data)
+        if not self._paused and self.engine.finished:
+            self._shut()
+
+    def _shut(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._transport.close()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(LINGER, self.abort)
+
+    def _run(self) -> None:
+        self._scheduled = None
+        self._flush()
+        self._dispatch()
+
+    def _dispatch(self) -> None:
+        happened = False
+        while self._transport is not None and (event := self.engine.next_event()) is not None:
+            happened = True
+            self._owner.handle(event)
+            if isinstance(event, Opened):
+                self._tick()
+            elif isinstance(event, Failed):
+                self.engine.close(event.condition, event.description)
+                self.close()
+                return
+        if self._transport is not None and not self._paused:
+            self._owner.writable()
+        if happened:
+            self.touch()
+
+    def _tick(self) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        deadline = self.engine.tick(self._loop.time())
+        self._timer = None if deadline is None else self._loop.call_at(deadline, self._tick)
+        self.touch()
