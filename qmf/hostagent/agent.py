@@ -1,0 +1,218 @@
+"""`HostAgent`: all collectors, an agent, and the clock that drives them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+from contextlib import suppress
+from typing import Any
+
+from qmf._version import __version__
+from qmf.agent import Agent, Event, ManagedObject
+from qmf.bus import Bus
+from qmf.hostagent.beat import Beat
+from qmf.hostagent.collector import Collector, Context
+from qmf.hostagent.cpu import CpuCollector
+from qmf.hostagent.disks import DiskCollector
+from qmf.hostagent.filesystems import FilesystemCollector
+from qmf.hostagent.itself import Itself
+from qmf.hostagent.memory import MemoryCollector, SwapCollector
+from qmf.hostagent.network import NetworkCollector
+from qmf.hostagent.processes import ProcessCollector
+from qmf.hostagent.sampler import Sampler
+from qmf.hostagent.settings import Settings
+from qmf.hostagent.source import Machine
+from qmf.hostagent.system import SystemCollector
+from qmf.hostagent.values import clip, nanoseconds
+from qmf.models.host import agent as model
+
+VENDOR = "qmf"
+PRODUCT = "host"
+
+#: Everything that consoles can ask about, whether or not this machine has any of it.
+CLASSES: tuple[type[ManagedObject] | type[Event], ...] = (
+    model.System,
+    model.Cpu,
+    model.Memory,
+    model.Swap,
+    model.Disk,
+    model.Filesystem,
+    model.NetworkInterface,
+    model.Process,
+    model.Agent,
+    model.agentStarted,
+    model.samplingLate,
+    model.filesystemAboveThreshold,
+    model.filesystemBelowThreshold,
+    model.interfaceUp,
+    model.interfaceDown,
+    model.processStarted,
+    model.processGone,
+)
+
+
+class HostAgent:
+    """Describes this machine on a management bus, from `start` to `close`. All methods belong to one event loop.
+
+    Args:
+        url_or_bus: the broker's URL, or a bus.
+        settings: the operator's choices.
+        domain: QMF domain to be found in.
+        machine: where readings come from; another one is for tests.
+
+    Raises:
+        CallerError: the URL or the instance name is invalid.
+    """
+
+    def __init__(
+        self,
+        url_or_bus: str | Bus,
+        settings: Settings | None = None,
+        *,
+        domain: str = "default",
+        machine: Machine | None = None,
+    ) -> None:
+        self._settings = settings or Settings()
+        self._interval = self._settings.interval
+        self._instance = _machine_name() if self._settings.instance is None else self._settings.instance
+        self._bus = _make_bus(url_or_bus)
+        self._agent = Agent(
+            self._bus,
+            vendor=VENDOR,
+            product=PRODUCT,
+            instance=self._instance,
+            domain=domain,
+            interval=self._interval,
+        )
+        self._agent.register(*CLASSES)
+        self._context = Context(self._agent, machine or Machine(), self._settings)
+        self._processes = ProcessCollector(self._context)
+        self._sampler = Sampler(self._context, self._collectors())
+        self._itself: Itself | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._interval_changed = asyncio.Event()
+        self._clock: asyncio.Task[None] | None = None
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that holds the objects."""
+        return self._agent
+
+    @property
+    def name(self) -> str:
+        """Name of the agent, ``vendor:product:instance``."""
+        return f"{VENDOR}:{PRODUCT}:{self._instance}"
+
+    @property
+    def url(self) -> str:
+        """Where the bus is, without password."""
+        return self._bus.url
+
+    async def start(self) -> None:
+        """Take the first sample, connect, and go on sampling.
+
+        Raises:
+            ConnectError: no connection; names the URL and the reason.
+        """
+        try:
+            # Sampled before connecting: whoever finds the agent finds its objects, too.
+            await self.sample()
+            await self._agent.start()
+        except BaseException:
+            await self.close()
+            raise
+        self._agent.raise_event(
+            model.agentStarted(
+                agent=clip(self._instance), nodeName=_machine_name(), version=__version__, interval=self._interval
+            )
+        )
+        self._clock = asyncio.create_task(self._run(), name="host agent's clock")
+
+    async def close(self) -> None:
+        """Stop sampling and leave the bus. A second call does nothing."""
+        clock, self._clock = self._clock, None
+        if clock is not None:
+            clock.cancel()
+            with suppress(asyncio.CancelledError):
+                await clock
+        self._sampler.close()
+        await self._agent.close()
+
+    async def sample(self) -> model.SystemSampleResult:
+        """Take a sample now; one that is under way is waited for first.
+
+        Returns:
+            the time that it took, and the number of objects.
+        """
+        return await self._sample()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        beat = Beat(self._interval, loop.time())
+        while True:
+            try:
+                async with asyncio.timeout_at(beat.due):
+                    await self._interval_changed.wait()
+            except TimeoutError:
+                await self._sample(beat)
+            else:
+                self._interval_changed.clear()
+                beat.change(self._interval, loop.time())
+
+    async def _sample(self, beat: Beat | None = None) -> model.SystemSampleResult:
+        loop = asyncio.get_running_loop()
+        async with self._one_at_a_time:
+            begin = loop.time()
+            if beat is not None and self._itself is not None:
+                self._begin(self._itself, beat.began(begin))
+            await self._sampler.sample()
+            itself = self._itself = self._itself or self._add_itself()
+            itself.processRef = self._processes.find(os.getpid())
+            objects = len(self._agent.objects)
+            took = loop.time() - begin
+            itself.took(took, failures=self._context.failures.count, objects=objects)
+            return model.SystemSampleResult(duration=nanoseconds(took), objects=objects)
+
+    def _begin(self, itself: Itself, delay: float) -> None:
+        if itself.began(delay):
+            self._agent.raise_event(
+                model.samplingLate(agent=clip(self._instance), delay=nanoseconds(delay), interval=self._interval)
+            )
+
+    def _add_itself(self) -> Itself:
+        itself = Itself(self._instance, self._context.system, self._settings, self._change_interval)
+        self._agent.add(itself)
+        return itself
+
+    def _change_interval(self, seconds: float) -> None:
+        self._interval = seconds
+        self._interval_changed.set()
+
+    def _collectors(self) -> list[Collector[Any]]:
+        """In the order in which objects refer to each other."""
+        context = self._context
+        disks = DiskCollector(context)
+        return [
+            SystemCollector(context, self.sample),
+            CpuCollector(context),
+            MemoryCollector(context),
+            SwapCollector(context),
+            disks,
+            FilesystemCollector(context, disks.objects),
+            NetworkCollector(context),
+            self._processes,
+        ]
+
+
+def _machine_name() -> str:
+    return clip(platform.node() or "localhost")
+
+
+def _make_bus(url_or_bus: str | Bus) -> Bus:
+    if isinstance(url_or_bus, Bus):
+        return url_or_bus
+    # Programs that bring their own bus do not pay for loading the AMQP engine.
+    from qmf.bus import AmqpBus
+
+    return AmqpBus(url_or_bus)

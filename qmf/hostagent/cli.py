@@ -1,0 +1,180 @@
+"""`qmf-host-agent`: the host agent as a program.
+
+Exit codes: 0 ended by a signal, 2 wrong arguments or no connection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import re
+import signal
+import sys
+from collections.abc import Sequence
+
+from qmf._version import __version__
+from qmf.errors import QmfError
+from qmf.hostagent.agent import HostAgent
+from qmf.hostagent.settings import (
+    DEFAULT_INTERVAL,
+    DEFAULT_THRESHOLD,
+    DEFAULT_TOP,
+    Selection,
+    Settings,
+    check_interval,
+    check_threshold,
+)
+
+DEFAULT_URL = "amqp://127.0.0.1:5672"
+
+_EXIT_ERROR = 2
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the host agent until SIGTERM or SIGINT.
+
+    Args:
+        argv: arguments without the program's name; None takes those of the process.
+
+    Returns:
+        the exit code.
+
+    Raises:
+        SystemExit: with 2 for wrong arguments, with 0 for `--help` and `--version`.
+    """
+    options = _parser().parse_args(argv)
+    logging.basicConfig(
+        level=logging.DEBUG if options.verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    settings = Settings(
+        interval=options.interval,
+        instance=options.instance,
+        threshold=options.threshold,
+        selection=options.processes,
+        watch=tuple(options.process),
+        allow_signals=options.allow_signals,
+        command_lines=options.command_lines,
+    )
+    try:
+        asyncio.run(_serve(options.broker, settings))
+    except QmfError as error:
+        print(f"qmf-host-agent: {error}", file=sys.stderr)
+        return _EXIT_ERROR
+    return 0
+
+
+async def _serve(url: str, settings: Settings) -> None:
+    """Serve until a signal comes; one that comes while connecting ends that, too."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    agent = HostAgent(url, settings)
+    stopping = asyncio.create_task(stop.wait())
+    starting = asyncio.create_task(agent.start())
+    try:
+        await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            return
+        await starting
+        print(f"Host agent {agent.name} on {agent.url}", flush=True)
+        await stopping
+    finally:
+        starting.cancel()
+        stopping.cancel()
+        await asyncio.gather(starting, stopping, return_exceptions=True)
+        await agent.close()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="qmf-host-agent", description="Describe this machine on a QMF management bus, until SIGTERM or Ctrl-C."
+    )
+    parser.add_argument(
+        "-b", "--broker", metavar="URL", default=DEFAULT_URL, help="broker to connect to (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--interval",
+        metavar="SECONDS",
+        type=_interval,
+        default=DEFAULT_INTERVAL,
+        help="time from sample to sample (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--processes",
+        metavar="WHICH",
+        type=_selection,
+        help="processes to show besides the agent's own and the watched ones: all, none, or top:N for the N that "
+        f"occupy the most main memory (default: top:{DEFAULT_TOP}, or none with --process)",
+    )
+    parser.add_argument(
+        "--process",
+        metavar="PATTERN",
+        type=_pattern,
+        action="append",
+        default=[],
+        help="watch the processes whose name or command line this regular expression finds: show them, and raise an "
+        "event when one starts or ends (may be given several times)",
+    )
+    parser.add_argument(
+        "--threshold",
+        metavar="PERCENT",
+        type=_threshold,
+        default=DEFAULT_THRESHOLD,
+        help="usage of a filesystem above which an event warns; consoles can change it for each filesystem "
+        "(default: %(default)s)",
+    )
+    parser.add_argument(
+        "--instance", metavar="NAME", help="last part of the agent's name (default: name of the machine)"
+    )
+    parser.add_argument(
+        "--allow-signals",
+        action="store_true",
+        help="let consoles send signals to the processes shown: whoever reaches the broker can then end them",
+    )
+    parser.add_argument(
+        "--command-lines",
+        action="store_true",
+        help="show the command lines of processes: everybody on the bus can then read passwords given as arguments",
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="log everything, not only warnings")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    return parser
+
+
+def _interval(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, not {text!r}") from error
+    try:
+        return check_interval(seconds)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _threshold(text: str) -> int:
+    try:
+        percent = int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"must be a whole number of percent, not {text!r}") from error
+    try:
+        return check_threshold(percent)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _selection(text: str) -> Selection:
+    try:
+        return Selection.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"not a regular expression ({error}): {text!r}") from error

@@ -1,0 +1,131 @@
+"""Mounted filesystems and their thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import psutil
+
+from qmf.hostagent.collector import Collector, Context, Objects
+from qmf.hostagent.mounts import Mount, mounts
+from qmf.hostagent.source import Usage
+from qmf.hostagent.values import clip, percent
+from qmf.models.host import agent as model
+
+#: Points of percent below the threshold at which a filesystem counts as back below it. One whose usage swings around
+#: the threshold by less tells so once, not at every sample.
+HYSTERESIS = 1.0
+
+_LSTR = 65_535
+
+
+@attrs.frozen
+class FilesystemReading:
+    """One filesystem.
+
+    Attributes:
+        mount: what is mounted where.
+        usage: how full it is; None where that could not be read.
+        inodes: total and free inodes; None where there is no fixed number.
+    """
+
+    mount: Mount
+    usage: Usage | None
+    inodes: tuple[int, int] | None
+
+
+class FilesystemCollector(Collector[Sequence[FilesystemReading]]):
+    """One object per mount point."""
+
+    what = "the filesystems"
+
+    def __init__(self, context: Context, disks: Objects[str, model.Disk]) -> None:
+        super().__init__(context)
+        self._disks = disks
+        self._objects: Objects[tuple[str, str, str], model.Filesystem] = Objects(context.agent)
+
+    def read(self) -> Sequence[FilesystemReading]:
+        return [self._read(mount) for mount in mounts(self.context.machine)]
+
+    def _read(self, mount: Mount) -> FilesystemReading:
+        machine, failures = self.context.machine, self.context.failures
+        what = f"the usage of {mount.mount_point}"
+        try:
+            usage = machine.ps.disk_usage(mount.mount_point)
+            inodes = machine.inodes(mount.mount_point)
+        except (OSError, psutil.Error) as error:
+            failures.failed(what, error)
+            return FilesystemReading(mount, None, None)
+        failures.worked(what)
+        return FilesystemReading(mount, usage, inodes)
+
+    def apply(self, reading: Sequence[FilesystemReading]) -> None:
+        self._objects.keep(_key(item.mount) for item in reading)
+        for item in reading:
+            with self.context.one(f"filesystem {item.mount.mount_point}"):
+                self._update(item)
+
+    def _update(self, item: FilesystemReading) -> None:
+        # Without its usage there is nothing to tell: a new filesystem waits for it, a known one keeps what it has.
+        if item.usage is None:
+            return
+        obj = self._objects.get(_key(item.mount)) or self._create(item.mount)
+        obj.diskRef = self._disks.get(item.mount.device_name)
+        # A map counts as changed whenever it is assigned.
+        if obj.options != item.mount.options:
+            obj.options = item.mount.options
+        obj.readOnly = item.mount.read_only
+        _set_usage(obj, item.usage, item.inodes)
+        self._check_threshold(obj)
+
+    def _create(self, mount: Mount) -> model.Filesystem:
+        obj = model.Filesystem(mountPoint=clip(mount.mount_point, _LSTR), systemRef=self.context.system)
+        obj.device = clip(mount.device, _LSTR)
+        obj.type = clip(mount.type)
+        obj.threshold = self.context.settings.threshold
+        return self._objects.add(_key(mount), obj)
+
+    def _check_threshold(self, obj: model.Filesystem) -> None:
+        above = _is_above(obj)
+        if above == obj.aboveThreshold:
+            return
+        obj.aboveThreshold = above
+        event = model.filesystemAboveThreshold if above else model.filesystemBelowThreshold
+        self.context.agent.raise_event(
+            event(
+                mountPoint=obj.mountPoint,
+                device=obj.device,
+                percent=obj.percent,
+                threshold=obj.threshold,
+                free=obj.free.value,
+            )
+        )
+
+
+def _key(mount: Mount) -> tuple[str, str, str]:
+    # Another filesystem on the same mount point is another object: its counters and threshold start afresh.
+    return mount.mount_point, mount.device, mount.type
+
+
+def _set_usage(obj: model.Filesystem, usage: Usage, inodes: tuple[int, int] | None) -> None:
+    obj.size = usage.total
+    obj.used.set(usage.used)
+    obj.free.set(usage.free)
+    obj.percent = usage.percent
+    if inodes is None:
+        obj.inodes = None
+        return
+    total, free = inodes
+    used = max(0, total - free)
+    obj.inodes = total
+    obj.inodesUsed.set(used)
+    obj.inodesPercent = percent(used, total)
+
+
+def _is_above(obj: model.Filesystem) -> bool:
+    if obj.readOnly:
+        return False
+    if obj.aboveThreshold:
+        return obj.percent > obj.threshold - HYSTERESIS
+    return obj.percent > obj.threshold
