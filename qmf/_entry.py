@@ -1,0 +1,48 @@
+"""Entry points of the commands: each is loaded only when it runs, and a missing extra is told in one line.
+
+The commands live in different rooms and need different extras; this module knows their names and nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+#: Exit code when a command cannot run as it is installed.
+EXIT_NOT_INSTALLED = 2
+
+#: Modules that come with extras: what a ModuleNotFoundError may name without being a fault of ours.
+_OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "rich"}
+
+
+def broker() -> int:
+    """Run `qmf-broker`."""
+    return _run("qmf-broker", "qmf.broker.cli", None)
+
+
+def codegen() -> int:
+    """Run `qmf-codegen`."""
+    return _run("qmf-codegen", "qmf_codegen.cli", "codegen")
+
+
+def host_agent() -> int:
+    """Run `qmf-host-agent`."""
+    return _run("qmf-host-agent", "qmf.hostagent.cli", "host")
+
+
+def shell() -> int:
+    """Run `qmf-shell`."""
+    return _run("qmf-shell", "qmf_shell.main", "shell")
+
+
+def _run(command: str, module: str, extra: str | None) -> int:
+    try:
+        code = importlib.import_module(module).main()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        if extra is None or missing not in _OPTIONAL:
+            raise
+        print(f"{command}: {missing} is not installed; get it with: pip install 'qmf[{extra}]'", file=sys.stderr)
+        return EXIT_NOT_INSTALLED
+    assert isinstance(code, int)
+    return code
