@@ -115,7 +115,7 @@ class Engine:
             try:
                 self._transport.push(data[offset : offset + room])
             except (proton.ProtonException, OverflowError) as error:
-                self._fail("amqp:connection:framing-error", str(error))
+                self.fail("amqp:connection:framing-error", str(error))
             offset += room
             self._collect()
 
@@ -132,8 +132,13 @@ class Engine:
 
     @property
     def finished(self) -> bool:
-        """True when nothing will be sent any more: the socket can be closed once `output` was written."""
-        return self._transport.pending() < 0
+        """True when both sides have said all: the socket can be closed once `output` was written.
+
+        proton has no output left as soon as our own close frame is out. Closing the socket before the peer's has
+        come could reset the connection, and take our frame from the peer.
+        """
+        over = self._failed or bool(self._connection.state & proton.Endpoint.REMOTE_CLOSED)
+        return over and self._transport.pending() < 0
 
     def tick(self, now: float) -> float | None:
         """Let time pass: heartbeats become output, a silent peer becomes `Failed`.
@@ -259,7 +264,7 @@ class Engine:
 
     def backlog(self, link: Link) -> int:
         """Bytes given to `send` on the session of this link that are not yet in `output`."""
-        return link.raw.session.outgoing_bytes if self._alive(link) else 0
+        return link.session.outgoing_bytes if self._alive(link) else 0
 
     # Messages
 
@@ -303,10 +308,11 @@ class Engine:
                     handler(event)
                 except (proton.ProtonException, ValueError) as error:
                     # ValueError covers text that is no UTF-8: proton's binding decodes it late.
-                    self._fail("amqp:decode-error", str(error))
+                    self.fail("amqp:decode-error", str(error))
             self._collector.pop()
 
-    def _fail(self, condition: str, description: str, *, authentication: bool = False) -> None:
+    def fail(self, condition: str, description: str, *, authentication: bool = False) -> None:
+        """The connection cannot go on. The first reason counts."""
         if not self._failed:
             self._failed = True
             self._events.append(Failed(condition, description, authentication))
@@ -317,7 +323,7 @@ class Engine:
             (condition.name, condition.description or "") if condition else ("amqp:connection:framing-error", "")
         )
         outcome = self._transport.sasl().outcome if self.settings.mechanisms is not None else None
-        self._fail(name, words, authentication=outcome not in (None, proton.SASL.OK))
+        self.fail(name, words, authentication=outcome not in (None, proton.SASL.OK))
 
     def _on_open(self, _event: proton.Event) -> None:
         if self.settings.server and self._connection.state & proton.Endpoint.LOCAL_UNINIT:

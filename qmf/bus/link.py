@@ -16,10 +16,22 @@ class Link:
         source, target: the nodes as the peer named them, known once it attached; None for a null node, which in an
             answer means that the link is being refused.
         settled: True when the sending side settles every message at once, so that no outcomes come.
-        raw, deliveries, chunks, size, closing: the engine's.
+        raw, session, deliveries, chunks, size, closing: the engine's.
     """
 
-    __slots__ = ("chunks", "closing", "deliveries", "name", "raw", "sending", "settled", "size", "source", "target")
+    __slots__ = (
+        "chunks",
+        "closing",
+        "deliveries",
+        "name",
+        "raw",
+        "sending",
+        "session",
+        "settled",
+        "size",
+        "source",
+        "target",
+    )
 
     def __init__(self, raw: proton.Link) -> None:
         self.name: str = raw.name
@@ -28,6 +40,7 @@ class Link:
         self.target: Node | None = None
         self.settled = False
         self.raw = raw
+        self.session = raw.session
         #: Unsettled deliveries by token. They are forgotten with the link: proton frees them then, and must not be
         #: asked about them later.
         self.deliveries: dict[int, proton.Delivery] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import proton
 
@@ -35,17 +36,15 @@ def write_terminus(terminus: proton.Terminus, node: Node | None) -> None:
         terminus.address = node.address
     terminus.dynamic = node.dynamic
     if node.filters:
-        terminus.filter.put_object(
-            {
-                proton.symbol(entry.name): proton.Described(
-                    proton.symbol(entry.descriptor)
-                    if isinstance(entry.descriptor, str)
-                    else proton.ulong(entry.descriptor),
-                    entry.value,
-                )
-                for entry in node.filters
-            }
-        )
+        terminus.filter.put_object({proton.symbol(entry.name): _described(entry) for entry in node.filters})
+
+
+def _described(entry: Filter) -> proton.Described:
+    descriptor = entry.descriptor
+    value: Any = entry.value
+    return proton.Described(
+        proton.symbol(descriptor) if isinstance(descriptor, str) else proton.ulong(descriptor), value
+    )
 
 
 def _filters(data: proton.Data) -> Iterator[Filter]:

@@ -53,10 +53,10 @@ def _encoder_for(value: object) -> _Encoder:
             return encoder
     if isinstance(value, Mapping):
         return _map
+    if isinstance(value, (bytearray, memoryview)):  # sequences, too
+        return _binary
     if isinstance(value, Sequence):
         return _list
-    if isinstance(value, (bytearray, memoryview)):
-        return _binary
     raise EncodeError(f"cannot encode a {type(value).__name__} in AMQP 1.0")
 
 

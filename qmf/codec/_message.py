@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from typing import Any
 
 import attrs
 
@@ -53,9 +54,9 @@ class Message:
     group_sequence: int | None = None
     reply_to_group_id: str | None = None
     application_properties: Mapping[str, object] = attrs.field(factory=dict)
-    delivery_annotations: Mapping[object, object] = attrs.field(factory=dict)
-    message_annotations: Mapping[object, object] = attrs.field(factory=dict)
-    footer: Mapping[object, object] = attrs.field(factory=dict)
+    delivery_annotations: Mapping[Any, object] = attrs.field(factory=dict)
+    message_annotations: Mapping[Any, object] = attrs.field(factory=dict)
+    footer: Mapping[Any, object] = attrs.field(factory=dict)
     section: Section = Section.NONE
     body: object = None
 

@@ -85,6 +85,7 @@ def decode_message(data: bytes, *, body: bool = True, text: bool = True) -> Mess
     Raises:
         DecodeError: the bytes are no such message. Never anything else.
     """
+    data = bytes(data)  # no copy of bytes, and every slice of it is bytes
     fields: dict[str, object] = {}
     bodies: list[object] = []
     last = section = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from qmf.codec._amqp10_encode import encode_into
 from qmf.codec._message import (
@@ -56,7 +57,7 @@ def _fields(out: bytearray, code: int, values: list[object]) -> None:
         _section(out, code, values)
 
 
-def _annotations(out: bytearray, code: int, values: Mapping[object, object]) -> None:
+def _annotations(out: bytearray, code: int, values: Mapping[Any, object]) -> None:
     if values:
         _section(out, code, {Symbol(key) if type(key) is str else key: value for key, value in values.items()})
 

@@ -77,7 +77,7 @@ class Reader:
     __slots__ = ("data", "pos")
 
     def __init__(self, data: bytes, pos: int = 0) -> None:
-        self.data = data
+        self.data = bytes(data)
         self.pos = pos
 
     @property

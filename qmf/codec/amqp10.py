@@ -39,4 +39,4 @@ def decode(data: bytes, offset: int = 0, *, text: bool = False) -> tuple[object,
     Raises:
         DecodeError: the bytes are no such value. Never anything else.
     """
-    return decode_value(data, offset, text)
+    return decode_value(bytes(data), offset, text)  # `bytes` copies only what is not bytes yet

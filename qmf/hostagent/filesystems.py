@@ -113,12 +113,9 @@ def _set_usage(obj: model.Filesystem, usage: Usage, inodes: tuple[int, int] | No
     obj.used.set(usage.used)
     obj.free.set(usage.free)
     obj.percent = usage.percent
-    if inodes is None:
-        obj.inodes = None
-        return
-    total, free = inodes
+    total, free = inodes or (0, 0)
     used = max(0, total - free)
-    obj.inodes = total
+    obj.inodes = total or None
     obj.inodesUsed.set(used)
     obj.inodesPercent = percent(used, total)
 

@@ -35,7 +35,7 @@ class ObjectData:
         values: property and statistic values by wire name. An indication may hold only one of the two groups.
         object_id: None only for anonymous data (results of some libqmf2 agents).
         class_key: None for data without schema.
-        update_ts, create_ts, delete_ts: nanoseconds since 1970, 0 where not sent; with a `delete_ts` the object is gone.
+        update_ts, create_ts, delete_ts: nanoseconds since 1970, 0 where not sent; once `delete_ts` is set it is gone.
         subtypes: hints on values, by name.
     """
 

@@ -1,0 +1,150 @@
+"""Publishing by change: what became different since the last interval, once per interval (QMF2.md 7.1).
+
+One publication sends, in this order: what was removed, with its final values; what changed, many objects of one class
+to a message and only the changed group of values; a heartbeat. The heartbeat is confirmed by the broker. As everything
+goes over one link in order, that vouches for all before it; until then nothing counts as published.
+
+Without connection no publication begins: marks and deletions stay, and intervals of high, low and averages go on. When
+the connection breaks in the middle, what was taken is given back and sent again, so a console may hear it twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from qmf.agent.clock import Clock
+from qmf.agent.identity import Identity
+from qmf.agent.model import ManagedObject, Taken
+from qmf.agent.objects import ObjectStore, describe
+from qmf.agent.outbox import Outbox, Packer
+from qmf.agent.tally import Tally
+from qmf.errors import NetworkError
+from qmf.protocol import Heartbeat, ObjectData, ObjectsIndication, data_key, heartbeat_key, topic_exchange
+from qmf.schema import ClassKey
+
+_log = logging.getLogger("qmf.agent")
+
+
+class Publisher:
+    """Publishes for one agent; belongs to the event loop's thread, and never holds up a setter."""
+
+    def __init__(
+        self, store: ObjectStore, outbox: Outbox, identity: Identity, domain: str, clock: Clock, tally: Tally
+    ) -> None:
+        self._store = store
+        self._outbox = outbox
+        self._identity = identity
+        self._topic = topic_exchange(domain)
+        self._clock = clock
+        self._tally = tally
+        self._turn = asyncio.Lock()
+        self._packers: dict[ClassKey, Packer] = {}
+
+    async def run(self) -> None:
+        """Publish each interval until cancelled. Being late delays the next; missed intervals are not made up for."""
+        due = self._clock.monotonic()
+        while True:
+            now = self._clock.monotonic()
+            due = max(due + self._identity.interval, now)
+            await self._clock.sleep(due - now)
+            try:
+                await self.publish()
+            except Exception:  # noqa: BLE001  # a bug shall not end publishing for good
+                _log.exception("publishing failed; the next interval tries again")
+
+    async def announce(self) -> None:
+        """Send a heartbeat and publish, after a reconnect: consoles may have given the agent up meanwhile."""
+        try:
+            await self.heartbeat()
+            await self.publish()
+        except NetworkError as error:
+            _log.info("cannot publish: %s", error)
+
+    async def heartbeat(self, *, confirm: bool = False) -> None:
+        """Send a heartbeat, worth delivering for two intervals.
+
+        Raises:
+            NetworkError: it could not be sent.
+        """
+        info = self._identity.info(self._clock.time_ns(), self._store.schema_updated)
+        data = self._outbox.encode(Heartbeat(info), self._topic, heartbeat_key(info), ttl=2 * self._identity.interval)
+        await self._outbox.send(data, confirm=confirm)
+
+    async def publish(self, *, heartbeat: bool = True) -> bool:
+        """Publish once, now.
+
+        Args:
+            heartbeat: end with one. Without, nobody confirms: for the last publication, before the bus is closed.
+
+        Returns:
+            False if there is no connection, or it was lost on the way: nothing is lost, the next call sends it.
+        """
+        async with self._turn:
+            if not self._outbox.connected:
+                return False
+            deleted = self._store.take_deleted()
+            taken: list[Taken] = []
+            done = False
+            try:
+                await self._send_deleted(deleted)
+                await self._send_changed(taken)
+                if heartbeat:
+                    await self.heartbeat(confirm=True)
+                done = True
+            except NetworkError as error:
+                _log.info("publishing stopped, and will go on after a reconnect: %s", error)
+            finally:
+                if done:
+                    self._tally.add("objects_published", len(deleted) + len(taken))
+                else:
+                    self._store.restore_deleted(deleted)
+                    for item in taken:
+                        item.restore()
+            return done
+
+    async def _send_deleted(self, deleted: Iterable[ObjectData]) -> None:
+        groups: dict[ClassKey, list[ObjectData]] = {}
+        for item in deleted:
+            if item.class_key is not None:
+                groups.setdefault(item.class_key, []).append(item)
+        for key, items in groups.items():
+            while items:
+                room = self._packer(key).room
+                await self._send(key, items[:room])
+                del items[:room]
+
+    async def _send_changed(self, taken: list[Taken]) -> None:
+        groups: dict[ClassKey, list[ManagedObject]] = {}
+        for obj in self._store.all():
+            if obj._qmf_marks:
+                groups.setdefault(obj._qmf_layout.key, []).append(obj)
+        for key, objects in groups.items():
+            rest = iter(objects)
+            while part := list(islice(rest, self._packer(key).room)):
+                now = self._clock.time_ns()
+                content = []
+                for obj in part:
+                    # What was removed meanwhile is told by its deletion, in the next interval.
+                    item = obj._qmf_take() if obj._qmf_home is self._store else None
+                    if item is not None:
+                        obj._qmf_update_ts = now
+                        taken.append(item)
+                        content.append(describe(obj, item.values))
+                await self._send(key, content)
+
+    async def _send(self, key: ClassKey, objects: Sequence[ObjectData]) -> None:
+        if not objects:
+            return
+        subject = data_key(key, self._identity.info(0, 0))
+        for data, _ in self._packer(key).pack(
+            objects, lambda part, _: self._outbox.encode(ObjectsIndication(part), self._topic, subject), more=True
+        ):
+            await self._outbox.send(data)
+            # Ten thousand objects shall not keep requests waiting.
+            await asyncio.sleep(0)
+
+    def _packer(self, key: ClassKey) -> Packer:
+        return self._packers.setdefault(key, Packer(self._tally))

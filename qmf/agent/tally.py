@@ -1,0 +1,68 @@
+"""What an agent counts about itself."""
+
+from __future__ import annotations
+
+import logging
+
+import attrs
+
+_log = logging.getLogger("qmf.agent")
+
+
+@attrs.frozen(kw_only=True)
+class AgentStatistics:
+    """Counts since an agent was made.
+
+    Attributes:
+        messages_in: messages received, of any kind.
+        messages_out: messages handed to the bus.
+        malformed: messages that could not be read, and were skipped.
+        ignored: messages that ask nothing of an agent, or that say not where to answer.
+        locates: locate requests answered.
+        queries: queries answered, refusals included.
+        method_calls: method requests answered, refusals and property changes included.
+        schema_requests: QMFv1 schema requests answered.
+        answers_lost: answers that could not be sent because the connection was gone or the broker refused.
+        events_sent: events that the broker took.
+        events_dropped: events lost because the buffer was full while there was no connection.
+        objects_published: objects in indications that the broker took; each time counts.
+        deletions_dropped: deletions lost because too many came up while there was no connection.
+        unencodable: objects or events skipped because they could not be encoded: a bug of this library.
+    """
+
+    messages_in: int = 0
+    messages_out: int = 0
+    malformed: int = 0
+    ignored: int = 0
+    locates: int = 0
+    queries: int = 0
+    method_calls: int = 0
+    schema_requests: int = 0
+    answers_lost: int = 0
+    events_sent: int = 0
+    events_dropped: int = 0
+    objects_published: int = 0
+    deletions_dropped: int = 0
+    unencodable: int = 0
+
+
+class Tally:
+    """The running counts of one agent, by the names in `AgentStatistics`. Each is changed by one thread only."""
+
+    def __init__(self) -> None:
+        self._counts = dict.fromkeys((item.name for item in attrs.fields(AgentStatistics)), 0)
+        self._logged: set[str] = set()
+
+    def add(self, name: str, n: int = 1) -> None:
+        """Count `n` more of `name`."""
+        self._counts[name] += n
+
+    def once(self, kind: str, text: str, *args: object) -> None:
+        """Log a warning for the first of its kind: what a peer can repeat must not fill the log."""
+        if kind not in self._logged:
+            self._logged.add(kind)
+            _log.warning(f"{text} (further ones are only counted)", *args)
+
+    def snapshot(self, **others: int) -> AgentStatistics:
+        """The counts now; `others` are those that are counted elsewhere."""
+        return AgentStatistics(**{**self._counts, **others})

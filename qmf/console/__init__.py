@@ -1,0 +1,34 @@
+"""The console: find agents, read and follow their objects, call their methods, receive their events.
+
+This package holds the published synchronous API under its documented names. It runs on the asynchronous core
+`qmf.console.aio`, which is public, too. Importing it starts nothing: threads start with a session's first broker.
+"""
+
+from __future__ import annotations
+
+from qmf.console.brokers import Agent, Broker
+from qmf.console.callbacks import Console, DebugConsole
+from qmf.console.events import Event
+from qmf.console.identity import BrokerURL, ClassKey, ObjectId
+from qmf.console.proxies import MethodResult, Object
+from qmf.console.schema_views import SchemaArgument, SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic
+from qmf.console.session import Session
+
+__all__ = [
+    "Agent",
+    "Broker",
+    "BrokerURL",
+    "ClassKey",
+    "Console",
+    "DebugConsole",
+    "Event",
+    "MethodResult",
+    "Object",
+    "ObjectId",
+    "SchemaArgument",
+    "SchemaClass",
+    "SchemaMethod",
+    "SchemaProperty",
+    "SchemaStatistic",
+    "Session",
+]

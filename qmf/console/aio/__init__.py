@@ -1,0 +1,72 @@
+"""The asynchronous console: `Client`, what it returns, and what it tells.
+
+`async with Client("localhost") as client`, then `await client.objects("queue")`; see `Client`.
+Importing it starts nothing.
+"""
+
+from __future__ import annotations
+
+from qmf.console.aio.agents import Agent
+from qmf.console.aio.answers import Answers
+from qmf.console.aio.client import Client
+from qmf.console.aio.errors import AgentLost
+from qmf.console.aio.events import RemoteEvent
+from qmf.console.aio.feed import Feed, Listener, Overflow
+from qmf.console.aio.filters import Where
+from qmf.console.aio.keys import class_keys, heartbeat_keys
+from qmf.console.aio.notifications import (
+    AgentAdded,
+    AgentRemoved,
+    AgentRestarted,
+    BrokerIdentified,
+    BusConnected,
+    BusDisconnected,
+    BusLinkLost,
+    ClassSeen,
+    Dropped,
+    EventRaised,
+    HeartbeatSeen,
+    Notification,
+    ObjectUpdated,
+    PackageSeen,
+    Removal,
+)
+from qmf.console.aio.objects import CallResult, RemoteObject, Timestamps
+from qmf.console.aio.requests import RequestCounts
+from qmf.console.aio.schemas import AnySchema
+from qmf.console.aio.views import ClassView
+
+__all__ = [
+    "Agent",
+    "AgentAdded",
+    "AgentLost",
+    "AgentRemoved",
+    "AgentRestarted",
+    "Answers",
+    "AnySchema",
+    "BrokerIdentified",
+    "BusConnected",
+    "BusDisconnected",
+    "BusLinkLost",
+    "CallResult",
+    "ClassSeen",
+    "ClassView",
+    "Client",
+    "Dropped",
+    "EventRaised",
+    "Feed",
+    "HeartbeatSeen",
+    "Listener",
+    "Notification",
+    "ObjectUpdated",
+    "Overflow",
+    "PackageSeen",
+    "RemoteEvent",
+    "RemoteObject",
+    "Removal",
+    "RequestCounts",
+    "Timestamps",
+    "Where",
+    "class_keys",
+    "heartbeat_keys",
+]

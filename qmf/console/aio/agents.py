@@ -1,0 +1,319 @@
+"""Which agents there are: learned from what they say, forgotten when they fall silent (QMF2.md 7.4).
+
+No agent says goodbye, so presence is inferred. The states of an agent, and the signs that move it on::
+
+                 MENTIONED                 ANNOUNCED                    CONNECTED
+       ABSENT ────────────▶ HEARD ──────────────────────▶ KNOWN ──────────────────▶ BROKER
+         │                                                  ▲                          ▲
+         └────────────────────── ANNOUNCED ─────────────────┘                          │
+         └────────────────────── CONNECTED ────────────────────────────────────────────┘
+
+- MENTIONED: a message names it as its sender. We know its name only.
+- ANNOUNCED: a locate response or a heartbeat: we know what it says of itself.
+- CONNECTED: the same, and it is the agent of the broker that we are connected to; the alias `broker` means this one.
+- RESTARTED: it announces another epoch, or another direct subject, than before. It stays, but everything that belonged
+  to the old run is void. Agents of libqmf2 always say epoch 1; the direct subject, new at each start, gives them away.
+- SILENT: no sign for three heartbeat intervals, and 10 s at least. Never happens to BROKER: while the connection lives,
+  so does it.
+- CUT: the connection to the bus is lost. All agents are ABSENT; whoever still lives answers the next locate request.
+
+A sign that `TRANSITIONS` doesn't list raises `IllegalSign` and changes nothing. The time is an argument: this module
+has no clock, sends nothing and knows no asyncio.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+import attrs
+
+from qmf.errors import NotFoundError
+from qmf.protocol import BROKER, AgentInfo
+
+#: Silent heartbeat intervals after which an agent is given up. The old Python console used 3, libqmf2 uses 5 minutes.
+MISSED_HEARTBEATS = 3
+
+#: ... but never sooner than this, in seconds: agents with intervals of a second may stall for longer than three.
+SHORTEST_PATIENCE = 10.0
+
+#: Interval taken for an agent that never said its own: the default of libqmf2.
+UNKNOWN_INTERVAL = 60.0
+
+
+class Presence(enum.Enum):
+    """What we know of an agent."""
+
+    ABSENT = "absent"
+    HEARD = "heard"
+    KNOWN = "known"
+    BROKER = "broker"
+
+
+class Sign(enum.Enum):
+    """What can tell us of an agent."""
+
+    MENTIONED = "mentioned"
+    ANNOUNCED = "announced"
+    CONNECTED = "connected"
+    RESTARTED = "restarted"
+    SILENT = "silent"
+    CUT = "cut"
+
+
+class Change(enum.Enum):
+    """What a sign means to whoever follows the agents."""
+
+    NONE = "none"
+    ADDED = "added"
+    RESTARTED = "restarted"
+    REMOVED = "removed"
+
+
+_Moves = Mapping[Sign, tuple[Presence, Change]]
+
+TRANSITIONS: Mapping[Presence, _Moves] = MappingProxyType(
+    {
+        Presence.ABSENT: {
+            Sign.MENTIONED: (Presence.HEARD, Change.ADDED),
+            Sign.ANNOUNCED: (Presence.KNOWN, Change.ADDED),
+            Sign.CONNECTED: (Presence.BROKER, Change.ADDED),
+        },
+        Presence.HEARD: {
+            Sign.MENTIONED: (Presence.HEARD, Change.NONE),
+            Sign.ANNOUNCED: (Presence.KNOWN, Change.NONE),
+            Sign.CONNECTED: (Presence.BROKER, Change.NONE),
+            Sign.SILENT: (Presence.ABSENT, Change.REMOVED),
+            Sign.CUT: (Presence.ABSENT, Change.REMOVED),
+        },
+        Presence.KNOWN: {
+            Sign.MENTIONED: (Presence.KNOWN, Change.NONE),
+            Sign.ANNOUNCED: (Presence.KNOWN, Change.NONE),
+            Sign.CONNECTED: (Presence.BROKER, Change.NONE),
+            Sign.RESTARTED: (Presence.KNOWN, Change.RESTARTED),
+            Sign.SILENT: (Presence.ABSENT, Change.REMOVED),
+            Sign.CUT: (Presence.ABSENT, Change.REMOVED),
+        },
+        Presence.BROKER: {
+            Sign.MENTIONED: (Presence.BROKER, Change.NONE),
+            Sign.ANNOUNCED: (Presence.BROKER, Change.NONE),
+            Sign.CONNECTED: (Presence.BROKER, Change.NONE),
+            Sign.RESTARTED: (Presence.BROKER, Change.RESTARTED),
+            Sign.CUT: (Presence.ABSENT, Change.REMOVED),
+        },
+    }
+)
+
+
+class IllegalSign(RuntimeError):
+    """A sign that an agent's presence doesn't allow: a bug in the console."""
+
+
+@attrs.frozen
+class Agent:
+    """What is known of one agent at one moment.
+
+    Attributes:
+        info: what it said of itself; only name, vendor, product and instance until its first heartbeat.
+        is_broker: it is the agent of the broker that we are connected to.
+    """
+
+    info: AgentInfo
+    is_broker: bool = False
+
+    @property
+    def name(self) -> str:
+        """``vendor:product:instance``."""
+        return self.info.name
+
+    @property
+    def vendor(self) -> str:
+        """First part of the name."""
+        return self.info.vendor
+
+    @property
+    def product(self) -> str:
+        """Second part of the name."""
+        return self.info.product
+
+    @property
+    def instance(self) -> str:
+        """Third part of the name."""
+        return self.info.instance
+
+    @property
+    def epoch(self) -> int:
+        """Number of its start, or 0 where it never said."""
+        return self.info.epoch
+
+    @property
+    def knows_schema_queries(self) -> bool:
+        """True when it answers QMFv2 schema queries and predicates."""
+        return self.info.capability >= 1
+
+    @property
+    def is_qpidd(self) -> bool:
+        """True for the agent inside a qpidd, whether ours or a federated one."""
+        return self.vendor == "apache.org" and self.product == "qpidd"
+
+    @property
+    def patience(self) -> float:
+        """Seconds of silence after which it counts as gone."""
+        return max(MISSED_HEARTBEATS * (self.info.heartbeat_interval or UNKNOWN_INTERVAL), SHORTEST_PATIENCE)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@attrs.define
+class _Entry:
+    agent: Agent
+    presence: Presence
+    seen: float
+
+
+@attrs.frozen
+class AgentChange:
+    """What one sign changed.
+
+    Attributes:
+        change: what happened.
+        agent: the agent, as known from now on; when it is gone, as last known.
+        old: the agent before, or None when it was absent.
+    """
+
+    change: Change
+    agent: Agent
+    old: Agent | None
+
+
+def info_from_name(name: str) -> AgentInfo:
+    """What the name alone says; it is split at the first two colons only (QMF2.md 4.2)."""
+    vendor, product, instance = [*name.split(":", 2), "", ""][:3]
+    return AgentInfo(name=name, vendor=vendor, product=product, instance=instance)
+
+
+class AgentRegistry:
+    """The agents present."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+        self._broker: str | None = None
+
+    def __iter__(self) -> Iterator[Agent]:
+        return iter([entry.agent for entry in self._entries.values()])
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def broker(self) -> Agent | None:
+        """The agent of the connected broker, or None when it has none or has not answered yet."""
+        return self._entries[self._broker].agent if self._broker else None
+
+    def get(self, name: str) -> Agent | None:
+        """The agent with this name, or with the alias ``broker``; None when it is not present."""
+        entry = self._entries.get(self.resolve(name))
+        return entry.agent if entry else None
+
+    def find(self, name: str) -> Agent:
+        """The agent with this name, or with the alias ``broker``.
+
+        Raises:
+            NotFoundError: not present; names agents with similar names.
+        """
+        agent = self.get(name)
+        if agent is None:
+            raise NotFoundError("agent", name, self._entries)
+        return agent
+
+    def resolve(self, name: str) -> str:
+        """The full name for a name or alias; the alias itself while no broker is known."""
+        return self._broker if name == BROKER and self._broker else name
+
+    def mentioned(self, name: str, now: float) -> AgentChange | None:
+        """A message names `name` as its sender; None when that changes nothing."""
+        name = self.resolve(name)
+        if name == BROKER:
+            return None  # an answer of the broker before it told its name; its locate response is on the way
+        entry = self._entries.get(name)
+        return self._apply(name, Sign.MENTIONED, now, entry.agent if entry else Agent(info_from_name(name)))
+
+    def announced(self, info: AgentInfo, now: float, *, connected: bool = False) -> AgentChange | None:
+        """An agent tells of itself.
+
+        Args:
+            info: what it tells.
+            now: the time, in seconds of any clock.
+            connected: it answered a request that only the connected broker gets.
+
+        Returns:
+            what that changes, or None.
+        """
+        entry = self._entries.get(info.name)
+        agent = Agent(info, is_broker=connected or info.name == self._broker)
+        if not agent.is_broker and self._broker is None and agent.is_qpidd:
+            agent = attrs.evolve(agent, is_broker=True)
+        if agent.is_broker:
+            self._demote_other(info.name)
+        if entry is not None and _restarted(entry.agent.info, info):
+            if agent.is_broker:
+                self._apply(info.name, Sign.CONNECTED, now, entry.agent)
+            return self._apply(info.name, Sign.RESTARTED, now, agent)
+        return self._apply(info.name, Sign.CONNECTED if agent.is_broker else Sign.ANNOUNCED, now, agent)
+
+    def silent(self, now: float) -> list[AgentChange]:
+        """Give up the agents that have been silent for too long."""
+        overdue = [
+            (name, entry)
+            for name, entry in self._entries.items()
+            if entry.presence is not Presence.BROKER and now - entry.seen > entry.agent.patience
+        ]
+        changes = [self._apply(name, Sign.SILENT, now, entry.agent) for name, entry in overdue]
+        return [change for change in changes if change is not None]
+
+    def next_check(self) -> float | None:
+        """When the first agent will have been silent for too long; None when none ever will."""
+        return min(
+            (e.seen + e.agent.patience for e in self._entries.values() if e.presence is not Presence.BROKER),
+            default=None,
+        )
+
+    def cut(self, now: float) -> list[AgentChange]:
+        """The connection is lost: give up every agent."""
+        changes = [self._apply(name, Sign.CUT, now, entry.agent) for name, entry in list(self._entries.items())]
+        return [change for change in changes if change is not None]
+
+    def _demote_other(self, name: str) -> None:
+        """A qpidd that we took for the connected broker turns out to be a federated one."""
+        if self._broker is not None and self._broker != name:
+            entry = self._entries[self._broker]
+            entry.presence = Presence.KNOWN
+            entry.agent = attrs.evolve(entry.agent, is_broker=False)
+        self._broker = name
+
+    def _apply(self, name: str, sign: Sign, now: float, agent: Agent) -> AgentChange | None:
+        entry = self._entries.get(name)
+        presence = entry.presence if entry else Presence.ABSENT
+        move = TRANSITIONS[presence].get(sign)
+        if move is None:
+            raise IllegalSign(f"agent {name} is {presence.value}: no sign {sign.value}")
+        following, change = move
+        old = entry.agent if entry else None
+        if following is Presence.ABSENT:
+            del self._entries[name]
+            if self._broker == name:
+                self._broker = None
+        elif entry is None:
+            self._entries[name] = _Entry(agent, following, now)
+        else:
+            entry.agent, entry.presence, entry.seen = agent, following, now
+        return None if change is Change.NONE else AgentChange(change, agent, old)
+
+
+def _restarted(old: AgentInfo, new: AgentInfo) -> bool:
+    """True when two announcements come from different runs; what either didn't say proves nothing."""
+    if old.epoch and new.epoch and old.epoch != new.epoch:
+        return True
+    return bool(old.direct_subject and new.direct_subject and old.direct_subject != new.direct_subject)

@@ -1,0 +1,92 @@
+"""Method arguments and property values, checked and typed before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qmf.console.aio.objects import RemoteObject
+from qmf.console.aio.views import typed
+from qmf.errors import ConstraintError, NotFoundError
+from qmf.protocol import ObjectId, to_wire
+from qmf.schema import Access, Argument, ClassSchema, Method, Property, check_value
+
+
+def bind(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+    """The inputs of a call by name, ready for the wire.
+
+    Args:
+        owner: name of the class, for messages.
+        method: what is called.
+        args: inputs by position, in schema order.
+        kwargs: inputs by name.
+
+    Raises:
+        NotFoundError: no input of that name.
+        ConstraintError: one too many, given twice, missing, or not of its type.
+    """
+    inputs = method.inputs
+    where = f"{owner}.{method.name}"
+    names = ", ".join(item.name for item in inputs)
+    if len(args) > len(inputs):
+        takes = f"takes {names or 'no arguments'}"
+        raise ConstraintError(where, takes, tuple(args), f"must be given at most {len(inputs)} arguments")
+    given = dict(zip((item.name for item in inputs), args, strict=False))
+    for name, value in kwargs.items():
+        if name not in {item.name for item in inputs}:
+            raise NotFoundError(f"argument of {where}({names})", name, [item.name for item in inputs])
+        if name in given:
+            what = f"argument '{name}' of {where}"
+            raise ConstraintError(what, "given by position", value, "must not be given by name, too")
+        given[name] = value
+    return {item.name: _input(item, given, where) for item in inputs}
+
+
+def _input(item: Argument, given: Mapping[str, object], owner: str) -> object:
+    where = f"argument '{item.name}' of {owner}"
+    value = given.get(item.name)
+    if value is None:
+        value = item.default
+    if value is None:
+        raise ConstraintError(where, item.type.name, None, "must be given")
+    return _wire(item, value, where)
+
+
+def outputs(method: Method | None, values: Mapping[str, object], agent: str) -> dict[str, object]:
+    """The outputs of a call, typed; those that the schema doesn't list as they came."""
+    types = {item.name: item.type for item in method.outputs} if method else {}
+    return {name: typed(types[name], value, agent) if name in types else value for name, value in values.items()}
+
+
+def settings(schema: ClassSchema, values: Mapping[str, object]) -> dict[str, object]:
+    """Property values by name, ready for the wire.
+
+    Raises:
+        NotFoundError: no such property.
+        ConstraintError: not read-write, or a value that doesn't fit.
+    """
+    result: dict[str, object] = {}
+    for name, value in values.items():
+        item = schema.property(name)
+        if item is None:
+            raise NotFoundError(f"property of {schema.key.name}", name, [item.name for item in schema.properties])
+        where = f"{schema.key.name}.{name}"
+        if item.access is not Access.RW:
+            raise ConstraintError(
+                where, f"{item.type.name}, access {item.access.value}", value, "cannot be set by a console"
+            )
+        if value is None and item.optional:
+            result[name] = None
+        else:
+            result[name] = _wire(item, value, where)
+    return result
+
+
+def _wire(item: Argument | Property, value: object, where: str) -> object:
+    if isinstance(value, RemoteObject):
+        value = value.object_id
+    if item.type.name == "objId":
+        if not isinstance(value, ObjectId):
+            raise ConstraintError(where, "objId", value, "must be a remote object or its id")
+        return value
+    value = check_value(item.type, value, where=where, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len)
+    return to_wire(item.type, value, where)

@@ -1,0 +1,319 @@
+"""The asynchronous console: find agents, read and follow their objects, call their methods, receive their events."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from qmf.bus import AmqpBus, Bus
+from qmf.console.aio import calls
+from qmf.console.aio.agents import Agent
+from qmf.console.aio.answers import Answers, one_failure
+from qmf.console.aio.dispatch import Dispatcher
+from qmf.console.aio.feed import Feed, Listener, Overflow
+from qmf.console.aio.filters import Where, prepare
+from qmf.console.aio.notifications import Notification
+from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge
+from qmf.console.aio.requests import RequestCounts
+from qmf.console.aio.schemas import AnySchema
+from qmf.console.aio.views import with_agent
+from qmf.errors import CallerError, ConstraintError, DisconnectedError, NotFoundError, QmfError
+from qmf.protocol import (
+    MethodRequest,
+    MethodResponse,
+    ObjectData,
+    ObjectId,
+    ObjectsResponse,
+    Predicate,
+    QueryRequest,
+    What,
+)
+from qmf.schema import ClassKey, Kind
+
+log = logging.getLogger("qmf.console")
+
+T = TypeVar("T")
+
+#: Name of the method that sets properties, understood by agents of this project. No schema name starts with ``_``.
+SET_PROPERTIES = "_set_properties"
+
+
+class Client:
+    """A console on one bus.
+
+    Use it as ``async with Client("localhost") as client``. All methods belong to the event loop that opened it.
+
+    Questions to agents raise, besides what each method names:
+
+    - `RequestTimeout`: no answer in time;
+    - `NetworkError`: not connected, the connection was lost, or the broker refused the request;
+    - `AgentLost`: the agent went away or restarted before it answered;
+    - `RemoteError`: the agent said no.
+
+    Cancelling a question forgets it; what the agent does because of it, it does. Other questions are not touched.
+    """
+
+    def __init__(
+        self,
+        target: str | Bus,
+        *,
+        domain: str = "default",
+        timeout: float = 10.0,
+        events: bool = True,
+        heartbeats: bool = True,
+        data: bool = True,
+        bindings: Iterable[str] = (),
+        discover: bool = False,
+        settle: float = 0.5,
+    ) -> None:
+        """Make a client; nothing is connected yet.
+
+        Args:
+            target: URL of the broker (``host``, ``host:port``, ``amqp://user:password@host``), or a bus, which the
+                client opens if need be and closes in the end.
+            domain: QMF domain; agents of other domains are not seen.
+            timeout: seconds that questions wait for an answer where they don't say otherwise.
+            events: receive all events.
+            heartbeats: receive all heartbeats. Without them, agents are found when the client connects and never
+                counted as gone.
+            data: receive all objects that agents publish.
+            bindings: more binding keys on the topic exchange, see `class_keys` and `heartbeat_keys`.
+            discover: list the classes of each agent as it appears, to tell `PackageSeen` and `ClassSeen`.
+            settle: seconds that `open` waits for agents to announce themselves, at most; 0 for not at all.
+        """
+        self._core = Dispatcher(_bus(target), domain, timeout, self._make, ageing=heartbeats, discover=discover)
+        wanted = {"agent.ind.heartbeat.#": heartbeats, "agent.ind.event.#": events, "agent.ind.data.#": data}
+        self._keys = [key for key, on in wanted.items() if on] + list(bindings)
+        self._settle = settle
+        self._closed = False
+
+    # -- life
+
+    async def open(self, timeout: float | None = None) -> None:
+        """Connect, subscribe, and wait until the agents have announced themselves.
+
+        Args:
+            timeout: seconds for connecting; None for the client's.
+
+        Raises:
+            ConnectError: no connection; names the URL and the reason.
+            LinkError: the broker refused a subscription.
+        """
+        await self._core.open(self._core.timeout if timeout is None else timeout, self._keys, self._settle)
+
+    async def close(self) -> None:
+        """Disconnect; outstanding questions fail. A second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            await self._core.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    # -- what is known without asking
+
+    @property
+    def url(self) -> str:
+        """Where the bus is, without password."""
+        return self._core.wire.bus.url
+
+    @property
+    def connected(self) -> bool:
+        """True while questions can be asked."""
+        return not self._closed and self._core.wire.bus.connected
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that questions wait where they don't say otherwise."""
+        return self._core.timeout
+
+    @property
+    def agents(self) -> list[Agent]:
+        """The agents present, the first seen first."""
+        return list(self._core.agents)
+
+    @property
+    def broker(self) -> Agent | None:
+        """The agent of the broker we are connected to; None when it has none."""
+        return self._core.agents.broker
+
+    @property
+    def known_packages(self) -> list[str]:
+        """Packages seen so far, sorted; see `packages`."""
+        return self._core.schemas.packages
+
+    def known_classes(self, package: str | None = None) -> list[ClassKey]:
+        """Classes and events seen so far, of one package or of all, sorted; see `classes`."""
+        return self._core.schemas.classes(package)
+
+    def known_schema(self, class_key: ClassKey) -> AnySchema | None:
+        """A schema, if it was learned already; see `schema`."""
+        return self._core.schemas.known(class_key)
+
+    @property
+    def counts(self) -> RequestCounts:
+        """What became of the questions so far."""
+        return self._core.requests.counts
+
+    @property
+    def reply_key(self) -> str:
+        """The routing key under which this client gets its answers."""
+        return self._core.wire.key
+
+    @property
+    def broken(self) -> int:
+        """Messages skipped because they were not valid."""
+        return self._core.wire.broken
+
+    def agent(self, name: str) -> Agent:
+        """The agent called `name`; ``broker`` is the connected broker's.
+
+        Raises:
+            NotFoundError: not present; names agents with similar names.
+        """
+        return self._core.agents.find(name)
+
+    # -- questions
+
+    async def locate(self, settle: float | None = None) -> list[Agent]:
+        """Ask all agents to announce themselves, and wait until they have.
+
+        A qpidd publishes all its objects at its next interval because of it (QMF2.md 4.1).
+
+        Args:
+            settle: seconds to wait at most; None for the client's.
+
+        Returns:
+            the agents present.
+        """
+        self._require_connection()
+        await self._core.wire.locate()
+        await self._core.tracker.settle(self._settle if settle is None else settle)
+        return self.agents
+
+    async def packages(self, timeout: float | None = None) -> Answers[str]:
+        """The packages that agents know, sorted.
+
+        Agents that can't list their classes count with the classes seen of them.
+
+        Args:
+            timeout: seconds to wait for each agent; None for the client's.
+        """
+        failures = await self._list(timeout)
+        return Answers(tuple(self._core.schemas.packages), failures)
+
+    async def classes(self, package: str | None = None, timeout: float | None = None) -> Answers[ClassKey]:
+        """Keys of the classes and events that agents know, sorted.
+
+        Args:
+            package: only of this one; None for all.
+            timeout: seconds to wait for each agent; None for the client's.
+        """
+        failures = await self._list(timeout)
+        return Answers(tuple(self._core.schemas.classes(package)), failures)
+
+    async def schema(self, class_key: ClassKey) -> AnySchema:
+        """A class or event in full; cached, and asked for once however many want it.
+
+        Args:
+            class_key: from `classes`, an object or an event; without hash it means the version seen last.
+
+        Raises:
+            NotFoundError: no agent present knows it.
+        """
+        return await self._core.schemas.get(class_key)
+
+    async def objects(
+        self,
+        name: str | None = None,
+        *,
+        package: str | None = None,
+        class_key: ClassKey | None = None,
+        object_id: ObjectId | None = None,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        timeout: float | None = None,
+    ) -> Answers[RemoteObject]:
+        """Ask for objects by class, or for one by its id.
+
+        Args:
+            name: class to ask for, in any case.
+            package: its package; None for every class of that name.
+            class_key: class to ask for, instead of its name; with a hash, only objects of that version.
+            object_id: object to ask for, instead of a class. Not finding it is no error: the answer is empty.
+            agent: whom to ask, or its name; None for all, or for the one that `object_id` names.
+            where: only objects whose values equal these by name, or that match a predicate (QMF2.md 4.4.2).
+            timeout: seconds to wait for each agent; None for the client's.
+
+        Returns:
+            the objects of all agents that answered; `failures` tells who didn't.
+
+        Raises:
+            CallerError: not exactly one of `name`, `class_key` and `object_id`.
+            NotFoundError: no such agent, or a value in `where` that the class doesn't have.
+            ConstraintError: `where` is not a valid predicate.
+            QmfError: every agent asked failed.
+        """
+        return await self._questions.objects(
+            Wanted(name, package, class_key, object_id, agent if isinstance(agent, str | None) else agent.name, where),
+            self._core.timeout if timeout is None else timeout,
+        )
+
+    # -- following
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call `listener` with each notification, on the loop; it must not block.
+
+        Returns:
+            a function that stops it.
+        """
+        return self._core.publisher.listen(listener)
+
+    def notifications(
+        self, *kinds: type[Notification], size: int = 1000, overflow: Overflow = Overflow.DROP_OLDEST
+    ) -> Feed:
+        """A bounded queue of notifications, for ``async for``.
+
+        Args:
+            kinds: only these classes; all when none is given.
+            size: how many may wait.
+            overflow: what happens to one more; a `Dropped` tells the reader how many are missing.
+        """
+        return self._core.publisher.feed(kinds or (object,), size, overflow)  # type: ignore[arg-type]
+
+    async def bind(self, *keys: str) -> None:
+        """Receive more of what agents publish: binding keys as `class_keys` and `heartbeat_keys` make them.
+
+        A key that is bound already is left alone; what two keys match still comes once.
+        """
+        for key in keys:
+            await self._core.wire.bind(key)
+
+    async def unbind(self, *keys: str) -> None:
+        """Undo `bind`, or what the options of the client bound."""
+        for key in keys:
+            await self._core.wire.unbind(key)
+
+def _bus(target: str | Bus) -> Bus:
+    if isinstance(target, Bus):
+        return target
+    return AmqpBus(target)
+
+
+def _spoken(key: ClassKey | None) -> str:
+    if key is None:
+        return "any class"
+    return f"{key.package}:{key.name}" if key.package else key.name
+
+
+def _has_hash(obj: RemoteObject, wanted: object) -> bool:
+    return wanted is None or obj.class_key is None or obj.class_key.hash in (None, wanted)

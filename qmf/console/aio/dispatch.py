@@ -1,0 +1,271 @@
+"""What a client does with each kind of message, connection event and change of an agent.
+
+The one place where the parts meet: answers go to the requests, announcements to the tracker, indications to the store
+and the listeners. Public calls are in `qmf.console.aio.client`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable
+
+from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, Received
+from qmf.console.aio.agents import Agent, AgentChange, AgentRegistry, Change
+from qmf.console.aio.explorer import Explorer
+from qmf.console.aio.feed import Publisher
+from qmf.console.aio.indications import Indications, MakeObject
+from qmf.console.aio.notifications import (
+    AgentAdded,
+    AgentRemoved,
+    AgentRestarted,
+    BrokerIdentified,
+    BusConnected,
+    BusDisconnected,
+    BusLinkLost,
+    ClassSeen,
+    HeartbeatSeen,
+    PackageSeen,
+    Removal,
+)
+from qmf.console.aio.questions import Questions
+from qmf.console.aio.requests import Requests
+from qmf.console.aio.schemas import SchemaCache
+from qmf.console.aio.store import ObjectStore
+from qmf.console.aio.tracker import Tracker
+from qmf.console.aio.v1 import is_answer, is_last, refusal
+from qmf.console.aio.wire import LOCATE_BROKER, Wire
+from qmf.errors import DisconnectedError, ProtocolError, QmfError, RemoteError
+from qmf.protocol import (
+    AgentInfo,
+    Envelope,
+    EventsIndication,
+    ExceptionResponse,
+    Heartbeat,
+    LocateResponse,
+    MethodResponse,
+    ObjectsIndication,
+    ObjectsResponse,
+    SchemaIdsResponse,
+    SchemasResponse,
+    V1Message,
+)
+from qmf.schema import ClassKey
+
+log = logging.getLogger("qmf.console")
+
+
+class Dispatcher:
+    """The parts of one client, and the ways between them."""
+
+    def __init__(
+        self, bus: Bus, domain: str, timeout: float, make: MakeObject, *, ageing: bool, discover: bool
+    ) -> None:
+        self.timeout = timeout
+        self.publisher = Publisher()
+        self.requests = Requests()
+        self.wire = Wire(bus, domain, self._envelope, self._v1, self._broken_answer)
+        self.questions = Questions(self.wire, self.requests)
+        self.tracker = Tracker(self._agent_changed, ageing=ageing)
+        self.explorer = Explorer(self.questions, self.tracker.agents, lambda: self.timeout)
+        self.schemas = SchemaCache(self.explorer.schema)
+        self.store = ObjectStore()
+        self.indications = Indications(
+            self.schemas, self.store, make, self.publisher.publish, lambda name: self.agents.get(name) is not None
+        )
+        self.strays = 0
+        self._discover = discover
+        self._discovering: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._removal = Removal.SILENT
+        self._identified: tuple[str, int] | None = None
+
+    @property
+    def agents(self) -> AgentRegistry:
+        """The agents present."""
+        return self.tracker.agents
+
+    async def open(self, timeout: float, keys: Iterable[str], settle: float) -> None:
+        """Connect, subscribe, and find the agents."""
+        stop = self.wire.bus.watch(self._bus_event)
+        try:
+            await self.wire.open(timeout, keys)
+        except BaseException:
+            stop()
+            await self.wire.close()
+            raise
+        self.publisher.publish(BusConnected(self.wire.bus.url, again=False))
+        await self.wire.locate()
+        await self.tracker.settle(settle)
+
+    async def close(self) -> None:
+        """Stop everything; outstanding requests fail."""
+        self.tracker.close()
+        self.requests.lose_all(DisconnectedError(self.wire.bus.url, "the console was closed"))
+        tasks = [*self._tasks, *self._discovering.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.indications.close()
+        await self.schemas.close()
+        await self.wire.close()
+        self.publisher.close()
+
+    def saw(self, key: ClassKey, agent: Agent) -> None:
+        """Note that an agent uses a class, and tell it when it is news."""
+        if self.schemas.saw_package(key.package):
+            self.publisher.publish(PackageSeen(key.package))
+        if self.schemas.saw(key, agent.name):
+            self.publisher.publish(ClassSeen(key, agent))
+
+    # -- from the bus
+
+    def _bus_event(self, event: BusEvent) -> None:
+        url = self.wire.bus.url
+        match event:
+            case Connected(again=True):
+                self.publisher.publish(BusConnected(url, again=True))
+                self._spawn(self.wire.locate())
+            case Disconnected():
+                self.requests.lose_all(DisconnectedError(url, event.reason))
+                self._identified = None
+                self._removal = Removal.DISCONNECTED
+                self.tracker.cut()
+                self._removal = Removal.SILENT
+                self.publisher.publish(BusDisconnected(url, event.reason, event.retry))
+            case LinkLost():
+                # A request that was refused this way fails by its own `send`; here it is only told.
+                self.publisher.publish(BusLinkLost(event.address, event.condition, event.description, event.reopened))
+
+    def _envelope(self, envelope: Envelope, received: Received) -> None:
+        content = envelope.content
+        if isinstance(content, ObjectsIndication | EventsIndication):
+            self._indication(envelope, content, received)
+            return
+        received.done()
+        match content:
+            case LocateResponse() | Heartbeat():
+                self._announcement(envelope, content)
+            case ObjectsResponse() | SchemaIdsResponse() | SchemasResponse() | MethodResponse():
+                self._touch(envelope)
+                self.requests.part(_number(envelope.correlation_id), content, last=not envelope.partial)
+            case ExceptionResponse():
+                self._touch(envelope)
+                error = RemoteError(
+                    content.text or "no reason given", content.code, envelope.agent, dict(content.values)
+                )
+                self.requests.refuse(_number(envelope.correlation_id), error)
+            case _:
+                self.strays += 1
+                log.debug("a %s is nothing for a console", type(content).__name__)
+
+    def _v1(self, message: V1Message) -> None:
+        if message.agent:
+            self.tracker.mentioned(message.agent)
+        for frame in message.frames:
+            error = refusal(frame, message.agent)
+            if error is not None:
+                self.requests.refuse(frame.sequence, error)
+            elif is_answer(frame):
+                self.requests.part(frame.sequence, frame, last=is_last(frame))
+            else:
+                self.strays += 1
+
+    def _broken_answer(self, correlation_id: str, error: ProtocolError) -> None:
+        self.requests.refuse(_number(correlation_id), error)
+
+    def _touch(self, envelope: Envelope) -> None:
+        if envelope.agent:
+            self.tracker.mentioned(envelope.agent)
+
+    def _announcement(self, envelope: Envelope, content: LocateResponse | Heartbeat) -> None:
+        info: AgentInfo = content.agent
+        self.tracker.announced(info, connected=envelope.correlation_id == LOCATE_BROKER)
+        agent = self.agents.get(info.name)
+        if agent is None:
+            return
+        if agent.is_broker and self._identified != (agent.name, agent.epoch):
+            self._identified = (agent.name, agent.epoch)
+            self._spawn(self._identify(agent))
+        if isinstance(content, Heartbeat):
+            self.publisher.publish(HeartbeatSeen(agent, info.timestamp))
+        self._consider_discovery(agent)
+
+    def _indication(
+        self, envelope: Envelope, content: ObjectsIndication | EventsIndication, received: Received
+    ) -> None:
+        self._touch(envelope)
+        agent = self.agents.get(envelope.agent) if envelope.agent else None
+        if agent is None:
+            self.strays += 1
+            log.debug("skipped an indication that doesn't say from which agent it is")
+            received.done()
+        elif isinstance(content, ObjectsIndication):
+            for obj in content.objects:
+                if obj.class_key is not None:
+                    self.saw(obj.class_key, agent)
+            self.indications.objects(content.objects, agent, received)
+        else:
+            for event in content.events:
+                if event.class_key is not None:
+                    self.saw(event.class_key, agent)
+            self.indications.events(content.events, agent, received)
+
+    # -- from the tracker
+
+    def _agent_changed(self, change: AgentChange) -> None:
+        agent = change.agent
+        if change.change is not Change.ADDED:
+            self.explorer.forget(agent.name)
+        match change.change:
+            case Change.ADDED:
+                self.publisher.publish(AgentAdded(agent))
+            case Change.RESTARTED:
+                assert change.old is not None
+                reason = f"restarted (epoch {change.old.epoch}, then {agent.epoch})"
+                self.requests.lose_agent(agent.name, reason)
+                self.store.drop_agent(agent.name, transient_only=True)
+                self.publisher.publish(AgentRestarted(agent, change.old))
+            case Change.REMOVED:
+                self.requests.lose_agent(agent.name, "fell silent")
+                self.store.drop_agent(agent.name)
+                self.schemas.forget_agent(agent.name)
+                self.publisher.publish(AgentRemoved(agent, self._removal))
+
+    def _consider_discovery(self, agent: Agent) -> None:
+        if (
+            self._discover
+            and self.explorer.can_list(agent)
+            and not self.explorer.is_listed(agent)
+            and agent.name not in self._discovering
+        ):
+            task = asyncio.get_running_loop().create_task(self._explore(agent))
+            self._discovering[agent.name] = task
+            task.add_done_callback(lambda _: self._discovering.pop(agent.name, None))
+
+    async def _explore(self, agent: Agent) -> None:
+        try:
+            for key in await self.explorer.classes(agent, self.timeout):
+                self.saw(key, agent)
+        except QmfError as error:
+            log.info("agent %s didn't tell its classes, asking again at its next heartbeat: %s", agent, error)
+
+    async def _identify(self, agent: Agent) -> None:
+        try:
+            broker_id = await self.explorer.broker_id(agent, self.timeout)
+        except QmfError as error:
+            log.info("the broker didn't tell its id: %s", error)
+            return
+        if broker_id is not None:
+            self.publisher.publish(BrokerIdentified(agent, broker_id))
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _number(correlation_id: str | None) -> int:
+    """The request that an answer belongs to; 0, which is none, for a correlation id that isn't ours."""
+    text = correlation_id or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0

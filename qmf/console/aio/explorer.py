@@ -1,0 +1,164 @@
+"""Finding out which packages, classes and schemas there are.
+
+Agents with capability 1 answer QMFv2 schema queries. qpidd doesn't: its packages and classes are listed by QMFv1 `P`
+and `Q`, its schemas come by `S` with the hash that objects carry. Other agents of capability 0 take `S`, but can't
+list; their classes are known once an object or event of theirs was seen (QMF2.md 5.3, 8).
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from uuid import UUID
+
+from qmf.console.aio.agents import Agent, AgentRegistry
+from qmf.console.aio.questions import Questions
+from qmf.console.aio.schemas import AnySchema
+from qmf.errors import NotFoundError, PeerError, QmfError, RequestTimeout
+from qmf.protocol import (
+    BrokerRequest,
+    BrokerResponse,
+    ClassesRequest,
+    ClassResponse,
+    PackageResponse,
+    PackagesRequest,
+    QueryRequest,
+    SchemaIdsResponse,
+    SchemaRequest,
+    SchemaResponse,
+    SchemasResponse,
+    What,
+)
+from qmf.schema import ClassKey
+
+log = logging.getLogger("qmf.console")
+
+
+class Explorer:
+    """Lists and fetches what agents can tell of their schemas."""
+
+    def __init__(self, questions: Questions, agents: AgentRegistry, timeout: Callable[[], float]) -> None:
+        self._questions = questions
+        self._agents = agents
+        self._timeout = timeout
+        self._listed: dict[str, tuple[int, int]] = {}
+
+    def can_list(self, agent: Agent) -> bool:
+        """True when the agent can tell its classes without showing objects of them."""
+        return agent.knows_schema_queries or (agent.is_broker and agent.is_qpidd)
+
+    def is_listed(self, agent: Agent) -> bool:
+        """True when the agent's list was taken, and it has not announced news since."""
+        return self._listed.get(agent.name) == _version(agent)
+
+    def forget(self, agent: str) -> None:
+        """The agent is gone or restarted: its list is void."""
+        self._listed.pop(agent, None)
+
+    async def classes(self, agent: Agent, timeout: float) -> list[ClassKey]:
+        """The keys of all classes and events that an agent knows; empty for one that can't list.
+
+        Raises:
+            RequestTimeout, NetworkError, AgentLost, RemoteError, ProtocolError: no usable answer.
+        """
+        version = _version(agent)
+        if agent.knows_schema_queries:
+            keys = await self._classes_v2(agent, timeout)
+        elif self.can_list(agent):
+            keys = await self._classes_v1(agent, timeout)
+        else:
+            return []
+        self._listed[agent.name] = version
+        return keys
+
+    async def broker_id(self, agent: Agent, timeout: float) -> UUID | None:
+        """The id of the broker that an agent is inside of; None for agents other than qpidd's."""
+        if not (agent.is_broker and agent.is_qpidd):
+            return None
+        frames = await self._questions.ask_v1(
+            BrokerRequest, BrokerResponse, agent=agent, what="query for broker id", timeout=timeout
+        )
+        return frames[0].broker_id if frames else None
+
+    async def schema(self, key: ClassKey, names: tuple[str, ...]) -> AnySchema:
+        """Fetch a schema.
+
+        Args:
+            key: which; its hash must be known.
+            names: agents that use it, the first asked first. Without any, all who can list are asked.
+
+        Raises:
+            NotFoundError: whoever was asked doesn't know it.
+            QmfError: nobody knew it, and somebody didn't answer.
+        """
+        users = [agent for agent in (self._agents.get(name) for name in names) if agent is not None]
+        asked = users or [agent for agent in self._agents if self.can_list(agent)]
+        failure: QmfError | None = None
+        for agent in asked:
+            try:
+                return await self._schema_from(key, agent)
+            except (NotFoundError, PeerError, RequestTimeout) as error:
+                log.debug("no schema of %s from %s: %s", key, agent.name, error)
+                if not isinstance(error, NotFoundError):
+                    failure = error
+        raise failure or NotFoundError("schema", str(key))
+
+    async def _schema_from(self, key: ClassKey, agent: Agent) -> AnySchema:
+        if agent.knows_schema_queries:
+            try:
+                return await self._schema_v2(key, agent)
+            except PeerError as error:
+                log.debug("%s refused a v2 schema query, trying v1: %s", agent.name, error)
+        return await self._schema_v1(key, agent)
+
+    async def _classes_v2(self, agent: Agent, timeout: float) -> list[ClassKey]:
+        parts = await self._questions.ask(
+            agent, QueryRequest(what=What.SCHEMA_ID), SchemaIdsResponse, what="query for classes", timeout=timeout
+        )
+        return [key for part in parts for key in part.keys]
+
+    async def _classes_v1(self, agent: Agent, timeout: float) -> list[ClassKey]:
+        packages = await self._questions.ask_v1(
+            PackagesRequest, PackageResponse, agent=agent, what="query for packages", timeout=timeout
+        )
+        keys = []
+        for package in [frame.package for frame in packages]:
+            found = await self._questions.ask_v1(
+                functools.partial(ClassesRequest, package),
+                ClassResponse,
+                agent=agent,
+                what=f"query for classes of {package}",
+                timeout=timeout,
+            )
+            keys += [frame.key for frame in found]
+        return keys
+
+    async def _schema_v2(self, key: ClassKey, agent: Agent) -> AnySchema:
+        parts = await self._questions.ask(
+            agent,
+            QueryRequest(what=What.SCHEMA, class_key=key),
+            SchemasResponse,
+            what=f"query for schema of {key}",
+            timeout=self._timeout(),
+        )
+        for part in parts:
+            for schema in part.schemas:
+                return schema
+        raise NotFoundError("schema", str(key))
+
+    async def _schema_v1(self, key: ClassKey, agent: Agent) -> AnySchema:
+        frames = await self._questions.ask_v1(
+            functools.partial(SchemaRequest, key),
+            SchemaResponse,
+            agent=agent,
+            what=f"request for schema of {key}",
+            timeout=self._timeout(),
+        )
+        for frame in frames:
+            return frame.schema
+        raise NotFoundError("schema", str(key))
+
+
+def _version(agent: Agent) -> tuple[int, int]:
+    return agent.epoch, agent.info.schema_updated

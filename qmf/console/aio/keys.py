@@ -1,0 +1,44 @@
+"""Binding keys of topic exchanges: words separated by dots, ``*`` for one word, ``#`` for any number."""
+
+from __future__ import annotations
+
+
+def key_matches(pattern: str, subject: str) -> bool:
+    """True when a binding key matches a routing key."""
+    return _match(pattern.split("."), subject.split("."))
+
+
+def _match(pattern: list[str], words: list[str]) -> bool:
+    if not pattern:
+        return not words
+    first, rest = pattern[0], pattern[1:]
+    if first == "#":
+        return not rest or any(_match(rest, words[skipped:]) for skipped in range(len(words) + 1))
+    return bool(words) and first in ("*", words[0]) and _match(rest, words[1:])
+
+
+def class_keys(kind: str, package: str | None, name: str | None) -> list[str]:
+    """Binding keys for data indications or events of a package or class.
+
+    Args:
+        kind: ``data`` or ``event``.
+        package: its name, or None for all.
+        name: class or event in that package, or None for all.
+
+    Returns:
+        one key for agents that escape dots in names, like qpidd and ours, and where it differs one for libqmf2, which
+        doesn't (QMF2.md 2).
+    """
+    if package is None:
+        return [f"agent.ind.{kind}.#"]
+    if name is not None and kind == "data":
+        name = name.lower()  # as object classes are on the wire
+    words = [word for word in (package, name) if word is not None]
+    escaped = ".".join(word.replace(".", "_") for word in words)
+    plain = ".".join(words)
+    return list(dict.fromkeys(f"agent.ind.{kind}.{middle}.#" for middle in (escaped, plain)))
+
+
+def heartbeat_keys(vendor: str | None, product: str | None = None) -> list[str]:
+    """Binding keys for heartbeats of a vendor's agents, in both forms; all agents when `vendor` is None."""
+    return [key.replace("agent.ind.data", "agent.ind.heartbeat", 1) for key in class_keys("data", vendor, product)]

@@ -1,0 +1,81 @@
+"""Asking one agent, or the broker's QMFv1 side, one question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from qmf.console.aio.agents import Agent
+from qmf.console.aio.requests import Requests
+from qmf.console.aio.wire import Target, Wire
+from qmf.errors import ProtocolError
+from qmf.protocol import Content, Frame
+
+C = TypeVar("C")
+
+
+class Questions:
+    """Sends requests over a wire and gives back their answers."""
+
+    def __init__(self, wire: Wire, requests: Requests) -> None:
+        self._wire = wire
+        self._requests = requests
+
+    def address(self, agent: Agent) -> Target:
+        """Where an agent takes requests: under the subject that it advertises, else under its name (QMF2.md 4.4)."""
+        if agent.info.direct_subject:
+            return Target(self._wire.topic, agent.info.direct_subject)
+        return Target(self._wire.direct, agent.name)
+
+    async def ask(self, agent: Agent, content: Content, expect: type[C], *, what: str, timeout: float) -> list[C]:
+        """Ask an agent.
+
+        Args:
+            agent: whom.
+            content: the request.
+            expect: what the parts of the answer must be.
+            what: what is asked, for messages.
+            timeout: seconds to wait.
+
+        Returns:
+            the parts of the answer.
+
+        Raises:
+            ProtocolError: the answer is one to another kind of question.
+            RequestTimeout, NetworkError, AgentLost, RemoteError: see `Requests.ask`.
+        """
+        target = self.address(agent)
+        parts = await self._requests.ask(
+            lambda number: self._wire.send(content, target, str(number)), what=what, agent=agent.name, timeout=timeout
+        )
+        return [_expected(part, expect, what, agent.name) for part in parts]
+
+    async def ask_v1(
+        self, build: Callable[[int], Frame], expect: type[C], *, agent: Agent, what: str, timeout: float
+    ) -> list[C]:
+        """Ask by QMFv1.
+
+        Args:
+            build: makes the request for a sequence number.
+            expect: which frames of the answer are wanted.
+            agent: whom; a qpidd that we are connected to takes QMFv1 under an address of its own.
+            what: what is asked, for messages.
+            timeout: seconds to wait.
+
+        Returns:
+            the wanted frames of the answer.
+
+        Raises:
+            RequestTimeout, NetworkError, AgentLost, RemoteError: see `Requests.ask`.
+        """
+        target = self._wire.v1_broker if agent.is_broker and agent.is_qpidd else self.address(agent)
+        parts = await self._requests.ask(
+            lambda number: self._wire.send_v1(build(number), target), what=what, agent=agent.name, timeout=timeout
+        )
+        return [part for part in parts if isinstance(part, expect)]
+
+
+def _expected(part: object, expect: type[C], what: str, agent: str) -> C:
+    if isinstance(part, expect):
+        return part
+    raise ProtocolError(f"agent {agent} answered {what} with {type(part).__name__}")

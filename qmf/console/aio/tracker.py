@@ -1,0 +1,95 @@
+"""Agents over time: the registry with a clock, which gives up silent agents and knows when the first answers are in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from qmf.console.aio.agents import AgentChange, AgentRegistry, Change
+from qmf.protocol import AgentInfo
+
+#: Shortest time without a new agent, in seconds, that counts as "those who wanted to answer have".
+QUIET = 0.05
+
+
+class Tracker:
+    """Keeps an `AgentRegistry` up to date and tells its changes."""
+
+    def __init__(self, on_change: Callable[[AgentChange], None], *, ageing: bool) -> None:
+        self.agents = AgentRegistry()
+        self._on_change = on_change
+        self._ageing = ageing
+        self._timer: asyncio.TimerHandle | None = None
+        self._newcomer = asyncio.Event()
+
+    def mentioned(self, name: str) -> None:
+        """A message names an agent as its sender."""
+        self._tell(self.agents.mentioned(name, _now()))
+
+    def announced(self, info: AgentInfo, *, connected: bool = False) -> None:
+        """An agent tells of itself; `connected` when only the connected broker's could."""
+        self._tell(self.agents.announced(info, _now(), connected=connected))
+
+    def cut(self) -> None:
+        """The connection is lost, and with it every agent."""
+        for change in self.agents.cut(_now()):
+            self._tell(change)
+
+    def close(self) -> None:
+        """Stop the clock."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def settle(self, limit: float) -> None:
+        """Wait until the agents have answered a locate request.
+
+        No message marks the end of the answers (QMF2.md 4.2). So: until no new agent came for as long as the first
+        took, and `limit` seconds at most.
+        """
+        start = _now()
+        try:
+            async with asyncio.timeout(limit):
+                if not len(self.agents):
+                    self._newcomer.clear()
+                    await self._newcomer.wait()
+                quiet = max(_now() - start, QUIET)
+                while await self._another(quiet):
+                    pass
+        except TimeoutError:
+            return
+
+    async def _another(self, seconds: float) -> bool:
+        """True when a new agent came within so many seconds."""
+        self._newcomer.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._newcomer.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def _tell(self, change: AgentChange | None) -> None:
+        if change is not None:
+            if change.change is Change.ADDED:
+                self._newcomer.set()
+            self._on_change(change)
+        if self._ageing and self._timer is None:
+            self._arm()
+
+    def _arm(self) -> None:
+        due = self.agents.next_check()
+        if due is not None:
+            loop = asyncio.get_running_loop()
+            # An agent that joins later with a shorter patience is noticed at most this much too late.
+            self._timer = loop.call_at(min(due, _now() + 5.0) + 0.01, self._check)
+
+    def _check(self) -> None:
+        self._timer = None
+        for change in self.agents.silent(_now()):
+            self._on_change(change)
+        self._arm()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,97 @@
+"""A class schema prepared for reading objects: names to wire keys and types, made once per schema.
+
+A statistic has one name in the schema and several on the wire (QMF2.md 6), and the names of QMFv1 differ from those of
+QMFv2. Scripts use both, so every one of them is found here: `latencyAverage` reads `latencyAvg`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from qmf.errors import ProtocolError
+from qmf.protocol import BROKER, ObjectId, from_wire
+from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic
+
+
+@attrs.frozen
+class Slot:
+    """One value of an object.
+
+    Attributes:
+        key: its name in QMFv2 objects.
+        type: type of the value: for statistics the base type, e.g. ``uint32`` for a ``hilo32``.
+        member: the property or statistic that it belongs to.
+    """
+
+    key: str
+    type: QmfType
+    member: Property | Statistic
+
+
+def typed(slot_type: QmfType, value: object, agent: str) -> object:
+    """A value from the wire as its schema type says; references without an agent belong to `agent`.
+
+    What doesn't fit the type is returned as it came: a foreign agent's mistake must not hide the value.
+    """
+    if value is None:
+        return None
+    try:
+        result = from_wire(slot_type, value)
+    except ProtocolError:
+        return value
+    if isinstance(result, ObjectId):
+        return with_agent(result, agent)
+    return result
+
+
+def with_agent(object_id: ObjectId, agent: str) -> ObjectId:
+    """The id with the name of its agent, which qpidd leaves out and may give as ``broker`` (QMF2.md 5.1)."""
+    if object_id.agent_name and object_id.agent_name != BROKER:
+        return object_id
+    return attrs.evolve(object_id, agent_name=agent)
+
+
+class ClassView:
+    """How to read objects of one class.
+
+    Attributes:
+        schema: the class.
+        properties, statistics: the wire values in schema order, by wire key.
+        optional: names of the properties that an object may lack: optional ones, and references that name nothing.
+    """
+
+    __slots__ = ("_by_name", "optional", "properties", "schema", "statistics")
+
+    def __init__(self, schema: ClassSchema) -> None:
+        self.schema = schema
+        self.properties = {item.name: Slot(item.name, item.type, item) for item in schema.properties}
+        self.optional = frozenset(item.name for item in schema.properties if item.optional or item.type.name == "objId")
+        self.statistics: dict[str, Slot] = {}
+        self._by_name = dict(self.properties)
+        for statistic in schema.statistics:
+            base = TYPES[statistic.type.base]
+            for index, entry in enumerate(statistic.entries):
+                # The count of an mma is a number even where its samples are times.
+                kind = TYPES["uint64"] if len(statistic.entries) == 4 and index == 0 else base
+                slot = Slot(entry.name, kind, statistic)
+                self.statistics[entry.name] = slot
+                self._by_name.setdefault(entry.name, slot)
+                self._by_name.setdefault(entry.v1_name, slot)
+
+    def slot(self, name: str) -> Slot | None:
+        """The value that a program calls `name`, by any of its names; None when the class has none."""
+        return self._by_name.get(name)
+
+    def names(self) -> Iterator[str]:
+        """Every name that `slot` finds."""
+        return iter(self._by_name)
+
+    def has_properties(self, values: Mapping[str, object]) -> bool:
+        """True when an update holds properties."""
+        return any(name in self.properties for name in values)
+
+    def has_statistics(self, values: Mapping[str, object]) -> bool:
+        """True when an update holds statistics."""
+        return any(name in self.statistics for name in values)

@@ -1,0 +1,70 @@
+"""Events in the published API."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmf.console.aio import RemoteEvent
+from qmf.console.display import date, quoted, severity, shown
+from qmf.console.identity import ClassKey
+from qmf.console.proxies import object_id
+from qmf.console.schema_views import SchemaClass
+from qmf.protocol import ObjectId as CoreId
+
+if TYPE_CHECKING:
+    from qmf.console.brokers import Agent
+
+
+class Event:
+    """Something that happened at an agent.
+
+    Prints like ``Thu Jan 29 19:53:19 2009 INFO  org.apache.qpid.broker:bind broker=localhost:5672 qName=orders``.
+
+    Attributes:
+        agent, broker, session: who raised it, and how it came.
+        classKey: its class, or None.
+        schema: its class in full, or None.
+        arguments: by name.
+        timestamp: nanoseconds since 1970.
+        severity: 0 (emergency) to 7 (debug).
+        isV2: always True.
+    """
+
+    isV2 = True
+
+    def __init__(self, core: RemoteEvent, agent: Agent) -> None:
+        self.core = core
+        self.agent = agent
+        self.broker = agent.getBroker()
+        self.session = agent.session
+        self.classKey = ClassKey(core.class_key) if core.class_key else None
+        self.schema = SchemaClass(core.schema, self.classKey) if core.schema and self.classKey else None
+        self.arguments = {
+            name: object_id(value, agent) if isinstance(value, CoreId) else value
+            for name, value in core.arguments.items()
+        }
+        self.timestamp = core.timestamp
+        self.severity = core.severity
+
+    def getClassKey(self) -> ClassKey | None:
+        """Key of its class; None for an event without schema."""
+        return self.classKey
+
+    def getArguments(self) -> dict[str, object]:
+        """Arguments by name, in schema order."""
+        return self.arguments
+
+    def getTimestamp(self) -> int:
+        """When it happened: nanoseconds since 1970, by the agent's clock."""
+        return self.timestamp
+
+    def getSchema(self) -> SchemaClass | None:
+        """Its class; None where that could not be learned."""
+        return self.schema
+
+    def __repr__(self) -> str:
+        kinds = {item.name: item.core.type for item in self.schema.arguments} if self.schema else {}
+        name = f"{self.classKey.getPackageName()}:{self.classKey.getClassName()}" if self.classKey else "event"
+        words = [date(self.timestamp), severity(self.severity), name, f"broker={self.broker.getUrl()}"]
+        words += [f"{key}={quoted(shown(value, kinds.get(key)))}" for key, value in self.arguments.items()]
+        return " ".join(words)

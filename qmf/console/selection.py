@@ -1,0 +1,100 @@
+"""The keyword arguments of `getObjects`, taken apart and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from qmf import schema
+from qmf.console.identity import ClassKey, ObjectId
+from qmf.console.schema_views import SchemaClass
+from qmf.errors import CallerError, ConstraintError, NotFoundError
+from qmf.protocol import ObjectId as CoreId
+
+if TYPE_CHECKING:
+    from qmf.console.brokers import Agent, Broker
+
+#: Seconds that a query waits where it doesn't say otherwise.
+GET_TIME = 60.0
+
+_KNOWN = ("_schema", "_key", "_class", "_package", "_objectId", "_agent", "_broker", "_timeout")
+
+
+@attrs.frozen(kw_only=True)
+class Selection:
+    """What objects a program wants.
+
+    Attributes:
+        name, package: class by its name, or None.
+        class_key: class by its key, or None.
+        object_id: one object, or None.
+        agent: ask only this one, or None for all.
+        broker: ask only through this one, or None for all.
+        timeout: seconds.
+        values: wanted values by name.
+    """
+
+    name: str | None = None
+    package: str | None = None
+    class_key: schema.ClassKey | None = None
+    object_id: CoreId | None = None
+    agent: Agent | None = None
+    broker: Broker | None = None
+    timeout: float = GET_TIME
+    values: Mapping[str, object] = attrs.field(factory=dict)
+
+
+def select(arguments: Mapping[str, Any]) -> Selection:
+    """Read the arguments.
+
+    Raises:
+        NotFoundError: an argument that starts with ``_`` and isn't known.
+        ConstraintError: an argument of the wrong kind.
+        CallerError: no class and no object id, or several of them.
+    """
+    given = {name: value for name, value in arguments.items() if value is not None}
+    for name in given:
+        if name.startswith("_") and name not in _KNOWN:
+            raise NotFoundError("argument of getObjects", name, _KNOWN)
+    ways = [name for name in ("_schema", "_key", "_class", "_objectId") if name in given]
+    if len(ways) != 1:
+        raise CallerError(
+            f"getObjects: give one of _class, _key, _schema and _objectId, not {', '.join(ways) or 'none'}"
+        )
+    if "_package" in given and ways != ["_class"]:
+        raise CallerError(f"getObjects: _package goes with _class, not with {ways[0]}")
+    values = {name: _plain(value) for name, value in given.items() if not name.startswith("_")}
+    chosen: SchemaClass | None = _take(given, "_schema", SchemaClass)
+    key: ClassKey | None = chosen.getKey() if chosen else _take(given, "_key", ClassKey)
+    wanted: ObjectId | None = _take(given, "_objectId", ObjectId)
+    from qmf.console.brokers import Agent, Broker
+
+    return Selection(
+        name=_take(given, "_class", str),
+        package=_take(given, "_package", str),
+        class_key=key.core if key else None,
+        object_id=wanted.core if wanted else None,
+        agent=_take(given, "_agent", Agent),
+        broker=_take(given, "_broker", Broker),
+        timeout=_seconds(given.get("_timeout", GET_TIME)),
+        values=values,
+    )
+
+
+def _take(given: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+    value = given.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise ConstraintError(f"argument {name} of getObjects", kind.__name__, value, f"must be a {kind.__name__}")
+    return value
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise ConstraintError("argument _timeout of getObjects", "seconds", value, "must be a number from 0")
+    return float(value)
+
+
+def _plain(value: object) -> object:
+    return value.core if isinstance(value, ObjectId) else value

@@ -1,0 +1,105 @@
+"""Requests captured from the consoles of other projects get the right kind of answer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from agent.fakes import FakeBus, FakeClock
+from agent.warehouse import Site
+
+from qmf.agent import Agent, Attribute, ManagedObject
+from qmf.protocol import (
+    CommandComplete,
+    Envelope,
+    ExceptionResponse,
+    LocateResponse,
+    ObjectsResponse,
+    SchemaIdsResponse,
+    SchemasResponse,
+    V1Message,
+)
+from qmf.schema import TYPES, ClassSchema, Property, Statistic
+
+VECTORS = Path(__file__).resolve().parents[3] / "shared" / "protocol" / "vectors"
+
+pytestmark = pytest.mark.skipif(not VECTORS.is_dir(), reason=f"no protocol vectors beside the checkout: {VECTORS}")
+
+
+class Widget(ManagedObject):
+    _qmf_schema_ = ClassSchema(
+        package="org.example.widgets",
+        name="widget",
+        properties=(Property(name="name", type=TYPES["sstr"], index=True),),
+        statistics=(Statistic(name="count", type=TYPES["uint32"]),),
+    )
+    name = Attribute[str]("name")
+    count = Attribute[int]("count")
+
+
+# Files by pattern, with what answers them: the content's class, and how many objects are in it.
+ANSWERS: list[tuple[str, type[object] | None, int | None]] = [
+    ("*agent_locate*", LocateResponse, None),
+    ("legacy-python-console-02-*", SchemaIdsResponse, None),
+    ("legacy-python-console-03-*", ObjectsResponse, 0),
+    ("libqmf2-console-*-01-*", SchemaIdsResponse, None),
+    ("libqmf2-console-*-03-*", ObjectsResponse, None),
+    ("libqmf2-console-*-04-*", ObjectsResponse, 5),
+    ("libqmf2-console-*-05-*", ObjectsResponse, 0),
+    ("libqmf2-console-*-06-*", ExceptionResponse, None),
+    ("libqmf2-console-*-08-*", SchemaIdsResponse, None),
+    ("libqmf2-console-*-09-*", SchemasResponse, None),
+    ("req-method-*", ExceptionResponse, None),
+    ("req-query-class-*", ObjectsResponse, 0),
+    ("req-query-object_id-*", ObjectsResponse, 0),
+    ("req-query-schema-*", SchemasResponse, None),
+    ("req-query-where-*", ObjectsResponse, 1),
+    ("libqmf2-console-*-v1_S*", CommandComplete, None),
+    ("req-v1-S-*", CommandComplete, None),
+    ("req-v1-[BGM]*", None, None),
+]
+
+CASES = [
+    pytest.param(path, kind, count, id=path.stem)
+    for pattern, kind, count in ANSWERS
+    for path in sorted(VECTORS.glob(f"{pattern}.json"))
+    if "_response" not in path.stem
+]
+
+
+@pytest.mark.parametrize(("path", "kind", "count"), CASES)
+async def test_a_captured_request(
+    bus: FakeBus, clock: FakeClock, path: Path, kind: type[object] | None, count: int | None
+) -> None:
+    vector = json.loads(path.read_text(encoding="utf-8"))
+    data = bytes.fromhex(vector["hex"])
+    properties = vector["sections"]["properties"]
+    async with Agent(bus, vendor="example.org", product="proton-agent", instance="a1", clock=clock) as agent:
+        agent.add(Site(name="a"))
+        for number in range(5):
+            widget = Widget(name=f"widget-{number}")
+            widget.count = number
+            agent.add(widget)
+        bus.take()
+        answers = await bus.request_raw(data, key="console.#")
+        assert agent.statistics.malformed == 0
+        if kind is None:
+            assert answers == []
+            return
+        (answer,) = answers
+        assert f"string '{answer.to}/{answer.subject}'" == properties["reply-to"]
+        if isinstance(answer, V1Message):
+            assert [type(frame) for frame in answer.frames] == [kind]
+            return
+        assert isinstance(answer, Envelope)
+        assert type(answer.content) is kind
+        wanted = properties.get("correlation-id")
+        assert wanted is None or wanted == f"string '{answer.correlation_id}'"
+        if isinstance(answer.content, ObjectsResponse) and count is not None:
+            assert len(answer.content.objects) == count
+
+
+def test_every_captured_request_is_tried() -> None:
+    requests = [*VECTORS.glob("*console*.json"), *VECTORS.glob("req-*.json")]
+    assert {case.values[0] for case in CASES} == set(requests)
