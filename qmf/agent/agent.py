@@ -27,7 +27,7 @@ from qmf.agent.publisher import Publisher
 from qmf.agent.queries import Queries
 from qmf.agent.requests import Requests
 from qmf.agent.tally import AgentStatistics, Tally
-from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, Subscription
+from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
 from qmf.errors import CallerError
 from qmf.protocol import AgentInfo, BodyForm, EventData, ObjectId, direct_exchange, topic_exchange
 from qmf.schema import TYPES, ClassSchema, EventSchema, Severity
@@ -221,10 +221,10 @@ class Agent:
         Raises:
             ConnectError, AuthenticationError: no connection.
             LinkError: the broker refused a subscription or the heartbeat.
-            CallerError: the agent was started before.
+            CallerError: the agent was started or closed before.
         """
-        if self._started:
-            raise CallerError(f"agent {self.name} was started before; make a new one")
+        if self._started or self._closed:
+            raise CallerError(f"agent {self.name} was started or closed before; make a new one")
         self._started = True
         self._unwatch = self._bus.watch(self._on_bus_event)
         try:
@@ -291,7 +291,10 @@ class Agent:
             self._events.wake()
             self._spawn(self._publisher.announce())
         elif isinstance(event, Disconnected):
-            _log.info("agent %s lost its connection: %s", self.name, event.reason)
+            level = logging.INFO if event.retry is not None else logging.WARNING
+            _log.log(level, "agent %s lost its connection: %s", self.name, event.reason)
+        elif isinstance(event, LinkLost) and not event.reopened:
+            _log.warning("agent %s cannot use %r: %s", self.name, event.address, event.description or event.condition)
 
     def _spawn(self, work: Any) -> None:
         task = asyncio.get_running_loop().create_task(work)

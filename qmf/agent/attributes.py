@@ -42,7 +42,7 @@ class Descriptor(_Property):
 
     def _read_by(self, getter: Callable[[Any], Any]) -> None:
         if not TYPE_CHECKING:
-            super().__init__(getter)
+            super().__init__(getter, doc=f"The value of {self.schema_name!r}; the docstring of the class says more.")
 
     def _bind(self, field: Field) -> None:
         """Learn the field, before the first instance of the class is made."""

@@ -61,7 +61,7 @@ class Tally:
         """Log a warning for the first of its kind: what a peer can repeat must not fill the log."""
         if kind not in self._logged:
             self._logged.add(kind)
-            _log.warning(f"{text} (further ones are only counted)", *args)
+            _log.warning(text + " (further ones are only counted)", *args)
 
     def snapshot(self, **others: int) -> AgentStatistics:
         """The counts now; `others` are those that are counted elsewhere."""

@@ -35,6 +35,9 @@ from qmf.bus.values import (
     Settled,
 )
 
+#: First byte of a TLS connection. proton would start to shake hands, with nothing to show.
+_TLS_HANDSHAKE = 0x16
+
 _OUTCOMES: dict[int, Outcome] = {
     proton.Delivery.ACCEPTED: Outcome.ACCEPTED,
     proton.Delivery.REJECTED: Outcome.REJECTED,
@@ -57,6 +60,7 @@ class Engine:
         self._tokens = itertools.count(1)
         self._session: proton.Session | None = None
         self._failed = False
+        self._begun = False
         self._connection = proton.Connection()
         self._transport = proton.Transport(proton.Transport.SERVER if settings.server else proton.Transport.CLIENT)
         self._collector = proton.Collector()
@@ -106,6 +110,10 @@ class Engine:
 
     def feed(self, data: bytes) -> None:
         """Take bytes that the peer sent."""
+        if not self._begun and data:
+            self._begun = True
+            if data[0] == _TLS_HANDSHAKE:
+                self.fail("amqp:connection:framing-error", "the peer speaks TLS, this port does not")
         offset = 0
         while offset < len(data) and not self._failed:
             room = self._transport.capacity()
@@ -405,7 +413,9 @@ class Engine:
         assert raw is not None
         link = self._find(raw)
         if link is None or link.closing:
-            # Nobody waits for it any more; settling takes it out of the session's window.
+            # Nobody waits for it any more. Without a state the peer would take a message for accepted.
+            if raw.is_receiver:
+                delivery.update(proton.Delivery.RELEASED)
             delivery.settle()
         elif link.sending:
             self._on_outcome(link, delivery)
@@ -442,12 +452,12 @@ class Engine:
                 link.chunks.append(bytes(part))
                 link.size += len(part)
         if link.size > self.settings.max_message:
-            self.detach(
-                link,
-                "amqp:link:message-size-exceeded",
-                f"messages may have {self.settings.max_message} bytes, this one has more",
-            )
+            condition = "amqp:link:message-size-exceeded"
+            words = f"messages may have {self.settings.max_message} bytes, this one has more"
+            delivery.local.condition = proton.Condition(condition, words)
+            delivery.update(proton.Delivery.REJECTED)
             delivery.settle()
+            self.detach(link, condition, words)
             return
         if delivery.partial:
             return

@@ -3,10 +3,10 @@
 One link with a null target (the anonymous relay) carries everything. Brokers without it get one link per `to` address.
 
 Rules: messages leave in the order of the calls to `send`. A link that the broker detached is opened again, because
-brokers answer bad messages that way (QMF2.md 0, point 10); one that is detached again and again without accepting
-anything between, or whose opening is refused, is given up for `REST` seconds, so that such a broker is not flooded.
-What was on its way when a link broke is not sent again: a request that was carried out twice is worse than one that is
-reported as failed.
+brokers answer bad messages that way (QMF2.md 0, point 10); after several times without anything accepted between, only
+every `REST` seconds, while messages wait. When the opening itself is refused, messages are refused for `REST` seconds.
+Neither kind of broker is flooded then. What was on its way when a link broke is not sent again: a request that was
+carried out twice is worse than one that is reported as failed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from qmf.errors import LinkError, NetworkError
 
 log = logging.getLogger("qmf.bus")
 
-#: A link is opened again so many times before a message must be accepted.
+#: A link is opened again at once so many times before a message must be accepted.
 REOPENINGS = 5
-#: Seconds in which a refused link is not tried again; sending fails at once meanwhile.
+#: Seconds between attempts to open a link that the broker does not want.
 REST = 1.0
 #: Links kept to brokers without anonymous relay; the one not used for longest is closed first.
 LANES = 64
@@ -61,9 +61,10 @@ class Lane:
         self._attached = False
         self._reopenings = 0
         #: Why the link was lost, until it is known whether it could be opened again.
-        self._lost: LinkError | None = None
-        self._refused: LinkError | None = None
+        self._lost: tuple[str, str, str] | None = None
+        self._refused: tuple[str, str, str] | None = None
         self._rest_until = 0.0
+        self._timer: asyncio.TimerHandle | None = None
 
     @property
     def idle(self) -> bool:
@@ -78,9 +79,9 @@ class Lane:
     async def send(self, data: bytes, *, confirm: bool) -> None:
         """See `Bus.send`."""
         if self._refused is not None and self._loop.time() < self._rest_until:
-            self._drop(self._refused, confirm)
+            self._drop(LinkError(*self._refused), confirm)
             return
-        if self.link is None:
+        if self.link is None and self._timer is None:
             self.open()
         if not self._waiting and self._open_for_more():
             confirmation = self._hand_over(data, confirm)
@@ -123,6 +124,7 @@ class Lane:
     def open(self) -> None:
         """Ask the broker for the link."""
         self._refused = None
+        self._timer = None
         self._attached = False
         self.link = self._wire.engine.attach(f"out-{uuid.uuid4()}", sending=True, node=Node(self.address))
         self._wire.touch()
@@ -138,7 +140,7 @@ class Lane:
         """The broker granted the link."""
         self._attached = True
         if self._lost is not None:
-            self._report(LinkLost(self.address or "", self._lost.condition, self._lost.description, reopened=True))
+            self._report(LinkLost(*self._lost, reopened=True))
             self._lost = None
         self.pump()
 
@@ -167,36 +169,44 @@ class Lane:
 
     def detached(self, event: LinkDetached) -> None:
         """The broker ended or refused the link."""
-        error = LinkError(self.address or "", event.condition or "amqp:link:detach-forced", event.description)
+        words = (self.address or "", event.condition or "amqp:link:detach-forced", event.description)
         self._unsettled.clear()
         confirmations, self._confirmations = self._confirmations, {}
         for confirmation in confirmations.values():
             if not confirmation.done():
-                confirmation.set_exception(error)
+                confirmation.set_exception(LinkError(*words))
         was_attached, self._attached, self.link = self._attached, False, None
-        if was_attached and self._reopenings < REOPENINGS:
+        if was_attached:
+            self._lost = words
             self._reopenings += 1
-            self._lost = error
-            self.open()
+            if self._reopenings <= REOPENINGS:
+                self.open()
+            else:
+                self._timer = self._loop.call_later(REST, self.open)
             return
         self._lost = None
-        self._refused = error
-        self._reopenings = 0
+        self._refused = words
         self._rest_until = self._loop.time() + REST
-        self._report(LinkLost(self.address or "", error.condition, error.description, reopened=False))
-        self.fail(error)
+        self._report(LinkLost(*words, reopened=False))
+        self._release(lambda: LinkError(*words))
 
     def fail(self, error: NetworkError) -> None:
-        """Tell everybody who waits that it is over."""
+        """The connection is gone: tell everybody who waits."""
+        if self._timer is not None:
+            self._timer.cancel()
+        # Each gets an exception of its own: one that is raised in several tasks collects the tracebacks of all.
+        self._release(lambda: type(error)(*error.args))
+
+    def _release(self, error: Callable[[], NetworkError]) -> None:
         waiting, self._waiting = self._waiting, deque()
         confirmations, self._confirmations = self._confirmations, {}
         self._unsettled.clear()
         for entry in waiting:
             if not entry.sent.done():
-                entry.sent.set_exception(error)
+                entry.sent.set_exception(error())
         for confirmation in confirmations.values():
             if not confirmation.done():
-                confirmation.set_exception(error)
+                confirmation.set_exception(error())
 
     def _drop(self, error: LinkError, confirm: bool) -> None:
         if confirm:

@@ -17,7 +17,6 @@ AMQP_PORT = 5672
 AMQPS_PORT = 5671
 
 _SCHEMES = {"amqp": False, "amqps": True}
-_SECRET = re.compile(r"(^|://)([^@:/]*)[:/].*@")
 
 
 class UrlError(CallerError, ValueError):
@@ -29,7 +28,7 @@ class UrlError(CallerError, ValueError):
     """
 
     def __init__(self, text: str, reason: str) -> None:
-        self.text = _SECRET.sub(r"\1\2:***@", text)
+        self.text = _without_password(text)
         self.reason = reason
         super().__init__(self.text, reason)
 
@@ -80,6 +79,13 @@ def parse_url(text: str) -> BusUrl:
     return BusUrl(host, port, tls, username, password)
 
 
+def _without_password(text: str) -> str:
+    scheme, separator, rest = text.rpartition("://") if "://" in text.partition("@")[0] else ("", "", text)
+    credentials, at, where = rest.rpartition("@")
+    user = re.split("[:/]", credentials)[0]
+    return f"{scheme}{separator}{user}{':***' if user != credentials else ''}{at}{where}"
+
+
 def _scheme(text: str) -> tuple[str, str]:
     scheme, separator, rest = text.strip().partition("://")
     if not separator:
@@ -100,9 +106,11 @@ def _credentials(text: str, credentials: str, *, escaped: bool) -> tuple[str, st
 
 
 def _host_and_port(text: str, where: str, default: int) -> tuple[str, int]:
+    if where.count(":") > 1 and "[" not in where:
+        raise UrlError(text, "an IPv6 address stands in brackets")
     match = re.match(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::(.*))?\Z", where)
     if match is None:
-        raise UrlError(text, "an IPv6 address stands in brackets" if where.count(":") > 1 else "brackets do not match")
+        raise UrlError(text, "brackets do not match")
     host = match[1] if match[1] is not None else match[2]
     if not host:
         raise UrlError(text, "the host is missing")

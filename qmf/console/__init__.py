@@ -10,6 +10,7 @@ from qmf.console.brokers import Agent, Broker
 from qmf.console.callbacks import Console, DebugConsole
 from qmf.console.events import Event
 from qmf.console.identity import BrokerURL, ClassKey, ObjectId
+from qmf.console.loopthread import LoopThread
 from qmf.console.proxies import MethodResult, Object
 from qmf.console.schema_views import SchemaArgument, SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic
 from qmf.console.session import Session
@@ -22,6 +23,7 @@ __all__ = [
     "Console",
     "DebugConsole",
     "Event",
+    "LoopThread",
     "MethodResult",
     "Object",
     "ObjectId",

@@ -273,6 +273,8 @@ class BrokerLink:
             case aio.AgentAdded(agent=agent):
                 view = self._agent_view(agent)
                 self._tell_agent("newAgent", view)
+            case aio.AgentUpdated(agent=agent):
+                self._agent_view(agent)
             case aio.AgentRestarted(agent=agent):
                 self._tell_agent("delAgent", self._agent_view(agent))
                 self._tell_agent("newAgent", self._agent_view(agent))

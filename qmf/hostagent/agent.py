@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import platform
-from contextlib import suppress
 from typing import Any
 
 from qmf._version import __version__
 from qmf.agent import Agent, Event, ManagedObject
 from qmf.bus import Bus
+from qmf.errors import CallerError
 from qmf.hostagent.beat import Beat
 from qmf.hostagent.collector import Collector, Context
 from qmf.hostagent.cpu import CpuCollector
@@ -27,6 +28,8 @@ from qmf.hostagent.system import SystemCollector
 from qmf.hostagent.values import clip, nanoseconds
 from qmf.models.host import agent as model
 
+logger = logging.getLogger("qmf.hostagent")
+
 VENDOR = "qmf"
 PRODUCT = "host"
 
@@ -41,14 +44,14 @@ CLASSES: tuple[type[ManagedObject] | type[Event], ...] = (
     model.NetworkInterface,
     model.Process,
     model.Agent,
-    model.agentStarted,
-    model.samplingLate,
-    model.filesystemAboveThreshold,
-    model.filesystemBelowThreshold,
-    model.interfaceUp,
-    model.interfaceDown,
-    model.processStarted,
-    model.processGone,
+    model.AgentStarted,
+    model.SamplingLate,
+    model.FilesystemAboveThreshold,
+    model.FilesystemBelowThreshold,
+    model.InterfaceUp,
+    model.InterfaceDown,
+    model.ProcessStarted,
+    model.ProcessGone,
 )
 
 
@@ -93,6 +96,7 @@ class HostAgent:
         self._one_at_a_time = asyncio.Lock()
         self._interval_changed = asyncio.Event()
         self._clock: asyncio.Task[None] | None = None
+        self._started = False
 
     @property
     def agent(self) -> Agent:
@@ -113,8 +117,12 @@ class HostAgent:
         """Take the first sample, connect, and go on sampling.
 
         Raises:
-            ConnectError: no connection; names the URL and the reason.
+            ConnectError: no connection; names the URL and the reason. The agent is closed.
+            CallerError: it was started before.
         """
+        if self._started:
+            raise CallerError(f"host agent {self.name} was started before; make a new one")
+        self._started = True
         try:
             # Sampled before connecting: whoever finds the agent finds its objects, too.
             await self.sample()
@@ -123,7 +131,7 @@ class HostAgent:
             await self.close()
             raise
         self._agent.raise_event(
-            model.agentStarted(
+            model.AgentStarted(
                 agent=clip(self._instance), nodeName=_machine_name(), version=__version__, interval=self._interval
             )
         )
@@ -134,8 +142,7 @@ class HostAgent:
         clock, self._clock = self._clock, None
         if clock is not None:
             clock.cancel()
-            with suppress(asyncio.CancelledError):
-                await clock
+            await asyncio.gather(clock, return_exceptions=True)
         self._sampler.close()
         await self._agent.close()
 
@@ -155,10 +162,17 @@ class HostAgent:
                 async with asyncio.timeout_at(beat.due):
                     await self._interval_changed.wait()
             except TimeoutError:
-                await self._sample(beat)
+                await self._timed_sample(beat)
             else:
                 self._interval_changed.clear()
                 beat.change(self._interval, loop.time())
+
+    async def _timed_sample(self, beat: Beat) -> None:
+        try:
+            await self._sample(beat)
+        except Exception:
+            # What a machine may do to us is handled where it is read. This is a bug, and no reason to stop for good.
+            logger.exception("Sample failed; the next one follows in %g s", beat.interval)
 
     async def _sample(self, beat: Beat | None = None) -> model.SystemSampleResult:
         loop = asyncio.get_running_loop()
@@ -177,7 +191,7 @@ class HostAgent:
     def _begin(self, itself: Itself, delay: float) -> None:
         if itself.began(delay):
             self._agent.raise_event(
-                model.samplingLate(agent=clip(self._instance), delay=nanoseconds(delay), interval=self._interval)
+                model.SamplingLate(agent=clip(self._instance), delay=nanoseconds(delay), interval=self._interval)
             )
 
     def _add_itself(self) -> Itself:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
+from qmf.errors import CallerError
 from qmf.hostagent.agent import HostAgent
 from qmf.hostagent.settings import DEFAULT_INTERVAL, Settings
 
@@ -21,7 +22,7 @@ class EmbeddedHostAgent:
         settings: all choices; takes the place of `interval`.
 
     Raises:
-        ValueError: the interval is out of bounds.
+        SettingError: the interval is out of bounds.
     """
 
     def __init__(self, url: str, interval: float = DEFAULT_INTERVAL, *, settings: Settings | None = None) -> None:
@@ -39,11 +40,10 @@ class EmbeddedHostAgent:
 
         Raises:
             ConnectError: no connection; names the URL and the reason. The thread has ended.
-            CallerError: the URL or the instance name is invalid. The thread has ended.
-            RuntimeError: started already.
+            CallerError: the URL or the instance name is invalid, and the thread has ended; or it is started already.
         """
         if self._thread is not None:
-            raise RuntimeError("the host agent is started already")
+            raise CallerError("the host agent is started already")
         started: Future[str] = Future()
         thread = threading.Thread(target=self._main, args=(started,), name="qmf-host-agent", daemon=True)
         thread.start()

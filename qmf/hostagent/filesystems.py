@@ -91,7 +91,7 @@ class FilesystemCollector(Collector[Sequence[FilesystemReading]]):
         if above == obj.aboveThreshold:
             return
         obj.aboveThreshold = above
-        event = model.filesystemAboveThreshold if above else model.filesystemBelowThreshold
+        event = model.FilesystemAboveThreshold if above else model.FilesystemBelowThreshold
         self.context.agent.raise_event(
             event(
                 mountPoint=obj.mountPoint,

@@ -110,7 +110,7 @@ class NetworkCollector(Collector[NetworkReading]):
             obj.receiveRate.set(round(step.rate(1)))
 
     def _tell(self, name: str, *, up: bool) -> None:
-        event = model.interfaceUp if up else model.interfaceDown
+        event = model.InterfaceUp if up else model.InterfaceDown
         self.context.agent.raise_event(event(interface=name))
 
 

@@ -51,7 +51,7 @@ class ProcessCollector(Collector[ProcessReading]):
         for obj in self._objects.values():
             # One that runs another program now is gone, too.
             if obj.watched and (obj.pid, obj.started) not in watched:
-                self._tell(obj, model.processGone)
+                self._tell(obj, model.ProcessGone)
         keys = {row.key for row in reading.rows}
         self._objects.keep(keys)
         self._changes.keep(keys)
@@ -77,7 +77,7 @@ class ProcessCollector(Collector[ProcessReading]):
         obj.watched = row.watched
         # What the agent finds when it starts is no news.
         if came and not self._first:
-            self._tell(obj, model.processStarted)
+            self._tell(obj, model.ProcessStarted)
 
     def _set_times(self, obj: Process, row: Row, now: float) -> None:
         times = row.fields.get("cpu_times")
@@ -89,7 +89,7 @@ class ProcessCollector(Collector[ProcessReading]):
         if step is not None:
             obj.cpuPercent = 100.0 * step.rate(0)
 
-    def _tell(self, obj: Process, event: type[model.processStarted] | type[model.processGone]) -> None:
+    def _tell(self, obj: Process, event: type[model.ProcessStarted] | type[model.ProcessGone]) -> None:
         self.context.agent.raise_event(event(pid=obj.pid, processName=obj.name, started=obj.started))
 
 

@@ -28,7 +28,7 @@ class Sampler:
         self._context = context
         self._collectors = collectors
         # One thread of our own: psutil may hang on a broken device, and must not take the loop's shared threads along.
-        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="qmf-host")
+        self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="qmf-host-reader")
 
     async def sample(self) -> None:
         """Take a sample. A collector that fails is reported; the others go on.

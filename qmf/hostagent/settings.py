@@ -7,6 +7,8 @@ import re
 
 import attrs
 
+from qmf.errors import CallerError
+
 #: Seconds from sample to sample; the bounds are those of `Agent.interval` in the schema.
 DEFAULT_INTERVAL = 10.0
 MIN_INTERVAL = 0.01
@@ -17,6 +19,10 @@ DEFAULT_THRESHOLD = 90
 
 #: Processes shown by default: enough to see who eats the memory, cheap at one sample per second.
 DEFAULT_TOP = 20
+
+
+class SettingError(CallerError, ValueError):
+    """A choice that cannot be; the message says what can."""
 
 
 class Show(enum.Enum):
@@ -44,14 +50,14 @@ class Selection:
         """Read ``all``, ``none`` or ``top:N``.
 
         Raises:
-            ValueError: anything else; says what is allowed.
+            SettingError: anything else; says what is allowed.
         """
         word, colon, number = text.partition(":")
         if text in (Show.ALL.value, Show.NONE.value):
             return cls(Show(text), 0)
         if word == Show.TOP.value and colon and number.isascii() and number.isdecimal() and int(number) > 0:
             return cls(Show.TOP, int(number))
-        raise ValueError(f"must be all, none or top:N with N above 0, not {text!r}")
+        raise SettingError(f"must be all, none or top:N with N above 0, not {text!r}")
 
     def __str__(self) -> str:
         return f"top:{self.count}" if self.show is Show.TOP else self.show.value
@@ -61,10 +67,10 @@ def check_interval(seconds: float) -> float:
     """The interval, if it is one.
 
     Raises:
-        ValueError: out of bounds; says which.
+        SettingError: out of bounds; says which.
     """
     if not MIN_INTERVAL <= seconds <= MAX_INTERVAL:
-        raise ValueError(f"must be {MIN_INTERVAL:g} to {MAX_INTERVAL:g} seconds, not {seconds:g}")
+        raise SettingError(f"must be {MIN_INTERVAL:g} to {MAX_INTERVAL:g} seconds, not {seconds:g}")
     return seconds
 
 
@@ -72,10 +78,10 @@ def check_threshold(percent: int) -> int:
     """The threshold, if it is one.
 
     Raises:
-        ValueError: out of bounds; says which.
+        SettingError: out of bounds; says which.
     """
     if not 1 <= percent <= 100:
-        raise ValueError(f"must be 1 to 100 percent, not {percent}")
+        raise SettingError(f"must be 1 to 100 percent, not {percent}")
     return percent
 
 
@@ -94,6 +100,9 @@ class Settings:
             broker could then end any process of the agent's user.
         command_lines: command lines of processes are shown. Off by default, since arguments may hold passwords, and a
             bus reaches further than the machine. Patterns of `watch` see them in any case.
+
+    Raises:
+        SettingError: a number is out of bounds.
     """
 
     interval: float = attrs.field(default=DEFAULT_INTERVAL, converter=check_interval)

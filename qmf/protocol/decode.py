@@ -150,7 +150,7 @@ def _list_body(message: Message) -> list[object]:
 
 
 def _locate_request(message: Message) -> Content:
-    return LocateRequest(_list_body(message))
+    return LocateRequest(_list_body(message) or ())
 
 
 def _locate_response(message: Message) -> Content:
@@ -168,13 +168,12 @@ def _query_request(message: Message) -> Content:
         what = What(word)
     except ValueError:
         raise ProtocolError(f"_what is {word!r}") from None
-    select = get_list(fields, "_select")
     return QueryRequest(
         what=what,
         class_key=get_class_key(fields),
         object_id=get_object_id(fields),
-        where=get_list(fields, "_where"),
-        select=[need_text({"_select": name}, "_select") for name in select],
+        where=get_list(fields, "_where") or (),
+        select=tuple(need_text({"_select": name}, "_select") for name in get_list(fields, "_select")),
     )
 
 

@@ -15,14 +15,16 @@ from qmf.errors import ProtocolError
 #: Longest pattern in characters; what people type to find things is shorter.
 MAX_PATTERN = 256
 
-#: Most repetitions in a pattern: enough for ``^a.*b.*c.*d$`` and such; each one more multiplies the worst case by the
-#: length of the text.
-MAX_REPEATS = 4
+#: Most places where the matcher has a choice: repetitions, optional parts, groups with alternatives. Enough for
+#: ``^(eu|us).*queue-[0-9]+$``. Each place multiplies the worst case by the length of the text: three of them and 255
+#: characters take half a second at worst, four would take half a minute.
+MAX_CHOICES = 3
 
-#: Longest text that is searched, in characters. Names are shorter; longer text does not match.
-MAX_TEXT = 1024
+#: Longest text that is searched, in characters: the longest `sstr`, which is what names are. Longer text does not match.
+MAX_TEXT = 255
 
-_GROUP_REPEAT = re.compile(r"[*+]|\{[\d,]")
+_REPEAT = re.compile(r"[*+?]|\{[\d,][^}]*\}")
+_MANY = re.compile(r"[*+]|\{[\d,]")
 _CLASS = re.compile(r"\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 
 
@@ -47,28 +49,39 @@ def search(pattern: re.Pattern[str], text: str) -> bool:
 
 
 def _check_cost(pattern: str) -> None:
-    # For each open group: whether it holds a repetition or an alternative.
-    groups: list[bool] = [False]
-    repeats = 0
+    def refuse(reason: str) -> ProtocolError:
+        return ProtocolError(f"regular expression {pattern[:40]!r}: {reason}")
+
+    # For each open group, the pattern itself first: whether there is a choice inside, and whether it has alternatives.
+    choice, alternatives = [False], [False]
+    choices = 0
     pos = 0
     while pos < len(pattern):
         char = pattern[pos]
-        pos += 1
         if char == "\\":
-            pos += 1
-        elif char == "[" and (found := _CLASS.match(pattern, pos - 1)):
+            pos += 2
+        elif char == "[" and (found := _CLASS.match(pattern, pos)):
             pos = found.end()
         elif char == "(":
-            groups.append(False)
+            choice.append(False)
+            alternatives.append(False)
+            pos += 2 if pattern.startswith("(?", pos) else 1  # the question mark of an extension is no repetition
         elif char == "|":
-            groups[-1] = True
-        elif char == ")" and len(groups) > 1:
-            costly = groups.pop()
-            if costly and _GROUP_REPEAT.match(pattern, pos):
-                raise ProtocolError(f"regular expression {pattern[:40]!r}: repetition or choice inside a repetition")
-            groups[-1] |= costly
-        elif _GROUP_REPEAT.match(pattern, pos - 1):
-            groups[-1] = True
-            repeats += 1
-    if repeats > MAX_REPEATS:
-        raise ProtocolError(f"regular expression {pattern[:40]!r}: more than {MAX_REPEATS} repetitions")
+            alternatives[-1] = True
+            pos += 1
+        elif char == ")" and len(choice) > 1:
+            pos += 1
+            choices += alternatives[-1]
+            inside = alternatives.pop() | choice.pop()
+            if inside and _MANY.match(pattern, pos):
+                raise refuse("repetition or choice inside a repetition")
+            choice[-1] |= inside
+        elif found := _REPEAT.match(pattern, pos):
+            pos = found.end()
+            pos += pattern.startswith(("?", "+"), pos)  # lazy or possessive: part of the same repetition
+            choice[-1] = True
+            choices += 1
+        else:
+            pos += 1
+    if choices > MAX_CHOICES:
+        raise refuse(f"more than {MAX_CHOICES} repetitions and choices")

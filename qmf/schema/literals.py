@@ -84,9 +84,13 @@ def _uuid(text: str) -> UUID:
     return UUID(text)
 
 
+def _no_constant(_word: str) -> object:
+    raise ValueError("JSON has no infinity and no NaN, whatever Python's parser says")
+
+
 def _json(text: str, kind: type[object], words: str) -> object:
     try:
-        value = json.loads(text)
+        value = json.loads(text, parse_float=parse_float, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise ValueError("not JSON") from None
     if not isinstance(value, kind):

@@ -192,16 +192,13 @@ async def test_a_query_takes_nothing_from_the_publication(agent: Agent, bus: Fak
 async def test_ten_thousand_objects_do_not_hold_up_the_loop(agent: Agent, bus: FakeBus) -> None:
     for number in range(10_000):
         agent.add(Site(name=str(number)))
-    loop = asyncio.get_running_loop()
-    longest = 0.0
     bus.deliver(encode(Envelope(content=QueryRequest(what=What.OBJECT, class_key=SITE.key), reply_to="q")), "console.#")
-    before = loop.time()
+    turns = 0
     while bus.undone:
         await asyncio.sleep(0)
-        now = loop.time()
-        longest, before = max(longest, now - before), now
+        turns += 1
     assert len(bus.sent) == 100
-    assert longest < 0.25
+    assert turns >= 100
 
 
 async def test_objects_removed_meanwhile_are_left_out(agent: Agent, bus: FakeBus) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
+import random
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from agent.fakes import FakeBus, FakeClock
 from agent.warehouse import Site
 
@@ -68,6 +71,12 @@ CASES = [
 ]
 
 
+def _values(case: ParameterSet) -> tuple[Path, object, object]:
+    path, kind, count = case.values
+    assert isinstance(path, Path)
+    return path, kind, count
+
+
 @pytest.mark.parametrize(("path", "kind", "count"), CASES)
 async def test_a_captured_request(
     bus: FakeBus, clock: FakeClock, path: Path, kind: type[object] | None, count: int | None
@@ -100,6 +109,23 @@ async def test_a_captured_request(
             assert len(answer.content.objects) == count
 
 
+@pytest.mark.slow
+async def test_damaged_requests_do_no_harm(
+    agent: Agent, bus: FakeBus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    chance = random.Random(7)
+    agent.add(Widget(name="widget-0"))
+    requests = [bytes.fromhex(json.loads(path.read_text(encoding="utf-8"))["hex"]) for path, *_ in map(_values, CASES)]
+    for data in requests * 40:
+        damaged = bytearray(data)
+        for _ in range(chance.randint(1, 4)):
+            damaged[chance.randrange(len(damaged))] = chance.randrange(256)
+        await bus.request_raw(bytes(damaged[: chance.choice((len(data), chance.randrange(len(data))))]))
+    assert agent.statistics.malformed > 0
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+    assert len(caplog.records) < 20
+
+
 def test_every_captured_request_is_tried() -> None:
     requests = [*VECTORS.glob("*console*.json"), *VECTORS.glob("req-*.json")]
-    assert {case.values[0] for case in CASES} == set(requests)
+    assert {_values(case)[0] for case in CASES} == set(requests)

@@ -97,7 +97,7 @@ BOMBS_10 = {
     "list": b"\xd0" + u32(4) + u32(2**32 - 1),
     "map": b"\xd1" + u32(4) + u32(2**32 - 2),
     "string": b"\xb1" + u32(2**32 - 1) + b"a",
-    "many small arrays": b"\xd0" + u32(4 + 4 * 5000) + u32(5000) + b"\xe0\x02\x10\x45" * 5000,
+    "many small arrays": b"\xd0" + u32(4 + 4 * 1000) + u32(1000) + b"\xe0\x02\x10\x45" * 1000,
     "empty lists": b"\xd0" + u32(4 + 20_000) + u32(20_000) + b"\x45" * 20_000,
     "empty maps": b"\xd0" + u32(4 + 20_001) + u32(6667) + b"\xc1\x01\x00" * 6667,
     "small numbers": b"\xd0" + u32(4 + 20_000) + u32(10_000) + b"\x52\xff" * 10_000,

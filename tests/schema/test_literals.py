@@ -51,6 +51,7 @@ BAD = [
         for text in ("", "1", UUID_TEXT + "0", "{" + UUID_TEXT + "}", UUID_TEXT.replace("-", ""))
     ],
     *[("map", text, "not JSON") for text in ("", "{", "{'a': 1}", "[" * 100_000)],
+    *[("list", text, "not JSON") for text in ("[NaN]", "[-Infinity]", "[1e999]")],
     *[("map", text, "not a JSON object") for text in ("[]", "1", "null")],
     ("list", "{}", "not a JSON array"),
     ("objId", "x", "an object id cannot be written as text"),

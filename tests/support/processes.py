@@ -95,7 +95,9 @@ def running(*args: str) -> Iterator[Process]:
         process.end()
 
 
-def run(args: Sequence[str], *, stdin: str | None = None, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    args: Sequence[str], *, stdin: str | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """A program that ends by itself."""
     return subprocess.run(
         args,

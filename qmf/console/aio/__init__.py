@@ -18,6 +18,7 @@ from qmf.console.aio.notifications import (
     AgentAdded,
     AgentRemoved,
     AgentRestarted,
+    AgentUpdated,
     BrokerIdentified,
     BusConnected,
     BusDisconnected,
@@ -35,6 +36,7 @@ from qmf.console.aio.objects import CallResult, RemoteObject, Timestamps
 from qmf.console.aio.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
 from qmf.console.aio.views import ClassView
+from qmf.protocol import ObjectId
 
 __all__ = [
     "Agent",
@@ -42,6 +44,7 @@ __all__ = [
     "AgentLost",
     "AgentRemoved",
     "AgentRestarted",
+    "AgentUpdated",
     "Answers",
     "AnySchema",
     "BrokerIdentified",
@@ -58,6 +61,7 @@ __all__ = [
     "HeartbeatSeen",
     "Listener",
     "Notification",
+    "ObjectId",
     "ObjectUpdated",
     "Overflow",
     "PackageSeen",

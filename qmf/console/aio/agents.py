@@ -17,6 +17,9 @@ No agent says goodbye, so presence is inferred. The states of an agent, and the 
   so does it.
 - CUT: the connection to the bus is lost. All agents are ABSENT; whoever still lives answers the next locate request.
 
+UPDATED is told only where an announcement holds something new besides its time. A qpidd counts as the connected one
+from its first sign, until an answer to a request that only the connected broker gets shows that it is another.
+
 A sign that `TRANSITIONS` doesn't list raises `IllegalSign` and changes nothing. The time is an argument: this module
 has no clock, sends nothing and knows no asyncio.
 """
@@ -67,6 +70,7 @@ class Change(enum.Enum):
 
     NONE = "none"
     ADDED = "added"
+    UPDATED = "updated"
     RESTARTED = "restarted"
     REMOVED = "removed"
 
@@ -82,23 +86,23 @@ TRANSITIONS: Mapping[Presence, _Moves] = MappingProxyType(
         },
         Presence.HEARD: {
             Sign.MENTIONED: (Presence.HEARD, Change.NONE),
-            Sign.ANNOUNCED: (Presence.KNOWN, Change.NONE),
-            Sign.CONNECTED: (Presence.BROKER, Change.NONE),
+            Sign.ANNOUNCED: (Presence.KNOWN, Change.UPDATED),
+            Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
             Sign.SILENT: (Presence.ABSENT, Change.REMOVED),
             Sign.CUT: (Presence.ABSENT, Change.REMOVED),
         },
         Presence.KNOWN: {
             Sign.MENTIONED: (Presence.KNOWN, Change.NONE),
-            Sign.ANNOUNCED: (Presence.KNOWN, Change.NONE),
-            Sign.CONNECTED: (Presence.BROKER, Change.NONE),
+            Sign.ANNOUNCED: (Presence.KNOWN, Change.UPDATED),
+            Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
             Sign.RESTARTED: (Presence.KNOWN, Change.RESTARTED),
             Sign.SILENT: (Presence.ABSENT, Change.REMOVED),
             Sign.CUT: (Presence.ABSENT, Change.REMOVED),
         },
         Presence.BROKER: {
             Sign.MENTIONED: (Presence.BROKER, Change.NONE),
-            Sign.ANNOUNCED: (Presence.BROKER, Change.NONE),
-            Sign.CONNECTED: (Presence.BROKER, Change.NONE),
+            Sign.ANNOUNCED: (Presence.BROKER, Change.UPDATED),
+            Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
             Sign.RESTARTED: (Presence.BROKER, Change.RESTARTED),
             Sign.CUT: (Presence.ABSENT, Change.REMOVED),
         },
@@ -238,7 +242,10 @@ class AgentRegistry:
         if name == BROKER:
             return None  # an answer of the broker before it told its name; its locate response is on the way
         entry = self._entries.get(name)
-        return self._apply(name, Sign.MENTIONED, now, entry.agent if entry else Agent(info_from_name(name)))
+        if entry is not None:
+            return self._apply(name, Sign.MENTIONED, now, entry.agent)
+        agent = self._guess(Agent(info_from_name(name)))
+        return self._apply(name, Sign.CONNECTED if agent.is_broker else Sign.MENTIONED, now, agent)
 
     def announced(self, info: AgentInfo, now: float, *, connected: bool = False) -> AgentChange | None:
         """An agent tells of itself.
@@ -252,14 +259,8 @@ class AgentRegistry:
             what that changes, or None.
         """
         entry = self._entries.get(info.name)
-        agent = Agent(info, is_broker=connected or info.name == self._broker)
-        if not agent.is_broker and self._broker is None and agent.is_qpidd:
-            agent = attrs.evolve(agent, is_broker=True)
-        if agent.is_broker:
-            self._demote_other(info.name)
+        agent = self._guess(Agent(info, is_broker=connected or info.name == self._broker))
         if entry is not None and _restarted(entry.agent.info, info):
-            if agent.is_broker:
-                self._apply(info.name, Sign.CONNECTED, now, entry.agent)
             return self._apply(info.name, Sign.RESTARTED, now, agent)
         return self._apply(info.name, Sign.CONNECTED if agent.is_broker else Sign.ANNOUNCED, now, agent)
 
@@ -285,8 +286,16 @@ class AgentRegistry:
         changes = [self._apply(name, Sign.CUT, now, entry.agent) for name, entry in list(self._entries.items())]
         return [change for change in changes if change is not None]
 
-    def _demote_other(self, name: str) -> None:
-        """A qpidd that we took for the connected broker turns out to be a federated one."""
+    def _guess(self, agent: Agent) -> Agent:
+        """Take a qpidd for the connected broker as long as none is known."""
+        if not agent.is_broker and self._broker is None and agent.is_qpidd:
+            agent = attrs.evolve(agent, is_broker=True)
+        if agent.is_broker:
+            self._take_broker(agent.name)
+        return agent
+
+    def _take_broker(self, name: str) -> None:
+        """Note the connected broker; a qpidd that we took for it before turns out to be a federated one."""
         if self._broker is not None and self._broker != name:
             entry = self._entries[self._broker]
             entry.presence = Presence.KNOWN
@@ -309,7 +318,14 @@ class AgentRegistry:
             self._entries[name] = _Entry(agent, following, now)
         else:
             entry.agent, entry.presence, entry.seen = agent, following, now
+        if change is Change.UPDATED and old is not None and _same(old, agent):
+            change = Change.NONE
         return None if change is Change.NONE else AgentChange(change, agent, old)
+
+
+def _same(old: Agent, new: Agent) -> bool:
+    """True when nothing is new but the time at which it was said."""
+    return old == attrs.evolve(new, info=attrs.evolve(new.info, timestamp=old.info.timestamp))
 
 
 def _restarted(old: AgentInfo, new: AgentInfo) -> bool:

@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Self
 
 from qmf.bus import AmqpBus, Bus
-from qmf.console.aio import calls
 from qmf.console.aio.agents import Agent
-from qmf.console.aio.answers import Answers, one_failure
+from qmf.console.aio.answers import Answers
 from qmf.console.aio.dispatch import Dispatcher
 from qmf.console.aio.feed import Feed, Listener, Overflow
-from qmf.console.aio.filters import Where, prepare
+from qmf.console.aio.filters import Where
 from qmf.console.aio.notifications import Notification
-from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge
+from qmf.console.aio.objects import RemoteObject
+from qmf.console.aio.queries import Queries, Wanted
 from qmf.console.aio.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
-from qmf.console.aio.views import with_agent
-from qmf.errors import CallerError, ConstraintError, DisconnectedError, NotFoundError, QmfError
-from qmf.protocol import (
-    MethodRequest,
-    MethodResponse,
-    ObjectData,
-    ObjectId,
-    ObjectsResponse,
-    Predicate,
-    QueryRequest,
-    What,
-)
-from qmf.schema import ClassKey, Kind
-
-log = logging.getLogger("qmf.console")
-
-T = TypeVar("T")
-
-#: Name of the method that sets properties, understood by agents of this project. No schema name starts with ``_``.
-SET_PROPERTIES = "_set_properties"
+from qmf.errors import DisconnectedError
+from qmf.protocol import DATA_BINDING, EVENT_BINDING, HEARTBEAT_BINDING, ObjectId
+from qmf.schema import ClassKey
 
 
 class Client:
@@ -72,8 +53,8 @@ class Client:
         """Make a client; nothing is connected yet.
 
         Args:
-            target: URL of the broker (``host``, ``host:port``, ``amqp://user:password@host``), or a bus, which the
-                client opens if need be and closes in the end.
+            target: URL of the broker (``host``, ``host:port``, ``amqp://user:password@host``), or a bus. A bus that is
+                open already stays open when the client closes.
             domain: QMF domain; agents of other domains are not seen.
             timeout: seconds that questions wait for an answer where they don't say otherwise.
             events: receive all events.
@@ -84,8 +65,16 @@ class Client:
             discover: list the classes of each agent as it appears, to tell `PackageSeen` and `ClassSeen`.
             settle: seconds that `open` waits for agents to announce themselves, at most; 0 for not at all.
         """
-        self._core = Dispatcher(_bus(target), domain, timeout, self._make, ageing=heartbeats, discover=discover)
-        wanted = {"agent.ind.heartbeat.#": heartbeats, "agent.ind.event.#": events, "agent.ind.data.#": data}
+        self._core = Dispatcher(
+            AmqpBus(target) if isinstance(target, str) else target,
+            domain,
+            timeout,
+            lambda data, agent: self._queries.make(data, agent),
+            ageing=heartbeats,
+            discover=discover,
+        )
+        self._queries = Queries(self._core)
+        wanted = {HEARTBEAT_BINDING: heartbeats, EVENT_BINDING: events, DATA_BINDING: data}
         self._keys = [key for key, on in wanted.items() if on] + list(bindings)
         self._settle = settle
         self._closed = False
@@ -195,7 +184,8 @@ class Client:
         Returns:
             the agents present.
         """
-        self._require_connection()
+        if not self.connected:
+            raise DisconnectedError(self.url, "the console is closed, or waits for the broker")
         await self._core.wire.locate()
         await self._core.tracker.settle(self._settle if settle is None else settle)
         return self.agents
@@ -208,7 +198,7 @@ class Client:
         Args:
             timeout: seconds to wait for each agent; None for the client's.
         """
-        failures = await self._list(timeout)
+        failures = await self._queries.lists(self._seconds(timeout))
         return Answers(tuple(self._core.schemas.packages), failures)
 
     async def classes(self, package: str | None = None, timeout: float | None = None) -> Answers[ClassKey]:
@@ -218,7 +208,7 @@ class Client:
             package: only of this one; None for all.
             timeout: seconds to wait for each agent; None for the client's.
         """
-        failures = await self._list(timeout)
+        failures = await self._queries.lists(self._seconds(timeout))
         return Answers(tuple(self._core.schemas.classes(package)), failures)
 
     async def schema(self, class_key: ClassKey) -> AnySchema:
@@ -263,9 +253,9 @@ class Client:
             ConstraintError: `where` is not a valid predicate.
             QmfError: every agent asked failed.
         """
-        return await self._questions.objects(
-            Wanted(name, package, class_key, object_id, agent if isinstance(agent, str | None) else agent.name, where),
-            self._core.timeout if timeout is None else timeout,
+        who = agent.name if isinstance(agent, Agent) else agent
+        return await self._queries.objects(
+            Wanted(name, package, class_key, object_id, who, where), self._seconds(timeout)
         )
 
     # -- following
@@ -303,17 +293,5 @@ class Client:
         for key in keys:
             await self._core.wire.unbind(key)
 
-def _bus(target: str | Bus) -> Bus:
-    if isinstance(target, Bus):
-        return target
-    return AmqpBus(target)
-
-
-def _spoken(key: ClassKey | None) -> str:
-    if key is None:
-        return "any class"
-    return f"{key.package}:{key.name}" if key.package else key.name
-
-
-def _has_hash(obj: RemoteObject, wanted: object) -> bool:
-    return wanted is None or obj.class_key is None or obj.class_key.hash in (None, wanted)
+    def _seconds(self, timeout: float | None) -> float:
+        return self._core.timeout if timeout is None else timeout

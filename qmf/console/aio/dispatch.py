@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, Received
 from qmf.console.aio.agents import Agent, AgentChange, AgentRegistry, Change
@@ -19,6 +19,7 @@ from qmf.console.aio.notifications import (
     AgentAdded,
     AgentRemoved,
     AgentRestarted,
+    AgentUpdated,
     BrokerIdentified,
     BusConnected,
     BusDisconnected,
@@ -73,11 +74,14 @@ class Dispatcher:
         self.indications = Indications(
             self.schemas, self.store, make, self.publisher.publish, lambda name: self.agents.get(name) is not None
         )
+        self.publishing: set[str] = set()
+        """Names of the agents that publish objects; most of libqmf2's don't."""
         self.strays = 0
         self._discover = discover
         self._discovering: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._removal = Removal.SILENT
+        self._unwatch: Callable[[], None] = lambda: None
         self._identified: tuple[str, int] | None = None
 
     @property
@@ -87,11 +91,11 @@ class Dispatcher:
 
     async def open(self, timeout: float, keys: Iterable[str], settle: float) -> None:
         """Connect, subscribe, and find the agents."""
-        stop = self.wire.bus.watch(self._bus_event)
+        self._unwatch = self.wire.bus.watch(self._bus_event)
         try:
             await self.wire.open(timeout, keys)
         except BaseException:
-            stop()
+            self._unwatch()
             await self.wire.close()
             raise
         self.publisher.publish(BusConnected(self.wire.bus.url, again=False))
@@ -108,6 +112,7 @@ class Dispatcher:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.indications.close()
         await self.schemas.close()
+        self._unwatch()
         await self.wire.close()
         self.publisher.close()
 
@@ -201,6 +206,7 @@ class Dispatcher:
             log.debug("skipped an indication that doesn't say from which agent it is")
             received.done()
         elif isinstance(content, ObjectsIndication):
+            self.publishing.add(agent.name)
             for obj in content.objects:
                 if obj.class_key is not None:
                     self.saw(obj.class_key, agent)
@@ -215,11 +221,13 @@ class Dispatcher:
 
     def _agent_changed(self, change: AgentChange) -> None:
         agent = change.agent
-        if change.change is not Change.ADDED:
+        if change.change in (Change.RESTARTED, Change.REMOVED):
             self.explorer.forget(agent.name)
         match change.change:
             case Change.ADDED:
                 self.publisher.publish(AgentAdded(agent))
+            case Change.UPDATED:
+                self.publisher.publish(AgentUpdated(agent))
             case Change.RESTARTED:
                 assert change.old is not None
                 reason = f"restarted (epoch {change.old.epoch}, then {agent.epoch})"
@@ -229,6 +237,7 @@ class Dispatcher:
             case Change.REMOVED:
                 self.requests.lose_agent(agent.name, "fell silent")
                 self.store.drop_agent(agent.name)
+                self.publishing.discard(agent.name)
                 self.schemas.forget_agent(agent.name)
                 self.publisher.publish(AgentRemoved(agent, self._removal))
 

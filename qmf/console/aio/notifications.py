@@ -86,6 +86,13 @@ class AgentAdded:
 
 
 @attrs.frozen
+class AgentUpdated:
+    """An agent told something new of itself, beyond the time of day."""
+
+    agent: Agent
+
+
+@attrs.frozen
 class AgentRemoved:
     """An agent is gone.
 
@@ -183,6 +190,7 @@ Notification = (
     | BusLinkLost
     | BrokerIdentified
     | AgentAdded
+    | AgentUpdated
     | AgentRemoved
     | AgentRestarted
     | HeartbeatSeen

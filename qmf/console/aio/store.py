@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from qmf.console.aio.objects import RemoteObject
 from qmf.protocol import ObjectId
-from qmf.schema import ClassKey
 
 
 class ObjectStore:
@@ -29,6 +26,8 @@ class ObjectStore:
             the object with everything known of it.
         """
         known = self._objects.get(newer.object_id)
+        if known is not None and 0 < newer.timestamps.update < known.timestamps.update and not newer.is_deleted:
+            return newer  # the answer to a query, overtaken by an indication while its schema was fetched
         # An id may be used again after a deletion that we missed: the creation time tells the two objects apart.
         if known is not None and not _another(known, newer):
             newer = known.merged(newer.data)
@@ -37,17 +36,6 @@ class ObjectStore:
         else:
             self._objects[newer.object_id] = newer
         return newer
-
-    def keep_only(self, agent: str, key: ClassKey, present: Iterable[RemoteObject]) -> None:
-        """An agent listed all its objects of a class: forget the others."""
-        ids = {obj.object_id for obj in present}
-        gone = [
-            oid
-            for oid, obj in self._objects.items()
-            if obj.agent == agent and oid not in ids and obj.class_key is not None and _same_class(obj.class_key, key)
-        ]
-        for oid in gone:
-            del self._objects[oid]
 
     def drop_agent(self, agent: str, *, transient_only: bool = False) -> None:
         """Forget the objects of an agent; with `transient_only` those that don't outlive its restart."""
@@ -61,7 +49,3 @@ class ObjectStore:
 def _another(known: RemoteObject, newer: RemoteObject) -> bool:
     old, new = known.timestamps.create, newer.timestamps.create
     return bool(old and new and old != new)
-
-
-def _same_class(one: ClassKey, other: ClassKey) -> bool:
-    return one.name == other.name and other.package in ("", one.package)

@@ -66,6 +66,7 @@ class Wire:
         self.direct = direct_exchange(domain)
         self.key = console_key(str(uuid.uuid4()))
         self.broken = 0
+        self._own = False
         self._on_envelope = on_envelope
         self._on_v1 = on_v1
         self._on_broken = on_broken
@@ -75,6 +76,7 @@ class Wire:
     async def open(self, timeout: float, keys: Iterable[str]) -> None:
         """Connect and bind: the reply keys first, then the topic keys given."""
         if not self.bus.connected:
+            self._own = True
             await self.bus.open(timeout)
         replies = Binding(self.topic, self.key)
         self._subscriptions["reply"] = await self.bus.subscribe(replies, self._deliver)
@@ -111,9 +113,14 @@ class Wire:
         return [key for key in self._subscriptions if key.startswith("agent.")]
 
     async def close(self) -> None:
-        """Close the bus and everything on it."""
+        """Give up what was subscribed, and close the bus unless somebody else had opened it."""
+        subscriptions = list(self._subscriptions.values())
         self._subscriptions.clear()
-        await self.bus.close()
+        if self._own:
+            await self.bus.close()
+        else:
+            for subscription in subscriptions:
+                await subscription.close()
 
     async def send(self, content: Content, target: Target, correlation_id: str | None, *, confirm: bool = True) -> None:
         """Send a QMFv2 message.

@@ -1,0 +1,178 @@
+"""Queues: bounded, in order, handed out to whoever has credit.
+
+A queue belongs to a subscription (it drops its oldest message when it is full: for events and statistics the newest
+matter, and a slow receiver must not slow the sender) or stands by itself under a name (it refuses what it cannot hold,
+so that the sender knows). Nothing here knows AMQP.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+import attrs
+
+from qmf.broker.counters import Counters
+from qmf.broker.parcel import Parcel
+
+log = logging.getLogger("qmf.broker")
+
+
+@attrs.frozen
+class Limits:
+    """How much a queue holds.
+
+    Attributes:
+        count: messages. A full interval of a site with hundreds of agents is some thousand messages.
+        size: bytes of all messages together. qpidd allows 100 MB per queue; the embedded broker shares a process with
+            a shell, and has a queue for each of some four links per console.
+    """
+
+    count: int = 10_000
+    size: int = 32 * 1024 * 1024
+
+
+class Overflow(enum.Enum):
+    """What a full queue does."""
+
+    DROP_OLDEST = "drop the oldest message"
+    REFUSE = "refuse the new message"
+
+
+class Consumer(Protocol):
+    """Somebody who takes messages from a queue."""
+
+    def ready(self) -> bool:
+        """True when `take` may be called."""
+
+    def take(self, parcel: Parcel) -> None:
+        """Send the message on."""
+
+
+class Queue:
+    """A queue.
+
+    Attributes:
+        name: unique in the broker.
+        exclusive: only one consumer is allowed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        limits: Limits,
+        overflow: Overflow,
+        counters: Counters,
+        clock: Callable[[], float],
+        *,
+        exclusive: bool = False,
+    ) -> None:
+        self.name = name
+        self.exclusive = exclusive
+        self._limits = limits
+        self._overflow = overflow
+        self._counters = counters
+        self._clock = clock
+        self._parcels: deque[Parcel] = deque()
+        self._size = 0
+        self._consumers: deque[Consumer] = deque()
+        self._told = False
+
+    def __len__(self) -> int:
+        return len(self._parcels)
+
+    @property
+    def size(self) -> int:
+        """Bytes waiting."""
+        return self._size
+
+    @property
+    def consumers(self) -> int:
+        """Number of consumers."""
+        return len(self._consumers)
+
+    def put(self, parcel: Parcel) -> bool:
+        """Add a message at the end.
+
+        Returns:
+            False when the queue is full and refuses it.
+        """
+        if not self._make_room(len(parcel.data)):
+            return False
+        self._parcels.append(parcel)
+        self._size += len(parcel.data)
+        if self._consumers:
+            self.dispatch()
+        return True
+
+    def put_back(self, parcels: Iterable[Parcel]) -> None:
+        """Return messages that were taken but not used, oldest first, to the front. They were counted before."""
+        for parcel in reversed(list(parcels)):
+            self._parcels.appendleft(parcel)
+            self._size += len(parcel.data)
+        self.dispatch()
+
+    def add(self, consumer: Consumer) -> None:
+        """Let somebody take messages."""
+        self._consumers.append(consumer)
+
+    def remove(self, consumer: Consumer) -> None:
+        """Somebody takes no more."""
+        if consumer in self._consumers:
+            self._consumers.remove(consumer)
+
+    def dispatch(self) -> None:
+        """Hand out what waits to consumers that are ready, taking turns."""
+        while self._parcels:
+            if self._parcels[0].expired(self._clock()):
+                self._pop()
+                self._counters.expired += 1
+                continue
+            consumer = self._next_ready()
+            if consumer is None:
+                return
+            self._counters.delivered += 1
+            consumer.take(self._pop())
+
+    def _next_ready(self) -> Consumer | None:
+        for _ in range(len(self._consumers)):
+            consumer = self._consumers[0]
+            self._consumers.rotate(-1)
+            if consumer.ready():
+                return consumer
+        return None
+
+    def _pop(self) -> Parcel:
+        parcel = self._parcels.popleft()
+        self._size -= len(parcel.data)
+        return parcel
+
+    def _make_room(self, size: int) -> bool:
+        if len(self._parcels) < self._limits.count and self._size + size <= self._limits.size:
+            return True
+        self._purge()
+        if self._overflow is Overflow.DROP_OLDEST:
+            if not self._told:
+                self._told = True
+                log.warning("queue %s is full: its receiver is too slow; dropping the oldest messages", self.name)
+            while self._parcels and not self._fits(size):
+                self._pop()
+                self._counters.dropped += 1
+            # A single message above the limit passes when the queue is empty: the limit for messages is another one.
+            return True
+        return self._fits(size)
+
+    def _fits(self, size: int) -> bool:
+        return len(self._parcels) < self._limits.count and self._size + size <= self._limits.size
+
+    def _purge(self) -> None:
+        """Take out what has expired anywhere in the queue."""
+        now = self._clock()
+        kept = [parcel for parcel in self._parcels if not parcel.expired(now)]
+        self._counters.expired += len(self._parcels) - len(kept)
+        if len(kept) < len(self._parcels):
+            self._parcels = deque(kept)
+            self._size = sum(len(parcel.data) for parcel in kept)

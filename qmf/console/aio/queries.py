@@ -1,0 +1,247 @@
+"""Asking agents for objects and classes, several at once, and calling methods: what `Client` and remote objects do."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+import attrs
+
+from qmf.console.aio import calls
+from qmf.console.aio.agents import Agent
+from qmf.console.aio.answers import Answers, one_failure
+from qmf.console.aio.dispatch import Dispatcher
+from qmf.console.aio.filters import Where, prepare
+from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge
+from qmf.console.aio.views import with_agent
+from qmf.errors import CallerError, ConstraintError, DisconnectedError, NotFoundError, QmfError
+from qmf.protocol import (
+    MethodRequest,
+    MethodResponse,
+    ObjectData,
+    ObjectId,
+    ObjectsResponse,
+    Predicate,
+    QueryRequest,
+    What,
+)
+from qmf.schema import ClassKey, Kind
+
+log = logging.getLogger("qmf.console")
+
+T = TypeVar("T")
+
+#: Name of the method that sets properties, understood by agents of this project. No schema name starts with ``_``.
+SET_PROPERTIES = "_set_properties"
+
+
+@attrs.frozen
+class Wanted:
+    """What objects are asked for: the arguments of `Client.objects`."""
+
+    name: str | None = None
+    package: str | None = None
+    class_key: ClassKey | None = None
+    object_id: ObjectId | None = None
+    agent: str | None = None
+    where: Where | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if sum(item is not None for item in (self.name, self.class_key, self.object_id)) != 1:
+            raise CallerError("objects: give exactly one of name, class_key and object_id")
+
+
+class Queries:
+    """Asks over the parts of one client."""
+
+    def __init__(self, core: Dispatcher) -> None:
+        self._core = core
+
+    def make(self, data: ObjectData, agent: Agent) -> RemoteObject:
+        """A remote object of what an agent sent."""
+        object_id = with_agent(data.object_id or ObjectId(""), agent.name)
+        return RemoteObject(data, object_id, agent.name, self._core.schemas.view(data.class_key), self)
+
+    async def objects(self, wanted: Wanted, seconds: float) -> Answers[RemoteObject]:
+        """See `Client.objects`."""
+        self._require_connection()
+        key, object_id = wanted.class_key, wanted.object_id
+        name, package = (key.name, key.package) if key else (wanted.name, wanted.package)
+        keys = self._core.schemas.resolve(package, name) if name else []
+        views = [view for view in map(self._core.schemas.view, keys) if view]
+        predicate, test = prepare(wanted.where, views)
+
+        async def ask(agent: Agent) -> list[RemoteObject]:
+            if object_id is not None:
+                there = with_agent(object_id, agent.name)
+                return await self._query(agent, QueryRequest(what=What.OBJECT, object_id=there), seconds)
+            found = []
+            for spelled in await self._spelled(agent, package, name or "", seconds):
+                found += await self._class_at(agent, spelled, predicate, seconds)
+            return found
+
+        whom = wanted.agent or (object_id.agent_name if object_id else None)
+        asked = [self._core.agents.find(whom)] if whom else list(self._core.agents)
+        answers = await self._gather(asked, ask)
+        version = key.hash if key else None
+        return Answers(tuple(obj for obj in answers if _has_hash(obj, version) and test(obj)), answers.failures)
+
+    async def lists(self, seconds: float) -> Mapping[str, QmfError]:
+        """Have every agent list its classes, unless it did and told no news; returns who failed."""
+        self._require_connection()
+        explorer = self._core.explorer
+        # qpidd doesn't say when its list changes, so it is asked each time.
+        asked = [
+            agent
+            for agent in self._core.agents
+            if explorer.can_list(agent) and not (agent.knows_schema_queries and explorer.is_listed(agent))
+        ]
+        return (await self._gather(asked, lambda agent: self._take_list(agent, seconds))).failures
+
+    # -- for remote objects
+
+    async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
+        """The present state of an object; see `RemoteObject.update`."""
+        agent = self._core.agents.find(target.agent)
+        request = QueryRequest(what=What.OBJECT, object_id=target.object_id)
+        found = await self._query(agent, request, self._seconds(timeout))
+        if not found:
+            raise NotFoundError("object", str(target.object_id))
+        return merge(target.data, found[0].data, self._core.schemas.view(found[0].class_key))
+
+    async def call(
+        self, target: RemoteObject, method: str, args: Args, kwargs: Values, timeout: float | None
+    ) -> CallResult:
+        """Call a method of an object; see `RemoteObject.call`."""
+        inputs = self.check_call(target, method, args, kwargs)
+        values = await self._invoke(target, method, inputs, timeout)
+        found = target.schema.method(method) if target.schema else None
+        return CallResult(calls.outputs(found, values, target.agent))
+
+    def check_call(self, target: RemoteObject, method: str, args: Args, kwargs: Values) -> dict[str, object]:
+        """The inputs of a call, checked and ready for the wire; see `RemoteObject.call`."""
+        owner = target.class_key.name if target.class_key else "object"
+        if target.schema is None:
+            if args:
+                raise ConstraintError(f"{owner}.{method}", "no schema", args, "must be given arguments by name")
+            return dict(kwargs)
+        found = target.schema.method(method)
+        if found is None:
+            raise NotFoundError(f"method of {owner}", method, [item.name for item in target.schema.methods])
+        return calls.bind(owner, found, args, kwargs)
+
+    async def assign(self, target: RemoteObject, values: Values, timeout: float | None) -> dict[str, object]:
+        """Set properties of an object; see `RemoteObject.set`."""
+        sent = calls.settings(target.schema, values) if target.schema else dict(values)
+        await self._invoke(target, SET_PROPERTIES, sent, timeout)
+        return sent
+
+    async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
+        """The object that a reference names; see `RemoteObject.follow`."""
+        found = await self.objects(Wanted(object_id=target), self._seconds(timeout))
+        if not found:
+            raise NotFoundError("object", str(target))
+        return found[0]
+
+    # -- inside
+
+    def _seconds(self, timeout: float | None) -> float:
+        return self._core.timeout if timeout is None else timeout
+
+    def _require_connection(self) -> None:
+        if not self._core.wire.bus.connected:
+            raise DisconnectedError(self._core.wire.bus.url, "the console is closed, or waits for the broker")
+
+    async def _spelled(self, agent: Agent, package: str | None, name: str, seconds: float) -> list[ClassKey]:
+        """The classes to ask an agent for, spelled as it spells them.
+
+        libqmf2 wants package and exact case; qpidd has lower case, and any package when none is given (QMF2.md 4.4).
+        """
+        if agent.knows_schema_queries and (package is None or name != name.lower()):
+            if not self._core.explorer.is_listed(agent):
+                await self._take_list(agent, seconds)
+            found = self._core.schemas.resolve(package, name, agent.name)
+            return list(dict.fromkeys(ClassKey(key.package, key.name) for key in found if key.kind is Kind.DATA))
+        return [ClassKey(package or "", name.lower())]
+
+    async def _class_at(self, agent: Agent, key: ClassKey, predicate: Predicate, seconds: float) -> list[RemoteObject]:
+        where = predicate if agent.knows_schema_queries else ()
+        return await self._query(agent, QueryRequest(what=What.OBJECT, class_key=key, where=where), seconds)
+
+    async def _query(self, agent: Agent, request: QueryRequest, seconds: float) -> list[RemoteObject]:
+        about = f"object {request.object_id}" if request.object_id else f"objects of {_spoken(request.class_key)}"
+        parts = await self._core.questions.ask(
+            agent, request, ObjectsResponse, what=f"query for {about}", timeout=seconds
+        )
+        datas = [data for part in parts for data in part.objects]
+        keys = {data.class_key for data in datas if data.class_key is not None}
+        for key in keys:
+            self._core.saw(key, agent)
+        await asyncio.gather(*(self._learn(key) for key in keys))
+        found = [self.make(data, agent) for data in datas]
+        if agent.name in self._core.publishing:
+            # qpidd may not announce an object that was just queried (QMF2.md 7.1): later updates build on this.
+            for obj in found:
+                self._core.store.update(obj)
+        return found
+
+    async def _learn(self, key: ClassKey) -> None:
+        if self._core.schemas.worth_asking(key):
+            try:
+                await self._core.schemas.get(key)
+            except QmfError as error:
+                log.warning("no schema for %s, its values stay untyped: %s", key, error)
+
+    async def _invoke(
+        self, target: RemoteObject, method: str, inputs: Values, timeout: float | None
+    ) -> Mapping[str, object]:
+        agent = self._core.agents.find(target.agent)
+        owner = target.class_key.name if target.class_key else "object"
+        parts = await self._core.questions.ask(
+            agent,
+            MethodRequest(method=method, object_id=target.object_id, arguments=inputs),
+            MethodResponse,
+            what=f"method {method} of {owner} {target.object_id}",
+            timeout=self._seconds(timeout),
+        )
+        return parts[-1].arguments
+
+    async def _take_list(self, agent: Agent, seconds: float) -> list[ClassKey]:
+        keys = await self._core.explorer.classes(agent, seconds)
+        for key in keys:
+            self._core.saw(key, agent)
+        return keys
+
+    async def _gather(self, agents: list[Agent], ask: Callable[[Agent], Awaitable[Sequence[T]]]) -> Answers[T]:
+        """Ask several agents at once.
+
+        Raises:
+            QmfError: all of them failed.
+        """
+        results = await asyncio.gather(*(ask(agent) for agent in agents), return_exceptions=True)
+        failures: dict[str, QmfError] = {}
+        found: list[T] = []
+        for agent, result in zip(agents, results, strict=True):
+            if isinstance(result, QmfError):
+                failures[agent.name] = result
+            elif isinstance(result, BaseException):
+                raise result
+            else:
+                found += result
+        if failures and len(failures) == len(agents):
+            raise one_failure(failures)
+        for name, error in failures.items():
+            log.warning("agent %s gave no answer: %s", name, error)
+        return Answers(tuple(found), failures)
+
+
+def _spoken(key: ClassKey | None) -> str:
+    if key is None:
+        return "any class"
+    return f"{key.package}:{key.name}" if key.package else key.name
+
+
+def _has_hash(obj: RemoteObject, wanted: object) -> bool:
+    return wanted is None or obj.class_key is None or obj.class_key.hash in (None, wanted)

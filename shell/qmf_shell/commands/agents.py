@@ -1,0 +1,46 @@
+"""`agents`: who is there."""
+
+from __future__ import annotations
+
+from qmf_shell.registry import Command, Given
+from qmf_shell.results import Column, Role, Span, Table
+from qmf_shell.session.context import Context
+from qmf_shell.text import plural
+
+_COLUMNS = (
+    Column("Agent", Role.NAME, wraps=True),
+    Column("Vendor"),
+    Column("Product"),
+    Column("Instance", wraps=True),
+    Column("Epoch", Role.NUMBER),
+    Column("Heartbeat", Role.NUMBER),
+    Column("Broker", Role.FAINT, wraps=True),
+)
+
+
+def run(context: Context, given: Given) -> Table:
+    """The agents seen on the bus."""
+    del given
+    agents = context.source.agents()
+    rows = tuple(
+        (
+            agent.name,
+            agent.vendor,
+            agent.product,
+            agent.instance,
+            agent.epoch or None,
+            Span(round(agent.heartbeat * 1e9)) if agent.heartbeat else None,
+            agent.broker,
+        )
+        for agent in agents
+    )
+    return Table(_COLUMNS, rows, title=plural(len(agents), "agent"), empty="No agents answered so far.")
+
+
+AGENTS = Command(
+    name="agents",
+    usage=("agents",),
+    summary="List the agents that are there",
+    help=("Epoch tells one start of an agent from the next; Heartbeat is how often it says that it is alive.",),
+    handler=run,
+)

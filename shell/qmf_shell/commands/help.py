@@ -1,0 +1,49 @@
+"""`help`: the registry in words."""
+
+from __future__ import annotations
+
+from qmf_shell.registry import Command, Given, Parameter, Takes
+from qmf_shell.results import Column, Group, Message, Result, Role, Table
+from qmf_shell.session.context import Context
+
+_USAGE = (Column("Command", Role.NAME), Column("What it does", wraps=True))
+
+
+def run(context: Context, given: Given) -> Result:
+    """All commands, or one of them."""
+    name = given.text(0)
+    if name is None:
+        return _summary(tuple(context.registry))
+    return _details(context.registry.find(name))
+
+
+def _summary(commands: tuple[Command, ...]) -> Table:
+    rows = tuple((command.usage[0], command.summary) for command in commands)
+    return Table(_USAGE, rows, title="Commands", note="`help COMMAND` tells more. Tab completes what you type.")
+
+
+def _details(command: Command) -> Group:
+    parts: list[Result] = [
+        Message("\n".join([f"Usage: {command.usage[0]}", *(f"       {line}" for line in command.usage[1:])])),
+        Message("\n".join([command.summary + ".", *command.help])),
+    ]
+    takes = [(item.name, item.help) for item in command.parameters]
+    takes += [(", ".join(item.names) + (f" {item.value}" if item.value else ""), item.help) for item in command.options]
+    if takes:
+        parts.append(Table((Column("Argument", Role.NAME), Column("Meaning", wraps=True)), tuple(takes)))
+    if command.examples:
+        parts.append(Table((Column("Example", Role.NAME), Column("What it does", wraps=True)), command.examples))
+    if command.aliases:
+        parts.append(Message(f"Also called: {', '.join(command.aliases)}"))
+    return Group(tuple(parts))
+
+
+HELP = Command(
+    name="help",
+    usage=("help [COMMAND]",),
+    summary="Explain the commands",
+    aliases=("?",),
+    examples=(("help", "all commands"), ("help call", "how to call a method")),
+    parameters=(Parameter("COMMAND", Takes.COMMAND, "a command"),),
+    handler=run,
+)

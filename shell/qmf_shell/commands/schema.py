@@ -1,0 +1,164 @@
+"""`schema`: what classes there are, and what a class is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qmf.schema import Access, Argument, ClassKey, ClassSchema, Direction, EventSchema, Method, Property
+from qmf_shell.arguments import value_text
+from qmf_shell.parsing import quote
+from qmf_shell.registry import Command, Given, Parameter, Takes
+from qmf_shell.results import Cell, Column, Group, Message, Result, Role, Table
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import find_classes
+from qmf_shell.text import one_line, plural
+
+_CLASSES = (
+    Column("Package", Role.FAINT),
+    Column("Name", Role.NAME),
+    Column("Kind"),
+    Column("Properties", Role.NUMBER),
+    Column("Statistics", Role.NUMBER),
+    Column("Methods", Role.NUMBER),
+)
+_DESCRIPTION = Column("Description", wraps=True)
+_ELEMENTS = (
+    Column("Element", Role.NAME),
+    Column("Type"),
+    Column("Access"),
+    Column("Unit"),
+    Column("Notes", wraps=True),
+    _DESCRIPTION,
+)
+_STATISTICS = (Column("Element", Role.NAME), Column("Type"), Column("Unit"), _DESCRIPTION)
+_ARGUMENTS = (
+    Column("Argument", Role.NAME),
+    Column("Type"),
+    Column("Direction"),
+    Column("Unit"),
+    Column("Notes", wraps=True),
+    _DESCRIPTION,
+)
+_ACCESS = {Access.RC: "ReadCreate", Access.RW: "ReadWrite", Access.RO: "ReadOnly"}
+_DIRECTION = {Direction.IN: "in", Direction.OUT: "out", Direction.IN_OUT: "in/out"}
+
+
+def run(context: Context, given: Given) -> Result:
+    """All classes, or everything of one."""
+    name = given.text(0)
+    known = context.classes()
+    if name is None:
+        return _summary(context, known)
+    keys = find_classes(known, name, kind=None)
+    parts: list[Result] = []
+    for key in keys:
+        schema = context.source.schema(key)
+        parts += _class(schema) if isinstance(schema, ClassSchema) else _event(schema)
+    return Group(tuple(parts))
+
+
+def _summary(context: Context, keys: Sequence[ClassKey]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for key in sorted(keys):
+        schema = context.source.schema(key)
+        if isinstance(schema, ClassSchema):
+            counts = len(schema.properties), len(schema.statistics), len(schema.methods)
+            rows.append((key.package, key.name, "object", *counts))
+        else:
+            rows.append((key.package, key.name, "event", len(schema.arguments), None, None))
+    return Table(_CLASSES, tuple(rows), title="Classes", empty="No classes so far: no agent has told of one.")
+
+
+def _class(schema: ClassSchema) -> list[Result]:
+    parts: list[Result] = [_heading("Class", schema)]
+    if schema.properties:
+        parts.append(
+            Table(
+                _ELEMENTS,
+                tuple(
+                    (item.name, item.type.name, _ACCESS[item.access], item.unit or "", _notes(item), _text(item.desc))
+                    for item in schema.properties
+                ),
+                title="Properties",
+            )
+        )
+    if schema.statistics:
+        parts.append(
+            Table(
+                _STATISTICS,
+                tuple((item.name, item.type.name, item.unit or "", _text(item.desc)) for item in schema.statistics),
+                title="Statistics",
+            )
+        )
+    parts += [_method(item) for item in schema.methods]
+    return parts
+
+
+def _event(schema: EventSchema) -> list[Result]:
+    heading = _heading("Event", schema)
+    severity = "" if schema.severity is None else f"\nDefault severity: {schema.severity.word}"
+    rows = tuple((item.name, item.type.name, item.unit or "", _text(item.desc)) for item in schema.arguments)
+    columns = (Column("Argument", Role.NAME), Column("Type"), Column("Unit"), _DESCRIPTION)
+    return [Message(heading.text + severity), Table(columns, rows, title="Arguments", empty="No arguments.")]
+
+
+def _heading(kind: str, schema: ClassSchema | EventSchema) -> Message:
+    version = f" ({schema.hash})" if schema.hash else ""
+    text = f"{kind} {schema.package}:{schema.name}{version}"
+    return Message(f"{text}\n{_text(schema.desc)}" if schema.desc else text)
+
+
+def _method(item: Method) -> Table:
+    about = f": {_text(item.desc)}" if item.desc else ""
+    rows = tuple(
+        (arg.name, arg.type.name, _DIRECTION[arg.direction], arg.unit or "", _argument_notes(arg), _text(arg.desc))
+        for arg in item.arguments
+    )
+    title = f"Method {item.name}{about}"
+    return Table(_ARGUMENTS, rows, title=title, empty=f"{title} ({plural(0, 'argument')})")
+
+
+def _notes(item: Property) -> str:
+    words = [word for word, said in (("index", item.index), ("optional", item.optional)) if said]
+    if item.references:
+        words.append(f"refers to {item.references}")
+    return ", ".join(words + _bounds(item))
+
+
+def _argument_notes(item: Argument) -> str:
+    words = [] if item.default is None else [f"default {quote(value_text(item.default))}"]
+    if item.references:
+        words.append(f"refers to {item.references}")
+    return ", ".join(words + _bounds(item))
+
+
+def _bounds(item: Property | Argument) -> list[str]:
+    words = []
+    if item.minimum is not None and item.maximum is not None:
+        words.append(f"{item.minimum} to {item.maximum}")
+    elif item.minimum is not None:
+        words.append(f"at least {item.minimum}")
+    elif item.maximum is not None:
+        words.append(f"at most {item.maximum}")
+    if item.max_len is not None:
+        words.append(f"at most {plural(item.max_len, 'byte')}")
+    return words
+
+
+def _text(text: str | None) -> str:
+    return one_line(text) if text else ""
+
+
+SCHEMA = Command(
+    name="schema",
+    usage=("schema [CLASS]",),
+    summary="List all classes and events, or show what one is made of",
+    help=(
+        "Alone, it lists every class of objects and events. For an event, Properties counts its arguments.",
+        "With a class, it shows properties, statistics and methods with types, units, access and descriptions. Of "
+        "a class that is there in several versions it shows all.",
+    ),
+    examples=(("schema", "every class"), ("schema filesystem", "what a filesystem has and does")),
+    parameters=(Parameter("CLASS", Takes.ANY_CLASS, "a class or event class, or package:class"),),
+    handler=run,
+)

@@ -1,0 +1,70 @@
+"""`show`: everything of one or more objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qmf_shell.describe import element_cells
+from qmf_shell.registry import Command, Given, Parameter, Takes
+from qmf_shell.results import Cell, Column, Group, Instant, Result, Role, Table
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import class_name, find_object
+from qmf_shell.session.source import ClassName, Object
+
+
+def run(context: Context, given: Given) -> Result:
+    """The objects that the user named."""
+    return show_objects([find_object(context, text) for text in given.texts], context)
+
+
+def show_objects(targets: Sequence[Object], context: Context) -> Result:
+    """Objects side by side, one table per class, in the order in which the classes were named."""
+    targets = list({item.known.key: item for item in targets}.values())
+    groups: dict[ClassName, list[Object]] = {}
+    for item in targets:
+        groups.setdefault(class_name(item.known), []).append(item)
+    # Every object has its number before the first reference is shown, so that references show numbers where they can.
+    numbers = {item.known.key: context.ids.give(item.known, item.created) for item in targets}
+    tables = tuple(_table(context, group, [numbers[item.known.key] for item in group]) for group in groups.values())
+    return tables[0] if len(tables) == 1 else Group(tables)
+
+
+def _table(context: Context, group: Sequence[Object], numbers: Sequence[int]) -> Table:
+    columns = (
+        Column("Type", Role.FAINT),
+        Column("Element", Role.NAME),
+        *(Column(str(number), Role.TEXT, wraps=True) for number in numbers),
+    )
+    cells = [element_cells(context, item) for item in group]
+    elements = list(dict.fromkeys(element for one in cells for element in one))
+    rows: list[tuple[Cell, ...]] = [(kind, name, *(one.get((kind, name)) for one in cells)) for kind, name in elements]
+    rows += [
+        ("time", "created", *(Instant(item.created) for item in group)),
+        ("time", "updated", *(Instant(item.updated) for item in group)),
+    ]
+    rows.append(("", "agent", *(item.known.key.agent for item in group)))
+    known = group[0].known
+    title = f"{known.class_key.package}:{known.class_key.name}"
+    if len(group) == 1:
+        title += f" {known.index}"
+    return Table(columns, tuple(rows), title=title)
+
+
+SHOW = Command(
+    name="show",
+    usage=("show ID...",),
+    summary="Show everything of an object",
+    help=(
+        "Several objects are shown side by side. An object is written as its short id from `list`, its whole name, "
+        "class:index or just its index, where only one object has it. A short id that was given wins over an index "
+        "that is the same number: write class:index then.",
+        "References are shown with the short id of the object where it has one.",
+    ),
+    examples=(
+        ("show 101", "the object that `list` called 101"),
+        ("show /", "the filesystem mounted there"),
+        ("show process:1", "process 1"),
+    ),
+    parameters=(Parameter("ID", Takes.OBJECT, "short id, name or index", required=True, many=True),),
+    handler=run,
+)

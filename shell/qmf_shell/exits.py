@@ -1,0 +1,11 @@
+"""Exit codes of the program."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FINE: Final = 0
+FAILED: Final = 1  #: a command failed
+UNREACHABLE: Final = 2  #: no connection to the broker
+USAGE: Final = 64  #: wrong options; as in sysexits.h
+INTERRUPTED: Final = 130  #: ended by Ctrl-C

@@ -1,0 +1,208 @@
+"""A line of text as words: a pure function, for whole lines and for lines that are still being typed.
+
+Rules, close to a POSIX shell's:
+
+- blanks separate words; ``'...'`` keeps everything; ``"..."`` keeps everything but ``\\"`` and ``\\\\``;
+  outside quotes a backslash keeps the next character;
+- ``{`` or ``[`` at the start of a word, or of its value after ``name=``, opens JSON, which runs to the bracket that
+  closes it and is kept as written, blanks and quotes included;
+- a line that starts with ``#`` or ``!`` is a comment.
+
+Knows nothing of commands.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+
+import attrs
+
+from qmf.errors import CallerError
+
+_SAFE = re.compile(r"[\w./:@%+,=~-]+")
+_CLOSER = {"{": "}", "[": "]"}
+
+
+class LineError(CallerError):
+    """A line that cannot be split into words.
+
+    Attributes:
+        reason: what is wrong, with the column.
+        column: where, from 1.
+    """
+
+    def __init__(self, reason: str, column: int) -> None:
+        self.reason = reason
+        self.column = column
+        super().__init__(reason, column)
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@attrs.frozen
+class Word:
+    """One word of a line.
+
+    Attributes:
+        text: what it means, without quotes.
+        start, end: where it stands in the line, quotes included.
+        plain: how many characters at the front of `text` were written without quotes.
+    """
+
+    text: str
+    start: int
+    end: int
+    plain: int
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Open(enum.Enum):
+    """What is still open where a line ends."""
+
+    SINGLE = "'"
+    DOUBLE = '"'
+    ESCAPE = "\\"
+    JSON = "["
+
+
+@attrs.frozen
+class Typed:
+    """A line up to the cursor.
+
+    Attributes:
+        before: the finished words.
+        word: the word at the cursor; empty after a blank.
+        open: what is open at the cursor, or None.
+    """
+
+    before: tuple[Word, ...]
+    word: Word
+    open: Open | None
+
+
+def is_comment(line: str) -> bool:
+    """True for lines without a command: blank ones and comments."""
+    return line.lstrip()[:1] in ("", "#", "!")
+
+
+def split(line: str) -> tuple[Word, ...]:
+    """The words of a finished line.
+
+    Raises:
+        LineError: a quote or bracket is not closed, or nothing follows a backslash; names the column.
+    """
+    words, current, opened = _scan(line)
+    if opened is None:
+        return words if current is None else (*words, current)
+    what, column = opened
+    raise LineError(_complaint(what, line, column), column + 1)
+
+
+def split_typed(line: str) -> Typed:
+    """The words of a line that ends at the cursor. Never fails: what is open is part of the last word."""
+    words, current, opened = _scan(line)
+    at_end = Word("", len(line), len(line), 0)
+    return Typed(words, current or at_end, opened[0] if opened else None)
+
+
+def quote(text: str) -> str:
+    """`text` written so that `split` gives it back as one word."""
+    if _SAFE.fullmatch(text):
+        return text
+    if "'" not in text:
+        return f"'{text}'"
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _complaint(what: Open, line: str, column: int) -> str:
+    if what is Open.ESCAPE:
+        return f"nothing follows the backslash in column {column + 1}; write \\\\ for a backslash"
+    if what is Open.JSON:
+        sign = line[column]
+        return (
+            f"the {sign} in column {column + 1} has no matching {_CLOSER[sign]}; quote the word to mean a plain {sign}"
+        )
+    return f"the quote {what.value} in column {column + 1} is not closed"
+
+
+def _scan(line: str) -> tuple[tuple[Word, ...], Word | None, tuple[Open, int] | None]:
+    """Finished words, the word that the line's end cuts off (if any), and what is open there with its column."""
+    words: list[Word] = []
+    at = 0
+    while at < len(line):
+        if line[at].isspace():
+            at += 1
+            continue
+        word, opened = _scan_word(line, at)
+        if opened is not None or word.end == len(line):
+            return tuple(words), word, opened
+        words.append(word)
+        at = word.end
+    return tuple(words), None, None
+
+
+def _scan_word(line: str, start: int) -> tuple[Word, tuple[Open, int] | None]:
+    text = ""
+    plain: int | None = None
+    opened: tuple[Open, int] | None = None
+    at = start
+    while at < len(line) and not line[at].isspace() and opened is None:
+        char = line[at]
+        if char in "'\"":
+            plain = len(text) if plain is None else plain
+            part, end, closed = _scan_quoted(line, at)
+            opened = None if closed else (Open(char), at)
+        elif char == "\\":
+            plain = len(text) if plain is None else plain
+            part, end = line[at + 1 : at + 2], min(at + 2, len(line))
+            opened = None if part else (Open.ESCAPE, at)
+        elif char in _CLOSER and (at == start or (text.endswith("=") and text.count("=") == 1)):
+            part, end, closed = _scan_json(line, at)
+            opened = None if closed else (Open.JSON, at)
+        else:
+            part, end = char, at + 1
+        text += part
+        at = end
+    return Word(text, start, at, len(text) if plain is None else plain), opened
+
+
+def _scan_quoted(line: str, start: int) -> tuple[str, int, bool]:
+    sign = line[start]
+    text = ""
+    at = start + 1
+    while at < len(line):
+        char = line[at]
+        if char == sign:
+            return text, at + 1, True
+        if char == "\\" and sign == '"' and line[at + 1 : at + 2] in ('"', "\\"):
+            at += 1
+            char = line[at]
+        text += char
+        at += 1
+    return text, at, False
+
+
+def _scan_json(line: str, start: int) -> tuple[str, int, bool]:
+    closers: list[str] = []
+    at = start
+    in_string = False
+    while at < len(line):
+        char = line[at]
+        if in_string:
+            if char == "\\":
+                at += 1
+            in_string = char != '"'
+        elif char == '"':
+            in_string = True
+        elif char in _CLOSER:
+            closers.append(_CLOSER[char])
+        elif closers and char == closers[-1]:
+            closers.pop()
+            if not closers:
+                return line[start : at + 1], at + 1, True
+        at += 1
+    return line[start:], len(line), False

@@ -1,0 +1,160 @@
+"""Cells as text for people: times, durations, numbers, maps. Every text that leaves here is clean (`text.clean`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime, timedelta, tzinfo
+
+import attrs
+
+from qmf_shell.results import Amount, Cell, Data, Extremes, Fields, Instant, Link, Span, Spread
+from qmf_shell.text import clean
+
+#: What stands where there is no value.
+ABSENT = "-"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LONGEST = 4000
+# Units that read better in the plural; others, such as "megahertz" or "octet/second", stay as the schema says.
+_COUNTED = frozenset(
+    {"byte", "octet", "message", "packet", "file", "thread", "process", "session", "switch", "interrupt", "operation"}
+    | {"inode", "core", "cpu", "descriptor", "sample", "reading", "object", "second", "minute", "hour", "day"}
+    | {"connection", "queue", "consumer", "transaction", "subscription", "binding", "exchange"}
+)
+
+
+@attrs.frozen
+class Formatter:
+    """How cells are written.
+
+    Attributes:
+        zone: time zone of times; None is the machine's own.
+    """
+
+    zone: tzinfo | None = None
+
+    def text(self, cell: Cell) -> str:
+        """One line of clean text."""
+        match cell:
+            case None:
+                return ABSENT
+            case bool():
+                return "true" if cell else "false"
+            case int():
+                return str(cell)
+            case float():
+                return number_text(cell)
+            case str():
+                return clean(cell)
+            case Instant(ns):
+                return self.instant(ns)
+            case Span(ns):
+                return span_text(ns)
+            case Amount(value, unit):
+                return amount_text(value, unit)
+            case Extremes():
+                return _extremes(cell)
+            case Spread():
+                return _spread(cell)
+            case Link(number, name):
+                return clean(f"{number} ({name})")
+            case Data(value):
+                return data_text(value)
+            case Fields(values):
+                return " ".join(f"{clean(name)}={self._field(value)}" for name, value in values.items())
+
+    def _field(self, cell: Cell) -> str:
+        text = self.text(cell)
+        if isinstance(cell, str) and (not text or " " in text):
+            return f'"{text}"'
+        return text
+
+    def instant(self, ns: int) -> str:
+        """A time to the second in the formatter's zone; what no calendar holds is written in nanoseconds."""
+        if ns == 0:
+            return ABSENT
+        try:
+            moment = (_EPOCH + timedelta(microseconds=ns // 1000)).astimezone(self.zone)
+        except (OverflowError, ValueError, OSError):
+            return f"{ns} ns"
+        return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def span_text(ns: int | float) -> str:
+    """A duration: ``1d 3h 12m 5s``, ``5.21s``, ``12.5ms``, ``80µs``, ``17ns``."""
+    if ns < 0:
+        return f"-{span_text(-ns)}"
+    if not math.isfinite(ns):
+        return str(ns)
+    if ns < 60_000_000_000:
+        for size, unit in ((1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")):
+            if ns >= size:
+                return f"{_short(ns / size)}{unit}"
+        return f"{_short(ns)}{'ns' if ns else 's'}"
+    seconds = int(ns) // 1_000_000_000
+    parts: list[str] = []
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
+        count, seconds = divmod(seconds, size)
+        if count or parts:
+            parts.append(f"{count:,}{unit}")
+    while parts[-1].startswith("0"):
+        parts.pop()
+    return " ".join(parts)
+
+
+def _short(value: float) -> str:
+    """Three digits or a little more."""
+    places = 0 if value >= 100 else 1 if value >= 10 else 2
+    text = f"{value:.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def number_text(value: int | float) -> str:
+    """A measured number with separators; fractions to three places, or four digits where smaller than one."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    if not math.isfinite(value):
+        return str(value)
+    if value == 0:
+        return "0"
+    if abs(value) >= 1e15 or abs(value) < 1e-4:
+        return f"{value:.4g}"
+    text = f"{value:,.3f}" if abs(value) >= 1 else f"{value:.4g}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def amount_text(value: int | float, unit: str | None) -> str:
+    """A number with its unit: ``1,234 octets``, ``12.5 %``."""
+    number = number_text(value)
+    if not unit:
+        return number
+    if unit in ("percent", "%"):
+        return f"{number} %"
+    if value != 1 and unit.lower() in _COUNTED:
+        unit += "es" if unit.endswith(("s", "ch")) else "s"
+    return clean(f"{number} {unit}")
+
+
+def _extremes(cell: Extremes) -> str:
+    known = [(name, value) for name, value in (("high", cell.high), ("low", cell.low)) if value is not None]
+    text = ABSENT if cell.value is None else amount_text(cell.value, cell.unit)
+    return f"{text} ({', '.join(f'{name} {number_text(value)}' for name, value in known)})" if known else text
+
+
+def _spread(cell: Spread) -> str:
+    if not cell.count:
+        return "no samples"
+
+    def text(value: int | float | None, unit: str | None = None) -> str:
+        if value is None:
+            return ABSENT
+        return span_text(value) if cell.duration else amount_text(value, unit)
+
+    samples = "1 sample" if cell.count == 1 else f"{cell.count:,} samples"
+    return f"{text(cell.mean, cell.unit)} (min {text(cell.low)}, max {text(cell.high)}, {samples})"
+
+
+def data_text(value: object) -> str:
+    """A map or list as JSON, as far as JSON can write it, cut where it is very long."""
+    text = clean(json.dumps(value, ensure_ascii=False, default=str))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

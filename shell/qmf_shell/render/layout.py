@@ -1,0 +1,106 @@
+"""How wide columns are, and when a table is too wide to be a table: pure functions over widths.
+
+A table that does not fit is first narrowed where columns may wrap, then without the columns that say nothing. When that
+would still leave less than a readable width, its rows are written as records, one name and value per line. Without a
+limit (a pipe) nothing is ever broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+from rich.cells import cell_len, chop_cells
+
+from qmf_shell.render.formatting import ABSENT
+
+#: Cells that say nothing.
+SILENT = ("", ABSENT)
+#: Blanks between columns.
+GAP = 2
+#: A column that wraps is never made narrower than this, unless its content is.
+NARROWEST = 12
+
+
+def indent(width: int | None) -> int:
+    """Blanks in front of tables: fewer on narrow terminals."""
+    return 4 if width is None or width >= 80 else 2 if width >= 60 else 0
+
+
+def natural(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The width of each column when nothing is broken."""
+    widths = [cell_len(title) for title in titles]
+    for row in rows:
+        for number, text in enumerate(row):
+            widths[number] = max(widths[number], cell_len(text))
+    return widths
+
+
+def fit(widths: Sequence[int], wraps: Sequence[bool], room: int | None) -> list[int] | None:
+    """Widths that fit, or None when the table must be written as records.
+
+    Args:
+        widths: as `natural` gives them.
+        wraps: which columns may be narrowed.
+        room: how wide the table may be, without its indent, or None for no limit.
+    """
+    result = list(widths)
+    if room is None:
+        return result
+    over = sum(result) + GAP * (len(result) - 1) - room
+    while over > 0:
+        able = [number for number, may in enumerate(wraps) if may and result[number] > NARROWEST]
+        if not able:
+            return None
+        widest = max(able, key=lambda number: result[number])
+        rival = max((result[number] for number in able if number != widest), default=NARROWEST)
+        step = min(over, max(1, result[widest] - max(rival, NARROWEST)))
+        result[widest] -= step
+        over -= step
+    return result
+
+
+@attrs.frozen
+class Plan:
+    """How a table is drawn.
+
+    Attributes:
+        shown: numbers of the columns that are drawn.
+        widths: of these, or None when rows are written as records.
+    """
+
+    shown: tuple[int, ...]
+    widths: tuple[int, ...] | None
+
+
+def plan(titles: Sequence[str], rows: Sequence[Sequence[str]], wraps: Sequence[bool], room: int | None) -> Plan:
+    """Fit a table into `room`. Where it is too wide, columns that say nothing in any row are the first to go."""
+    shown = tuple(range(len(titles)))
+    widths = fit(natural(titles, rows), wraps, room)
+    if widths is None:
+        shown = tuple(number for number in shown if any(row[number] not in SILENT for row in rows))
+        picked = [[row[number] for number in shown] for row in rows]
+        widths = fit(natural([titles[number] for number in shown], picked), [wraps[number] for number in shown], room)
+    return Plan(shown, None if widths is None else tuple(widths))
+
+
+def wrap(text: str, width: int) -> list[str]:
+    """`text` in lines of at most `width` columns, broken at blanks where that is possible. At least one line."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split(" "):
+        joined = f"{line} {word}" if line else word
+        if cell_len(joined) <= width:
+            line = joined
+            continue
+        if line:
+            lines.append(line)
+        *full, line = chop_cells(word, max(1, width)) or [""]
+        lines += full
+    return [*lines, line]
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """`text` filled with blanks to `width` columns; `right` aligns it to the right."""
+    blanks = " " * max(0, width - cell_len(text))
+    return blanks + text if right else text + blanks

@@ -1,0 +1,230 @@
+"""What commands return: values, not text. `render` turns them into lines for people or JSON for programs.
+
+A cell is a plain Python value or one of the small classes here that say what it means, so that no command formats a
+time or a number itself. Knows nothing of terminals and nothing of the bus.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+
+@attrs.frozen
+class Instant:
+    """A point in time, in nanoseconds since 1970; 0 means never."""
+
+    ns: int
+
+
+@attrs.frozen
+class Span:
+    """A duration in nanoseconds."""
+
+    ns: int
+
+
+@attrs.frozen
+class Amount:
+    """A measured number.
+
+    Attributes:
+        value: the number.
+        unit: as the schema says, e.g. ``octet``, or None.
+    """
+
+    value: int | float
+    unit: str | None = None
+
+
+@attrs.frozen
+class Extremes:
+    """A value with its highest and lowest of the interval (hilo statistics).
+
+    Attributes:
+        value, high, low: numbers; None where the agent did not send one.
+        unit: of all three, or None.
+    """
+
+    value: int | float | None
+    high: int | float | None
+    low: int | float | None
+    unit: str | None = None
+
+
+@attrs.frozen
+class Spread:
+    """Samples of an interval (mma statistics).
+
+    Attributes:
+        count: how many samples.
+        low, high, mean: of their values.
+        unit: of the three values, or None.
+        duration: the values are nanoseconds.
+    """
+
+    count: int | None
+    low: int | float | None
+    high: int | float | None
+    mean: int | float | None
+    unit: str | None = None
+    duration: bool = False
+
+
+@attrs.frozen
+class Link:
+    """A reference to an object.
+
+    Attributes:
+        id: its short id.
+        name: its name or key text.
+    """
+
+    id: int
+    name: str
+
+
+@attrs.frozen
+class Data:
+    """A map or list."""
+
+    value: object
+
+
+@attrs.frozen
+class Fields:
+    """Named values on one line, e.g. the arguments of an event."""
+
+    values: Mapping[str, Cell]
+
+
+Cell = None | bool | int | float | str | Instant | Span | Amount | Extremes | Spread | Link | Data | Fields
+
+
+class Role(enum.Enum):
+    """What a column holds; a terminal shows it by alignment and colour."""
+
+    TEXT = "text"
+    ID = "id"
+    NAME = "name"
+    NUMBER = "number"
+    TIME = "time"
+    SEVERITY = "severity"
+    FAINT = "faint"
+
+
+@attrs.frozen
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: its heading; in JSON the name of the value.
+        role: what it holds.
+        wraps: may be broken into lines where the terminal is narrow; others are shown whole or not side by side.
+    """
+
+    title: str
+    role: Role = Role.TEXT
+    wraps: bool = False
+
+
+@attrs.frozen
+class Table:
+    """Rows under headings.
+
+    Attributes:
+        columns: headings.
+        rows: one cell per column each.
+        title: line above, or None.
+        empty: what to say instead when there are no rows.
+        note: line below, or None.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    title: str | None = None
+    empty: str = "Nothing to show."
+    note: str | None = None
+
+
+@attrs.frozen
+class Details:
+    """Names with their values, one below the other.
+
+    Attributes:
+        pairs: name and value.
+        title: line above, or None.
+    """
+
+    pairs: tuple[tuple[str, Cell], ...]
+    title: str | None = None
+
+
+class Level(enum.Enum):
+    """How loud a message is."""
+
+    PLAIN = "plain"
+    GOOD = "good"
+    WARNING = "warning"
+
+
+@attrs.frozen
+class Message:
+    """A sentence, or several lines of prose."""
+
+    text: str
+    level: Level = Level.PLAIN
+
+
+@attrs.frozen
+class Prose:
+    """Lines of help, printed as they are.
+
+    Attributes:
+        lines: each without its end.
+    """
+
+    lines: tuple[str, ...]
+
+
+@attrs.frozen
+class Group:
+    """Several results, one after the other."""
+
+    parts: tuple[Result, ...]
+
+
+@attrs.frozen
+class Line:
+    """One line of a stream.
+
+    Attributes:
+        columns: what the cells are, as of a table.
+        cells: one per column.
+    """
+
+    columns: tuple[Column, ...]
+    cells: tuple[Cell, ...]
+
+
+@attrs.frozen
+class Stream:
+    """Results that arrive while one waits; printed as they come, until Ctrl-C.
+
+    Attributes:
+        items: blocks between results. Closed by whoever prints.
+        title: line above, or None.
+    """
+
+    items: Iterator[Result]
+    title: str | None = None
+
+
+@attrs.frozen
+class Quit:
+    """The user wants to leave."""
+
+
+Result = Table | Details | Message | Prose | Group | Line | Stream | Quit

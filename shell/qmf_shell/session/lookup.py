@@ -1,0 +1,153 @@
+"""From what a user typed to classes and objects, or to an error that helps.
+
+A class is written ``filesystem`` or ``package:filesystem``, in any case of letters. An object is written as its short
+id, its whole object name, ``class:key`` or just its key text. A short id that was given wins over a key of the same
+digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from qmf.errors import CallerError, NotFoundError
+from qmf.schema import ClassKey, ClassSchema, Kind
+from qmf_shell.session.context import Context
+from qmf_shell.session.source import ClassName, Known, Object
+from qmf_shell.text import clean, listing, plural
+
+#: How many candidates an error names.
+SHOWN = 5
+
+
+class AmbiguousError(CallerError):
+    """Several objects answer to what the user typed.
+
+    Attributes:
+        text: what was typed.
+        candidates: each as ``102 filesystem /``.
+    """
+
+    def __init__(self, text: str, candidates: Sequence[str]) -> None:
+        self.text = text
+        self.candidates = tuple(candidates)
+        super().__init__(text, self.candidates)
+
+    def __str__(self) -> str:
+        shown = list(self.candidates[:SHOWN])
+        if len(self.candidates) > SHOWN:
+            shown.append(f"{len(self.candidates) - SHOWN} more")
+        return (
+            f"{self.text!r} names {plural(len(self.candidates), 'object')}: {listing(shown, 'and')}; use the short id"
+        )
+
+
+class GoneError(CallerError):
+    """An object that has a short id is not there any more.
+
+    Attributes:
+        number: its short id.
+        name: what it was, e.g. ``filesystem /media/stick``.
+    """
+
+    def __init__(self, number: int, name: str) -> None:
+        self.number = number
+        self.name = name
+        super().__init__(number, name)
+
+    def __str__(self) -> str:
+        return f"object {self.number} ({self.name}) is gone"
+
+
+def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.DATA) -> list[ClassKey]:
+    """All versions of all classes that `text` names, sorted.
+
+    Args:
+        keys: the classes there are.
+        text: ``name`` or ``package:name``.
+        kind: classes of objects, of events, or None for both.
+
+    Raises:
+        NotFoundError: none of them; carries near matches.
+    """
+    known = sorted(key for key in keys if kind in (None, key.kind))
+    package, _, name = text.lower().rpartition(":")
+    found = [key for key in known if key.name.lower() == name and package in ("", key.package.lower())]
+    if not found:
+        names = (f"{key.package}:{key.name}" if package else key.name for key in known)
+        what = {Kind.DATA: "class", Kind.EVENT: "event class", None: "class or event class"}[kind]
+        raise NotFoundError(what, clean(text), dict.fromkeys(names))
+    return found
+
+
+def class_names(keys: Iterable[ClassKey]) -> list[ClassName]:
+    """Package and name of each class, without versions, in the order of `keys`."""
+    return list(dict.fromkeys((key.package, key.name) for key in keys))
+
+
+def label(known: Known) -> str:
+    """An object in a sentence: ``filesystem /``."""
+    return clean(f"{known.class_key.name} {known.index}")
+
+
+def find_object(
+    context: Context,
+    text: str,
+    *,
+    classes: Sequence[ClassKey] = (),
+    wanted: Callable[[ClassSchema], bool] | None = None,
+) -> Object:
+    """The one object that `text` names, as it is now.
+
+    Args:
+        context: the session.
+        text: short id, object name, ``class:key`` or key text.
+        classes: look only here; empty means everywhere.
+        wanted: picks among several objects by their class; ignored when none of them passes.
+
+    Raises:
+        NotFoundError: nothing is called so.
+        GoneError: the object with that short id is gone.
+        AmbiguousError: several are.
+    """
+    within = class_names(classes)
+    entry = context.ids.entry(int(text)) if text.isascii() and text.isdigit() else None
+    if entry is not None and (not within or class_name(entry.known) in within):
+        target = context.source.get(entry.known)
+        if target is None:
+            raise GoneError(entry.number, label(entry.known))
+        return target
+    return _search(context, text, within, wanted)
+
+
+def class_name(known: Known) -> ClassName:
+    """Package and name of an object's class."""
+    return known.class_key.package, known.class_key.name
+
+
+def _search(
+    context: Context, text: str, within: Sequence[ClassName], wanted: Callable[[ClassSchema], bool] | None
+) -> Object:
+    seen = context.objects(within or _likely_classes(context.classes(), text))
+    found = [item for item in seen if text in names_of(item.known)]
+    if len(found) > 1 and wanted is not None:
+        found = [item for item in found if wanted(item.schema)] or found
+    if len(found) > 1:
+        raise AmbiguousError(
+            clean(text), [f"{context.ids.give(item.known, item.created)} {label(item.known)}" for item in found]
+        )
+    if not found:
+        raise NotFoundError("object", clean(text), [clean(item.known.index) for item in seen])
+    return found[0]
+
+
+def names_of(known: Known) -> tuple[str, ...]:
+    """Every way to write an object but its short id."""
+    key = known.class_key
+    return known.index, f"{key.name}:{known.index}", f"{key.package}:{key.name}:{known.index}", known.key.name
+
+
+def _likely_classes(keys: Iterable[ClassKey], text: str) -> list[ClassName]:
+    """All classes of objects; just those that `text` starts with where it does: asking the others would be in vain."""
+    names = class_names(sorted(key for key in keys if key.kind is Kind.DATA))
+    named = [(package, name) for package, name in names if text.startswith((f"{name}:", f"{package}:{name}:"))]
+    return named or names

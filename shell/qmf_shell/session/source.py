@@ -1,0 +1,180 @@
+"""What commands may ask of the bus: the interface `Source`, and the values that it answers with.
+
+`session.live` implements it over `qmf.console`; tests implement it over a list. All methods block, may be called from
+any thread and end at once on Ctrl-C. Every method raises `qmf.errors.QmfError` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+import attrs
+
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class ObjectKey:
+    """Names an object over restarts of its agent.
+
+    Attributes:
+        agent: name of its agent.
+        name: its name within the agent.
+        epoch: start of the agent that it was last seen in; 0 for objects that outlive restarts. Not compared.
+    """
+
+    agent: str
+    name: str
+    epoch: int = attrs.field(default=0, eq=False)
+
+
+ClassName = tuple[str, str]
+"""Package and name of a class, whatever its version."""
+
+
+@attrs.frozen
+class Agent:
+    """An agent that was seen.
+
+    Attributes:
+        name: ``vendor:product:instance``.
+        vendor, product, instance: its parts.
+        epoch: number of its start, or 0 where it does not tell.
+        heartbeat: seconds between heartbeats, or 0 where it does not tell.
+        broker: URL of the broker that it was seen on.
+    """
+
+    name: str
+    vendor: str
+    product: str
+    instance: str
+    epoch: int
+    heartbeat: float
+    broker: str
+
+
+@attrs.frozen
+class Known:
+    """An object as far as one needs it to be named.
+
+    Attributes:
+        key: its name.
+        class_key: its class.
+        index: its key text, e.g. ``/`` for the filesystem mounted there.
+    """
+
+    key: ObjectKey
+    class_key: ClassKey
+    index: str
+
+
+@attrs.frozen(eq=False)
+class Object:
+    """An object as an agent answered it.
+
+    Attributes:
+        known: how it is named.
+        schema: its class.
+        values: properties and statistics by wire name; references are `ObjectKey`.
+        updated, created, deleted: nanoseconds since 1970; 0 where not told, `deleted` also while it lives.
+        handle: what the source itself needs to call it.
+    """
+
+    known: Known
+    schema: ClassSchema
+    values: Mapping[str, object]
+    updated: int = 0
+    created: int = 0
+    deleted: int = 0
+    handle: object = None
+
+
+@attrs.frozen(eq=False)
+class Event:
+    """An event that was received.
+
+    Attributes:
+        name: ``package:name`` of its class.
+        timestamp: nanoseconds since 1970.
+        severity: 0 (emergency) to 7 (debug).
+        values: arguments by name, in the order of the schema where it is known.
+        agent: name of the agent that raised it.
+        schema: its class, where known.
+    """
+
+    name: str
+    timestamp: int
+    severity: int
+    values: Mapping[str, object]
+    agent: str
+    schema: EventSchema | None = None
+
+
+@attrs.frozen(eq=False)
+class Found(Generic[T]):
+    """What several agents answered.
+
+    Attributes:
+        items: the answers.
+        failures: why an agent gave none, by its name; without these agents `items` is not the whole truth.
+    """
+
+    items: Sequence[T]
+    failures: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Health:
+    """Whether the bus is there.
+
+    Attributes:
+        url: of the broker, without password.
+        connected: True while it is.
+        reason: why not, in one line.
+    """
+
+    url: str
+    connected: bool = True
+    reason: str = ""
+
+
+class Source(Protocol):
+    """Access to a bus."""
+
+    @property
+    def health(self) -> Health:
+        """Whether the bus is there, at this moment; asks nobody."""
+
+    def agents(self) -> Sequence[Agent]:
+        """The agents that are alive, in the order of their names; asks nobody."""
+
+    def classes(self) -> Found[ClassKey]:
+        """Every version of every class of objects and events that the agents have told of."""
+
+    def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
+        """The class with this key. Asks for it the first time."""
+
+    def objects(self, names: Sequence[ClassName]) -> Found[Object]:
+        """All living objects of all versions of some classes, from all agents, as they are now. Asks all at once."""
+
+    def get(self, known: Known) -> Object | None:
+        """One object as it is now; None when its agent says that it is not there (any more)."""
+
+    def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """Call a method.
+
+        Args:
+            target: the object.
+            method: the method, of its schema.
+            arguments: inputs by name; a reference is an `ObjectKey`.
+
+        Returns:
+            outputs by name.
+
+        Raises:
+            RemoteError: the agent said no.
+            RequestTimeout: it did not answer. The method may have run.
+        """

@@ -1,0 +1,112 @@
+"""A peer that does as a test says: the engine's server side on a socket, without any broker behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from qmf.bus.engine import Engine
+from qmf.bus.link import Link
+from qmf.bus.values import EngineEvent, Incoming, LinkRequested, Settings
+from qmf.bus.wire import Wire
+
+Script = Callable[["Peer", EngineEvent], None]
+
+
+class Peer:
+    """One connection to the scripted peer."""
+
+    def __init__(self, settings: Settings, script: Script) -> None:
+        self.wire = Wire(Engine(settings), self)
+        self.engine = self.wire.engine
+        self.events: list[EngineEvent] = []
+        self.links: list[Link] = []
+        self.bodies: list[bytes] = []
+        self.ended = asyncio.get_running_loop().create_future()
+        self._script = script
+
+    def grant(self, link: Link, credit: int = 100) -> None:
+        """Accept a link as it was asked for."""
+        self.engine.accept_link(link, source=link.source, target=link.target)
+        if not link.sending:
+            self.engine.flow(link, credit)
+
+    def made(self) -> None:
+        """See `Owner`."""
+
+    def writable(self) -> None:
+        """See `Owner`."""
+
+    def handle(self, event: EngineEvent) -> None:
+        """See `Owner`."""
+        self.events.append(event)
+        if isinstance(event, LinkRequested):
+            self.links.append(event.link)
+        elif isinstance(event, Incoming):
+            self.bodies.append(event.data)
+        self._script(self, event)
+        self.wire.touch()
+
+    def lost(self, error: Exception | None) -> None:
+        """See `Owner`."""
+        self.ended.set_result(None)
+
+
+class Peers:
+    """The scripted server: its address and the connections it had."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.all: list[Peer] = []
+
+
+@asynccontextmanager
+async def serving(script: Script, **settings: object) -> AsyncIterator[Peers]:
+    """A server whose connections follow `script`, called with each event after it was noted."""
+    options = {"container": "scripted", "capabilities": ("ANONYMOUS-RELAY",), "server": True, **settings}
+    peers = Peers()
+
+    def accept() -> Wire:
+        peer = Peer(Settings(**options), script)  # type: ignore[arg-type]
+        peers.all.append(peer)
+        return peer.wire
+
+    server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", 0)
+    peers.url = f"amqp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    try:
+        yield peers
+    finally:
+        server.close()
+        for peer in peers.all:
+            peer.wire.abort()
+            await peer.ended
+        await server.wait_closed()
+
+
+@asynccontextmanager
+async def raw_server(answer: bytes = b"", *, close: bool = False) -> AsyncIterator[int]:
+    """A server that says `answer` to everybody and reads on; `close` hangs up at once. Yields its port."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        if answer:
+            writer.write(answer)
+        if not close:
+            while await reader.read(65536):
+                pass
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for writer in writers:
+            writer.close()
+            try:
+                await writer.wait_closed()
+            except ConnectionError:
+                pass
+        await server.wait_closed()

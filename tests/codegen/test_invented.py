@@ -1,0 +1,99 @@
+"""Generated code for schemas that hypothesis invents: names, texts and bounds that no person would think of."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from qmf_codegen.checking import check
+from qmf_codegen.naming import names_of
+from qmf_codegen.rendering import render
+from qmf_codegen.views import is_required, view_of
+from support.generated import complaints, imported, make
+from support.schemas import schemas
+
+from qmf.schema import Property, Schema, Statistic
+
+pytestmark = pytest.mark.slow
+
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@RELAXED
+@given(schema=schemas())
+def test_it_compiles(schema: Schema) -> None:
+    for name, text in render(view_of(schema, "invented.xml")).items():
+        check(name, text)
+
+
+@RELAXED
+@given(schema=schemas())
+def test_rendering_again_gives_the_same(schema: Schema) -> None:
+    assert render(view_of(schema, "a.xml")) == render(view_of(schema, "a.xml"))
+
+
+@settings(RELAXED, max_examples=25)
+@given(schema=schemas())
+def test_the_schema_module_holds_the_schema(schema: Schema) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        make(schema, Path(directory), "pkg")
+        with imported(Path(directory), "pkg", "schema") as (module,):
+            assert schema == module.SCHEMA
+            assert sorted(module.__all__) == sorted(set(module.__all__))
+            held = [value for name, value in vars(module).items() if name in module.__all__]
+            assert schema in held
+            assert all(item in held for item in schema)
+
+
+@settings(RELAXED, max_examples=25)
+@given(schema=schemas())
+def test_the_agent_module_declares_everything(schema: Schema) -> None:
+    names = names_of(schema)
+    with tempfile.TemporaryDirectory() as directory:
+        make(schema, Path(directory), "pkg")
+        with imported(Path(directory), "pkg", "schema", "agent") as (_, agent):
+            for item in schema.classes:
+                made = getattr(agent, names.classes[item.name])
+                members = names.members[item.name]
+                assert made._qmf_schema_ == item
+                fields: list[Property | Statistic] = [*item.properties, *item.statistics]
+                assert [vars(made)[members.fields[field.name]].schema_name for field in fields] == [
+                    f.name for f in fields
+                ]
+                assert all(callable(vars(made)[members.methods[method.name]]) for method in item.methods)
+            for event in schema.events:
+                assert getattr(agent, names.events[event.name])._qmf_schema_ == event
+
+
+def test_required_properties_are_those_of_the_runtime_base() -> None:
+    from qmf.agent.layout import Field
+
+    found: list[tuple[Property, bool]] = []
+
+    @settings(RELAXED, max_examples=100)
+    @given(schema=schemas())
+    def compare(schema: Schema) -> None:
+        for item in schema.classes:
+            for field in item.properties:
+                found.append((field, is_required(field)))
+                assert Field(field, item.name, field.name).required == is_required(field)
+
+    compare()
+    assert {required for _, required in found} == {True, False}
+
+
+def test_linter_formatter_and_type_checker_are_content(tmp_path: Path) -> None:
+    count = 0
+
+    @settings(RELAXED, max_examples=60)
+    @given(schema=schemas())
+    def collect(schema: Schema) -> None:
+        nonlocal count
+        make(schema, tmp_path, f"made{count}")
+        count += 1
+
+    collect()
+    assert count >= 60
+    assert complaints(tmp_path) == ""

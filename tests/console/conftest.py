@@ -1,0 +1,54 @@
+"""Fixtures of the console's tests."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+from console.fakes import Heard, ScriptedAgent
+
+from qmf.bus import Backoff, MemoryBus, MemoryExchange
+from qmf.console.aio import Client
+
+MakeAgent = Callable[..., Awaitable[ScriptedAgent]]
+MakeClient = Callable[..., Awaitable[tuple[Client, Heard]]]
+
+
+@pytest.fixture
+def exchange() -> MemoryExchange:
+    return MemoryExchange()
+
+
+@pytest.fixture
+async def make_agent(exchange: MemoryExchange) -> AsyncIterator[MakeAgent]:
+    """Starts scripted agents; closes them in the end."""
+    agents: list[ScriptedAgent] = []
+
+    async def make(name: str = "example.org:widgets:1", **options: Any) -> ScriptedAgent:
+        agent = await ScriptedAgent(exchange, name, **options).start()
+        agents.append(agent)
+        return agent
+
+    yield make
+    for agent in agents:
+        await agent.bus.close()
+
+
+@pytest.fixture
+async def make_client(exchange: MemoryExchange) -> AsyncIterator[MakeClient]:
+    """Opens clients that keep what they are told; closes them in the end."""
+    clients: list[Client] = []
+
+    async def make(**options: Any) -> tuple[Client, Heard]:
+        bus = MemoryBus(exchange, backoff=Backoff(first=0.001, limit=0.01))
+        client = Client(bus, **{"timeout": 5.0, "settle": 0.1, **options})
+        heard = Heard()
+        client.listen(heard.append)
+        clients.append(client)
+        await client.open()
+        return client, heard
+
+    yield make
+    for client in clients:
+        await client.close()

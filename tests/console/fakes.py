@@ -1,0 +1,351 @@
+"""A scripted agent that speaks bytes on a memory bus, and small helpers. It stands for any foreign agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+from uuid import UUID
+
+import attrs
+
+from qmf.bus import Binding, ExchangeKind, MemoryBus, MemoryExchange, Received
+from qmf.codec import Message, Section, encode_message
+from qmf.console.aio import Notification
+from qmf.protocol import (
+    AgentInfo,
+    BrokerRequest,
+    BrokerResponse,
+    ClassesRequest,
+    ClassResponse,
+    CommandComplete,
+    Content,
+    Envelope,
+    EventData,
+    EventsIndication,
+    ExceptionResponse,
+    Frame,
+    Heartbeat,
+    LocateRequest,
+    LocateResponse,
+    MethodRequest,
+    MethodResponse,
+    ObjectData,
+    ObjectId,
+    ObjectsIndication,
+    ObjectsResponse,
+    PackageResponse,
+    PackagesRequest,
+    QueryRequest,
+    SchemaIdsResponse,
+    SchemaRequest,
+    SchemaResponse,
+    SchemasResponse,
+    V1Message,
+    What,
+    data_key,
+    decode,
+    encode,
+    encode_frames,
+    event_key,
+    heartbeat_key,
+    matches,
+    parse_reply_to,
+)
+from qmf.schema import (
+    TYPES,
+    Access,
+    Argument,
+    ClassKey,
+    ClassSchema,
+    Direction,
+    EventSchema,
+    Method,
+    Property,
+    Reference,
+    Severity,
+    Statistic,
+)
+
+N = TypeVar("N")
+
+PACKAGE = "org.example.widgets"
+TOPIC = "qmf.default.topic"
+
+WIDGET = ClassSchema(
+    package=PACKAGE,
+    name="widget",
+    hash=UUID(int=0xA1),
+    properties=(
+        Property(name="name", type=TYPES["sstr"], access=Access.RC, index=True),
+        Property(name="label", type=TYPES["sstr"], access=Access.RW, optional=True, max_len=10),
+        Property(name="level", type=TYPES["uint8"], access=Access.RW, minimum=1, maximum=9),
+        Property(name="enabled", type=TYPES["bool"]),
+        Property(name="parent", type=TYPES["objId"], references=Reference(None, "widget")),
+    ),
+    statistics=(
+        Statistic(name="turns", type=TYPES["count64"]),
+        Statistic(name="load", type=TYPES["hilo32"]),
+        Statistic(name="delay", type=TYPES["mmaTime"], unit="nanoseconds", desc="Delay"),
+    ),
+    methods=(
+        Method(
+            name="echo",
+            arguments=(
+                Argument(name="sequence", type=TYPES["uint32"], direction=Direction.IN_OUT),
+                Argument(name="body", type=TYPES["lstr"], direction=Direction.IN_OUT),
+            ),
+            desc="Says it again",
+        ),
+        Method(
+            name="link",
+            arguments=(
+                Argument(name="target", type=TYPES["objId"]),
+                Argument(name="force", type=TYPES["bool"], default=False),
+                Argument(name="made", type=TYPES["objId"], direction=Direction.OUT),
+            ),
+        ),
+        Method(name="stop"),
+    ),
+)
+
+ALARM = EventSchema(
+    package=PACKAGE,
+    name="widgetAlarm",
+    severity=Severity.WARN,
+    hash=UUID(int=0xA2),
+    arguments=(
+        Argument(name="name", type=TYPES["sstr"]),
+        Argument(name="level", type=TYPES["uint8"]),
+        Argument(name="since", type=TYPES["absTime"]),
+    ),
+)
+
+
+def widget(name: str, *, epoch: int = 0, update: int = 0, delete: int = 0, **values: object) -> ObjectData:
+    """One widget, with all its values unless some are given."""
+    statistics: dict[str, object] = {"turns": 7, "load": 3, "loadHigh": 5, "loadLow": 1}
+    statistics |= {"delayCount": 2, "delayMin": 10, "delayMax": 30, "delayAvg": 20}
+    everything = {"name": name, "level": 5, "enabled": True, **statistics, **values}
+    return part(name, everything, epoch=epoch, update=update, delete=delete)
+
+
+def part(
+    name: str,
+    values: dict[str, object],
+    *,
+    epoch: int = 0,
+    update: int = 0,
+    delete: int = 0,
+    key: ClassKey = WIDGET.key,
+) -> ObjectData:
+    """A widget with just these values."""
+    return ObjectData(
+        values=values,
+        object_id=ObjectId(name, None, epoch),
+        class_key=key,
+        update_ts=update,
+        create_ts=1,
+        delete_ts=delete,
+    )
+
+
+class ScriptedAgent:
+    """An agent that answers as told, and keeps what it was asked.
+
+    Attributes:
+        info: what it says of itself.
+        qpidd: it behaves like the agent in qpidd: no v2 schema queries, no predicates, QMFv1 lists.
+        objects, schemas: what it has.
+        methods: answers of methods, by name.
+        part: objects per part of an answer.
+        mute: kinds of requests that it doesn't answer.
+        asked: requests received.
+    """
+
+    def __init__(
+        self,
+        exchange: MemoryExchange,
+        name: str = "example.org:widgets:1",
+        *,
+        epoch: int = 1,
+        capability: int = 1,
+        interval: float = 10,
+        qpidd: bool = False,
+    ) -> None:
+        if qpidd:
+            name = "apache.org:qpidd:b1"
+        vendor, product, instance = name.split(":")
+        self.info = AgentInfo(
+            name=name,
+            vendor=vendor,
+            product=product,
+            instance=instance,
+            epoch=epoch,
+            heartbeat_interval=interval,
+            capability=0 if qpidd else capability,
+        )
+        self.qpidd = qpidd
+        self.bus = MemoryBus(exchange)
+        self.objects: list[ObjectData] = []
+        self.schemas: list[ClassSchema | EventSchema] = [WIDGET, ALARM]
+        self.methods: dict[str, Callable[[MethodRequest], Content]] = {
+            "echo": _echo,
+            "stop": lambda _: MethodResponse(),
+        }
+        self.part = 100
+        self.mute: set[type] = set()
+        self.asked: list[Envelope] = []
+        self.asked_v1: list[Frame] = []
+
+    async def start(self) -> ScriptedAgent:
+        """Connect and listen."""
+        await self.bus.open()
+        direct = ExchangeKind.DIRECT
+        await self.bus.subscribe(Binding(TOPIC, "console.#"), self._deliver)
+        await self.bus.subscribe(Binding("qmf.default.direct", self.info.name, direct), self._deliver)
+        if self.qpidd:
+            await self.bus.subscribe(Binding("qmf.default.direct", "broker", direct), self._deliver)
+            await self.bus.subscribe(Binding("qpid.management", "broker"), self._deliver)
+        return self
+
+    async def send(self, envelope: Envelope) -> None:
+        """Send anything."""
+        await self.bus.send(encode(envelope))
+
+    async def heartbeat(self) -> None:
+        """Say that it lives."""
+        await self.send(self._indication(Heartbeat(self.info), heartbeat_key(self.info)))
+
+    async def publish(self, *objects: ObjectData) -> None:
+        """Publish objects."""
+        key = objects[0].class_key
+        assert key is not None
+        await self.send(self._indication(ObjectsIndication(objects), data_key(key, self.info)))
+
+    async def raise_event(self, values: dict[str, object], key: ClassKey = ALARM.key, severity: int = 4) -> None:
+        """Raise an event."""
+        event = EventData(values=values, class_key=key, timestamp=1_233_258_799_000_000_000, severity=severity)
+        await self.send(self._indication(EventsIndication([event]), event_key(key, severity, self.info)))
+
+    def restart(self, **changes: object) -> None:
+        """Become another run of the same agent."""
+        self.info = attrs.evolve(self.info, epoch=self.info.epoch + 1, **changes)  # type: ignore[arg-type]
+
+    def _indication(self, content: Content, key: str) -> Envelope:
+        return Envelope(content=content, to=TOPIC, subject=key, agent=self.info.name)
+
+    def _deliver(self, received: Received) -> None:
+        message = decode(received.data)
+        received.done()
+        if isinstance(message, V1Message):
+            self.asked_v1 += message.frames
+            if V1Message not in self.mute:
+                _, key = parse_reply_to(message.reply_to)
+                for frames in self._answer_v1(message.frames[0]):
+                    self._later(self._send_v1(frames, key))
+            return
+        self.asked.append(message)
+        if type(message.content) not in self.mute:
+            for content, partial in self.answer(message.content):
+                self._later(self.reply(message, content, partial=partial))
+
+    async def reply(self, request: Envelope, content: Content, *, partial: bool = False) -> None:
+        """Answer a request."""
+        to, subject = parse_reply_to(request.reply_to)
+        alias = self.qpidd and request.subject == "broker" and not isinstance(content, LocateResponse)
+        await self.send(
+            Envelope(
+                content=content,
+                to=to,
+                subject=subject,
+                correlation_id=request.correlation_id,
+                agent="broker" if alias else self.info.name,
+                partial=partial,
+            )
+        )
+
+    def answer(self, content: Content) -> list[tuple[Content, bool]]:
+        """What it answers, part by part, each with whether more follow."""
+        match content:
+            case LocateRequest():
+                return [(LocateResponse(self.info), False)]
+            case QueryRequest(what=What.SCHEMA_ID) if not self.qpidd:
+                return [(SchemaIdsResponse([item.key for item in self.schemas]), False)]
+            case QueryRequest(what=What.SCHEMA) if not self.qpidd:
+                return [(SchemasResponse([item for item in self.schemas if item.key == content.class_key]), False)]
+            case QueryRequest(what=What.OBJECT):
+                return self._parts([item for item in self.objects if self._fits(item, content)])
+            case QueryRequest():
+                return [(ExceptionResponse(text="not supported", code=1), False)]
+            case MethodRequest():
+                method = self.methods.get(content.method)
+                unknown = ExceptionResponse(text="UnknownMethod", code=2)
+                return [(method(content) if method else unknown, False)]
+        return []
+
+    def _fits(self, item: ObjectData, query: QueryRequest) -> bool:
+        if query.object_id is not None:
+            return item.object_id is not None and item.object_id.object_name == query.object_id.object_name
+        assert query.class_key is not None
+        assert item.class_key is not None
+        if query.class_key.name != item.class_key.name:
+            return False
+        if query.class_key.package not in (("", item.class_key.package) if self.qpidd else (item.class_key.package,)):
+            return False
+        return self.qpidd or matches(query.where, item.values)
+
+    def _parts(self, objects: Sequence[ObjectData]) -> list[tuple[Content, bool]]:
+        parts = [objects[start : start + self.part] for start in range(0, len(objects), self.part)] or [[]]
+        return [(ObjectsResponse(item), index < len(parts) - 1) for index, item in enumerate(parts)]
+
+    def _answer_v1(self, frame: Frame) -> list[list[Frame]]:
+        number = frame.sequence
+        match frame:
+            case BrokerRequest():
+                return [[BrokerResponse(UUID(int=0xB), number)]]
+            case PackagesRequest():
+                packages: list[Frame] = [
+                    PackageResponse(name, number) for name in {item.package for item in self.schemas}
+                ]
+                return [packages, [CommandComplete(0, "OK", number)]]
+            case ClassesRequest(package=package):
+                found = [item for item in self.schemas if item.package == package]
+                return [*([ClassResponse(item.key, number)] for item in found), [CommandComplete(0, "OK", number)]]
+            case SchemaRequest(key=key):
+                for item in self.schemas:
+                    if (item.key.package, item.key.name, item.hash) == (key.package, key.name, key.hash):
+                        return [[SchemaResponse(item, number)]]
+                return [[CommandComplete(1, "Class key not found", number)]]
+        return []
+
+    async def _send_v1(self, frames: list[Frame], key: str | None) -> None:
+        message = Message(to="amq.direct", subject=key, section=Section.DATA, body=encode_frames(frames))
+        await self.bus.send(encode_message(message))
+
+    def _later(self, work: object) -> None:
+        task = asyncio.ensure_future(work)  # type: ignore[call-overload]
+        _TASKS.add(task)
+        task.add_done_callback(_TASKS.discard)
+
+
+_TASKS: set[asyncio.Task[None]] = set()
+
+
+def _echo(request: MethodRequest) -> Content:
+    return MethodResponse(arguments=dict(request.arguments))
+
+
+class Heard(list[Notification]):
+    """Notifications, and waiting for one of a kind."""
+
+    def of(self, kind: type[N]) -> list[N]:
+        """Those of a kind."""
+        return [item for item in self if isinstance(item, kind)]
+
+
+async def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
+    """Wait for a condition; fail after so many seconds."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.001)

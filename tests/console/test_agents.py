@@ -1,0 +1,189 @@
+"""The table of an agent's presence, and the registry that follows it."""
+
+from __future__ import annotations
+
+import itertools
+
+import attrs
+import pytest
+
+from qmf.console.aio.agents import (
+    TRANSITIONS,
+    Agent,
+    AgentChange,
+    AgentRegistry,
+    Change,
+    IllegalSign,
+    Presence,
+    Sign,
+    info_from_name,
+)
+from qmf.console.aio.tracker import Tracker
+from qmf.errors import NotFoundError
+from qmf.protocol import AgentInfo
+
+NAME = "example.org:widgets:1"
+QPIDD = "apache.org:qpidd:b1"
+
+
+def info(name: str = NAME, **changes: object) -> AgentInfo:
+    return attrs.evolve(info_from_name(name), epoch=1, heartbeat_interval=10, **changes)  # type: ignore[arg-type]
+
+
+def change(found: AgentChange | None) -> Change:
+    return found.change if found else Change.NONE
+
+
+@pytest.mark.parametrize(("presence", "sign"), itertools.product(Presence, Sign))
+def test_the_table_has_no_way_to_lose_the_broker_but_the_connection(presence: Presence, sign: Sign) -> None:
+    move = TRANSITIONS[presence].get(sign)
+    if presence is Presence.BROKER and sign is not Sign.CUT:
+        assert move is None or move[0] is Presence.BROKER
+    if presence is Presence.ABSENT and move is not None:
+        assert move[1] is Change.ADDED
+    if move is not None and move[0] is Presence.ABSENT:
+        assert move[1] is Change.REMOVED
+
+
+def test_a_sign_that_the_table_lacks_raises_and_changes_nothing() -> None:
+    registry = AgentRegistry()
+    with pytest.raises(IllegalSign, match="absent: no sign silent"):
+        registry._apply(NAME, Sign.SILENT, 0.0, Agent(info()))
+    assert len(registry) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("a:b:c", ("a", "b", "c")),
+        ("a:b:c:d", ("a", "b", "c:d")),
+        ("a:b", ("a", "b", "")),
+        ("a", ("a", "", "")),
+        ("::x", ("", "", "x")),
+    ],
+)
+def test_a_name_is_split_at_the_first_two_colons(name: str, parts: tuple[str, str, str]) -> None:
+    found = info_from_name(name)
+    assert (found.vendor, found.product, found.instance) == parts
+
+
+def test_an_agent_is_learned_from_its_name_and_then_from_its_announcement() -> None:
+    registry = AgentRegistry()
+    assert change(registry.mentioned(NAME, 0)) is Change.ADDED
+    assert change(registry.mentioned(NAME, 1)) is Change.NONE
+    assert change(registry.announced(info(), 2)) is Change.UPDATED
+    assert change(registry.announced(info(timestamp=99), 3)) is Change.NONE
+    assert change(registry.announced(info(schema_updated=5), 4)) is Change.UPDATED
+    assert registry.find(NAME).info.schema_updated == 5
+
+
+@pytest.mark.parametrize(("interval", "patience"), [(1, 10.0), (3, 10.0), (4, 12.0), (60, 180.0), (0, 180.0)])
+def test_an_agent_is_given_up_after_three_silent_intervals_and_ten_seconds(interval: float, patience: float) -> None:
+    registry = AgentRegistry()
+    registry.announced(info(heartbeat_interval=interval) if interval else info_from_name(NAME), 100.0)
+    assert registry.next_check() == 100.0 + patience
+    assert registry.silent(100.0 + patience) == []
+    assert [item.change for item in registry.silent(100.0 + patience + 0.1)] == [Change.REMOVED]
+    assert len(registry) == 0
+    assert change(registry.mentioned(NAME, 300.0)) is Change.ADDED
+
+
+def test_any_message_counts_as_a_sign_of_life() -> None:
+    registry = AgentRegistry()
+    registry.announced(info(), 0.0)
+    registry.mentioned(NAME, 25.0)
+    assert registry.silent(31.0) == []
+    assert len(registry.silent(55.1)) == 1
+
+
+def test_the_connected_broker_is_never_silent() -> None:
+    registry = AgentRegistry()
+    registry.announced(info(QPIDD), 0.0)
+    assert registry.broker is not None
+    assert registry.next_check() is None
+    assert registry.silent(1e9) == []
+
+
+def test_the_alias_broker_means_the_connected_qpidd() -> None:
+    registry = AgentRegistry()
+    assert registry.mentioned("broker", 0.0) is None
+    assert registry.get("broker") is None
+    registry.announced(info(QPIDD), 0.0)
+    assert registry.find("broker").name == QPIDD
+    assert registry.mentioned("broker", 1.0) is None
+    assert [agent.name for agent in registry] == [QPIDD]
+
+
+def test_a_federated_qpidd_gives_way_to_the_connected_one() -> None:
+    registry = AgentRegistry()
+    registry.announced(info("apache.org:qpidd:far"), 0.0)
+    registry.announced(info(QPIDD), 1.0, connected=True)
+    assert registry.find("broker").name == QPIDD
+    assert not registry.find("apache.org:qpidd:far").is_broker
+    assert [item.agent.name for item in registry.silent(1e6)] == ["apache.org:qpidd:far"]
+
+
+def test_a_second_qpidd_is_no_broker() -> None:
+    registry = AgentRegistry()
+    registry.announced(info(QPIDD), 0.0, connected=True)
+    registry.announced(info("apache.org:qpidd:far"), 1.0)
+    assert registry.find("broker").name == QPIDD
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "restarted"),
+    [
+        ({"epoch": 1}, {"epoch": 2}, True),
+        ({"epoch": 4095}, {"epoch": 1}, True),
+        ({"epoch": 1}, {"epoch": 0}, False),
+        ({"epoch": 0}, {"epoch": 1}, False),
+        ({"direct_subject": "a"}, {"direct_subject": "b"}, True),
+        ({"direct_subject": "a"}, {"direct_subject": None}, False),
+        ({"schema_updated": 1}, {"schema_updated": 2}, False),
+    ],
+)
+def test_a_restart_shows_in_epoch_or_direct_subject(
+    old: dict[str, object], new: dict[str, object], restarted: bool
+) -> None:
+    registry = AgentRegistry()
+    registry.announced(info(**old), 0.0)
+    found = registry.announced(info(**new), 1.0)
+    assert (change(found) is Change.RESTARTED) is restarted
+    if restarted:
+        assert found is not None
+        assert found.old is not None
+        assert found.old.info != found.agent.info
+
+
+def test_losing_the_connection_removes_all() -> None:
+    registry = AgentRegistry()
+    registry.announced(info(), 0.0)
+    registry.announced(info(QPIDD), 0.0)
+    assert {item.change for item in registry.cut(1.0)} == {Change.REMOVED}
+    assert len(registry) == 0
+    assert registry.broker is None
+
+
+def test_an_unknown_agent_is_named_with_similar_ones() -> None:
+    registry = AgentRegistry()
+    registry.announced(info(), 0.0)
+    with pytest.raises(NotFoundError, match=f"no agent 'example.org:widget:1'; did you mean {NAME}"):
+        registry.find("example.org:widget:1")
+
+
+async def test_the_tracker_gives_up_silent_agents_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes: list[AgentChange] = []
+    tracker = Tracker(changes.append, ageing=True)
+    now = 1000.0
+    monkeypatch.setattr("qmf.console.aio.tracker._now", lambda: now)
+    tracker.announced(info())
+    now += 31
+    tracker._check()
+    tracker.close()
+    assert [item.change for item in changes] == [Change.ADDED, Change.REMOVED]
+
+
+async def test_settling_ends_at_the_limit_when_nobody_answers() -> None:
+    tracker = Tracker(lambda _: None, ageing=False)
+    await tracker.settle(0.01)
+    assert len(tracker.agents) == 0

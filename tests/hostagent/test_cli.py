@@ -1,0 +1,81 @@
+"""`qmf-host-agent`: arguments, and the ways it ends."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from qmf._version import __version__
+from qmf.hostagent.cli import main
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--interval", "0"], "argument --interval: must be 0.01 to 86400 seconds, not 0"),
+        (["--interval", "-1"], "argument --interval: must be 0.01 to 86400 seconds, not -1"),
+        (["--interval", "nan"], "argument --interval: must be 0.01 to 86400 seconds, not nan"),
+        (["--interval", "soon"], "argument --interval: must be a number of seconds, not 'soon'"),
+        (["--threshold", "0"], "argument --threshold: must be 1 to 100 percent, not 0"),
+        (["--threshold", "half"], "argument --threshold: must be a whole number of percent, not 'half'"),
+        (["--processes", "few"], "argument --processes: must be all, none or top:N with N above 0, not 'few'"),
+        (["--process", "("], "argument --process: not a regular expression"),
+        (["--frobnicate"], "unrecognized arguments: --frobnicate"),
+        (["surplus"], "unrecognized arguments: surplus"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert f"qmf-host-agent: error: {words}" in capsys.readouterr().err
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"qmf-host-agent {__version__}\n"
+
+
+def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    for option in (
+        "--broker",
+        "--interval",
+        "--processes",
+        "--process",
+        "--threshold",
+        "--instance",
+        "--allow-signals",
+        "--command-lines",
+        "--verbose",
+        "--version",
+    ):
+        assert option in text
+
+
+def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as probe:
+        # Bound but not listening: nobody else gets the port, and connections are refused.
+        probe.bind(("127.0.0.1", 0))
+        url = f"amqp://127.0.0.1:{probe.getsockname()[1]}"
+        assert main(["-b", url, "--processes", "none"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert line.startswith(f"qmf-host-agent: cannot connect to {url}: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["-b", "http://example.org"], "http://example.org"), (["--instance", ""], "instance")],
+)
+def test_mistakes_are_one_line(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line

@@ -1,0 +1,80 @@
+"""Regular expressions from peers: useful ones work, costly ones are refused."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmf.errors import ProtocolError
+from qmf.protocol.patterns import MAX_TEXT, compile_pattern, search
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "",
+        "^a.*b.*c$",
+        "(foo|bar)",
+        "(foo|bar)?",
+        "[*+]+",
+        "\\*\\+",
+        "a{2,3}",
+        "[]*]",
+        "[^]*]x",
+        "(?i:abc)",
+        "x{y}",
+        "(a+)b",
+        "a*?b+?c??",
+        "^(eu|us).*queue-[0-9]+$",
+        "a|b|c|d|e",
+    ],
+)
+def test_what_people_type_is_allowed(pattern: str) -> None:
+    compile_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["(a+)+$", "(a*)*", "((a+)b)*", "(a|a)*$", "(a|ab)+", "(?:a+)+", "(a+){2,}", "([ab]*c){9}", "((a|b)c)+"],
+)
+def test_repetition_inside_a_repetition_is_refused(pattern: str) -> None:
+    with pytest.raises(ProtocolError, match="inside a repetition"):
+        compile_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a*" * 4, ".*.*.*.*x", "a+b+c+d+", "a{1,}" * 4, "a?" * 4, "(a|b)" * 4, "(a|b)?.*c+", "a*?" * 4]
+)
+def test_many_choices_are_refused(pattern: str) -> None:
+    with pytest.raises(ProtocolError, match="more than 3 repetitions"):
+        compile_pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(", "[", "*", "a" * 257, "a{99999999999999999999}", "(?P<a>x)(?P<a>y)", "[[a]&&b]"]
+)
+def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+    with pytest.raises(ProtocolError, match="regular expression"):
+        compile_pattern(pattern)
+
+
+def test_longer_text_than_names_have_does_not_match() -> None:
+    pattern = compile_pattern("a")
+    assert search(pattern, "a" * MAX_TEXT)
+    assert not search(pattern, "a" * (MAX_TEXT + 1))
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=500)
+@given(pattern=st.text("ab|()*+?{}[]^$.\\,12", max_size=24))
+def test_whatever_is_allowed_is_quick(pattern: str) -> None:
+    try:
+        compiled = compile_pattern(pattern)
+    except ProtocolError:
+        return
+    start = time.perf_counter()
+    search(compiled, "ab" * 60 + "c")
+    assert time.perf_counter() - start < 5

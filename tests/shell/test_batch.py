@@ -1,0 +1,37 @@
+"""Commands from -c and from a pipe."""
+
+from __future__ import annotations
+
+import pytest
+from qmf_shell import batch
+from qmf_shell.session.context import Context
+from shell.world import FakeSource, Output
+
+
+def test_all_fine(context: Context, output: Output) -> None:
+    assert batch.run(["list filesystem\n", "# comment\n", "\n", "show 101\n"], context, output.screen) == 0
+    assert "org.example:filesystem /" in output.lines
+    assert output.errors == []
+
+
+def test_goes_on_after_a_failure_and_says_so_in_the_end(context: Context, output: Output) -> None:
+    assert batch.run(["frobnicate", "agents"], context, output.screen, numbered=True) == 1
+    assert output.lines[0] == "2 agents"
+    assert output.errors == ["error: line 1: no command 'frobnicate'; `help` lists them"]
+
+
+def test_quit_ends_it(context: Context, output: Output) -> None:
+    assert batch.run(["quit", "nosuch"], context, output.screen) == 0
+    assert output.lines + output.errors == []
+
+
+def test_ctrl_c_ends_it(context: Context, source: FakeSource, output: Output) -> None:
+    source.error = KeyboardInterrupt()
+    assert batch.run(["list", "agents"], context, output.screen) == 130
+    assert output.lines == []
+
+
+def test_a_broken_pipe_is_for_the_caller(context: Context, source: FakeSource, output: Output) -> None:
+    source.error = BrokenPipeError()
+    with pytest.raises(BrokenPipeError):
+        batch.run(["list"], context, output.screen)

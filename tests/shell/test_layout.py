@@ -1,0 +1,77 @@
+"""Widths of columns."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from qmf_shell.render.layout import GAP, NARROWEST, fit, natural, pad, plan, wrap
+from rich.cells import cell_len
+
+
+def test_natural_counts_columns_of_the_terminal_not_characters() -> None:
+    assert natural(["a", "bb"], [["漢字", "x"]]) == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("widths", "wraps", "room", "result"),
+    [
+        ([5, 40], [False, True], None, [5, 40]),
+        ([5, 40], [False, True], 60, [5, 40]),
+        ([5, 40], [False, True], 30, [5, 23]),
+        ([40, 30], [True, True], 52, [25, 25]),
+        ([5, 40], [False, True], 15, None),
+        ([40, 40], [False, False], 60, None),
+    ],
+)
+def test_fit(widths: list[int], wraps: list[bool], room: int | None, result: list[int] | None) -> None:
+    assert fit(widths, wraps, room) == result
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 100), st.booleans()), min_size=1, max_size=6),
+    st.integers(10, 200),
+)
+def test_what_fits_fits(columns: list[tuple[int, bool]], room: int) -> None:
+    widths = [width for width, _ in columns]
+    wraps = [may for _, may in columns]
+    result = fit(widths, wraps, room)
+    smallest = [min(width, NARROWEST) if may else width for width, may in columns]
+    if result is None:
+        assert sum(smallest) + GAP * (len(columns) - 1) > room
+    else:
+        assert sum(result) + GAP * (len(columns) - 1) <= room
+        assert all(low <= got <= high for low, got, high in zip(smallest, result, widths, strict=True))
+
+
+def test_columns_that_say_nothing_go_first() -> None:
+    planned = plan(["ID", "Destroyed", "Index"], [["101", "-", "/"], ["102", "", "/home"]], [False] * 3, 12)
+    assert planned.shown == (0, 2)
+    assert planned.widths == (3, 5)
+
+
+def test_they_stay_where_there_is_room() -> None:
+    assert plan(["ID", "Destroyed"], [["101", "-"]], [False] * 2, 40).shown == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("", 5, [""]),
+        ("abc", 5, ["abc"]),
+        ("aa bb cc", 5, ["aa bb", "cc"]),
+        ("abcdefgh ij", 3, ["abc", "def", "gh", "ij"]),
+        ("漢字漢字", 4, ["漢字", "漢字"]),
+    ],
+)
+def test_wrap(text: str, width: int, lines: list[str]) -> None:
+    assert wrap(text, width) == lines
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=("C", "M", "Z")), max_size=60), st.integers(2, 30))
+def test_wrapped_lines_fit(text: str, width: int) -> None:
+    assert all(cell_len(line) <= width for line in wrap(text, width))
+
+
+def test_pad() -> None:
+    assert (pad("漢", 4), pad("7", 3, right=True)) == ("漢  ", "  7")

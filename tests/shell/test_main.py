@@ -1,0 +1,78 @@
+"""Options and exit codes that need no bus."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+
+import pytest
+from qmf_shell.main import build_parser, main
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["--nonsense"], "--nonsense"),
+        (["extra"], "extra"),
+        (["--timeout", "x"], "'x'"),
+        (["--timeout", "-1"], "'-1'"),
+        (["--interval", "0"], "'0'"),
+        (["-b", "localhost", "--interval", "1"], "--interval"),
+        (["-c"], "-c"),
+    ],
+)
+def test_wrong_usage(args: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(args) == 64
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert word in err
+
+
+@pytest.mark.parametrize(("option", "word"), [("--help", "-c COMMAND"), ("--version", "qmf-shell ")])
+def test_help_and_version(option: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([option]) == 0
+    assert word in capsys.readouterr().out
+
+
+def test_defaults() -> None:
+    options = build_parser().parse_args([])
+    assert (options.broker, options.command, options.timeout, options.interval) == (None, [], 10.0, None)
+
+
+def refused_url() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"amqp://127.0.0.1:{probe.getsockname()[1]}"
+
+
+def test_a_refused_connection_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    url = refused_url()
+    assert main(["-b", url, "-c", "list", "--timeout", "5"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert url in err
+    assert "refused" in err.lower()
+
+
+def test_a_bad_url_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-b", "amqp://:nonsense:", "-c", "list"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "nonsense" in line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("qmf_shell.main", ["asyncio", "rich", "prompt_toolkit", "qmf.console", "qmf.broker", "proton"]),
+        ("qmf_shell.batch", ["prompt_toolkit", "rich.table"]),
+        ("qmf_shell.session.opening", ["prompt_toolkit", "qmf.broker", "qmf.hostagent", "psutil"]),
+    ],
+)
+def test_importing_loads_no_more_than_is_needed(module: str, unwanted: list[str]) -> None:
+    code = f"import {module}, sys; print('\\n'.join(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert [name for name in unwanted if name in run.stdout.split()] == []

@@ -1,0 +1,228 @@
+"""Each result in each look, at 80 and 40 columns."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from qmf_shell.render.screen import Look, choose_look
+from qmf_shell.results import (
+    Amount,
+    Column,
+    Data,
+    Details,
+    Extremes,
+    Fields,
+    Group,
+    Instant,
+    Level,
+    Line,
+    Link,
+    Message,
+    Prose,
+    Quit,
+    Result,
+    Role,
+    Span,
+    Spread,
+    Stream,
+    Table,
+)
+from rich.cells import cell_len
+from shell.world import NOON, Output, make_output
+
+COLUMNS = (
+    Column("ID", Role.ID),
+    Column("Created", Role.TIME),
+    Column("Destroyed", Role.TIME),
+    Column("Index", Role.NAME, wraps=True),
+)
+LONG = "/a/very/long/path/that/does/not/fit/into/forty/columns"
+TABLE = Table(COLUMNS, ((101, Instant(NOON), None, "/"), (102, Instant(NOON), None, LONG)), "2 objects", note="done")
+EVIL = "a\x1b[31mred\nline"
+LINE = Line(
+    (Column("Time", Role.TIME), Column("Severity", Role.SEVERITY), Column("Event", Role.NAME)),
+    (Instant(NOON), "warn", "full"),
+)
+RESULTS: dict[str, Result] = {
+    "table": TABLE,
+    "empty": Table(COLUMNS, (), "none", empty="No objects."),
+    "wide": Table(tuple(Column(f"c{n}") for n in range(8)), (tuple(f"value {n}" for n in range(8)),)),
+    "details": Details((("sequence", 7), ("body", LONG)), "echo of 101"),
+    "message": Message("first\nsecond", Level.GOOD),
+    "prose": Prose(("one", "two")),
+    "group": Group((Message("a"), TABLE)),
+    "line": LINE,
+    "evil": Group((Table((Column(EVIL),), ((EVIL,),), EVIL, note=EVIL), Details(((EVIL, EVIL),), EVIL), Message(EVIL))),
+}
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def shown(result: Result, look: Look, width: int | None) -> Output:
+    output = make_output(look, width)
+    output.screen.show(result)
+    return output
+
+
+def test_plain_table_looks_like_qpid_tools() -> None:
+    assert shown(TABLE, Look.PLAIN, None).lines == [
+        "2 objects",
+        "     ID  Created              Destroyed  Index",
+        "    " + "=" * 91,
+        "    101  2024-05-01 12:00:00  -          /",
+        f"    102  2024-05-01 12:00:00  -          {LONG}",
+        "done",
+    ]
+
+
+def test_plain_table_on_forty_columns_leaves_out_what_says_nothing_and_wraps() -> None:
+    assert shown(TABLE, Look.PLAIN, 40).lines == [
+        "2 objects",
+        " ID  Created              Index",
+        "=" * 40,
+        "101  2024-05-01 12:00:00  /",
+        "102  2024-05-01 12:00:00  /a/very/long/p",
+        "                          ath/that/does/",
+        "                          not/fit/into/f",
+        "                          orty/columns",
+        "done",
+    ]
+
+
+def test_a_table_that_cannot_fit_becomes_records() -> None:
+    lines = shown(RESULTS["wide"], Look.PLAIN, 40).lines
+    assert lines == [f"c{n}  value {n}" for n in range(8)]
+
+
+def test_details_on_forty_columns() -> None:
+    assert shown(RESULTS["details"], Look.PLAIN, 40).lines == [
+        "echo of 101",
+        "sequence  7",
+        "body      /a/very/long/path/that/does/no",
+        "          t/fit/into/forty/columns",
+    ]
+
+
+def test_details_narrower_than_names_go_below_them() -> None:
+    lines = shown(Details((("aVeryLongArgumentName", "value of it"),)), Look.PLAIN, 24).lines
+    assert lines == ["aVeryLongArgumentName", "  value of it"]
+
+
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_terminal_lines_fit(name: str, width: int) -> None:
+    output = shown(RESULTS[name], Look.COLOUR, width)
+    lines = [ANSI.sub("", line) for line in output.lines]
+    assert lines
+    assert all(cell_len(line) <= width for line in lines), lines
+
+
+@pytest.mark.parametrize("name", sorted(set(RESULTS) - {"evil"}))
+@pytest.mark.parametrize("width", [40, 120])
+def test_terminal_and_plain_say_the_same(name: str, width: int) -> None:
+    def words(look: Look) -> list[str]:
+        text = ANSI.sub("", shown(RESULTS[name], look, width).out.getvalue())
+        return "".join(char for char in text if char not in "=─ \n").split()
+
+    assert words(Look.COLOUR) == words(Look.PLAIN)
+
+
+@pytest.mark.parametrize("look", [Look.PLAIN, Look.COLOUR])
+def test_no_control_character_of_a_peer_is_printed(look: Look) -> None:
+    text = ANSI.sub("", shown(RESULTS["evil"], look, 80).out.getvalue())
+    assert "\x1b" not in text
+    assert "\\x1b[31mred\\nline" in text
+
+
+def test_plain_has_no_escape_at_all() -> None:
+    assert all("\x1b" not in shown(result, Look.PLAIN, 80).out.getvalue() for result in RESULTS.values())
+
+
+def test_colour_is_there_on_terminals() -> None:
+    assert "\x1b[" in shown(TABLE, Look.COLOUR, 80).out.getvalue()
+
+
+def test_json() -> None:
+    rows = json.loads(shown(TABLE, Look.JSON, 40).out.getvalue())
+    assert rows[0] == {"id": 101, "created": "2024-05-01T12:00:00.000000000Z", "destroyed": None, "index": "/"}
+    cells = Details(
+        (
+            ("span", Span(5)),
+            ("amount", Amount(1.5, "octet")),
+            ("hilo", Extremes(1, 2, None)),
+            ("mma", Spread(1, 2, 3, 2.5)),
+            ("link", Link(101, "x")),
+            ("data", Data({"a": (1, float("nan"))})),
+            ("fields", Fields({"b": Span(7)})),
+            ("evil", "\x1b"),
+        )
+    )
+    text = shown(cells, Look.JSON, None).out.getvalue()
+    assert "\x1b" not in text
+    assert json.loads(text) == {
+        "span": 5,
+        "amount": 1.5,
+        "hilo": {"value": 1, "high": 2, "low": None},
+        "mma": {"count": 1, "min": 2, "max": 3, "mean": 2.5},
+        "link": {"id": 101, "name": "x"},
+        "data": {"a": [1, None]},
+        "fields": {"b": 7},
+        "evil": "\x1b",
+    }
+    assert [json.loads(line) for line in shown(Group((Message("a"), Prose(("b",)), LINE)), Look.JSON, None).lines] == [
+        {"message": "a"},
+        {"message": "b"},
+        {"time": "2024-05-01T12:00:00.000000000Z", "severity": "warn", "event": "full"},
+    ]
+
+
+@pytest.mark.parametrize("look", list(Look))
+def test_a_stream_is_printed_as_it_comes_and_ctrl_c_ends_it(look: Look) -> None:
+    output = make_output(look, 80)
+    closed: list[bool] = []
+
+    def items() -> Iterator[Result]:
+        try:
+            yield LINE
+            assert "full" in output.out.getvalue()
+            raise KeyboardInterrupt
+        finally:
+            closed.append(True)
+
+    output.screen.show(Stream(items(), "waiting"))
+    assert closed == [True]
+    assert ("waiting" in output.out.getvalue()) is (look is not Look.JSON)
+
+
+def test_quit_prints_nothing() -> None:
+    assert shown(Quit(), Look.PLAIN, 80).lines == []
+
+
+def test_errors_are_one_clean_line() -> None:
+    output = make_output(Look.PLAIN, 40)
+    output.screen.error("agent said:\n \x1b[31mno")
+    assert output.errors == ["error: agent said: \\x1b[31mno"]
+
+
+class Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("out", "environ", "no_color", "as_json", "look"),
+    [
+        (Tty(), {}, False, False, Look.COLOUR),
+        (Tty(), {"NO_COLOR": ""}, False, False, Look.COLOUR),
+        (Tty(), {"NO_COLOR": "1"}, False, False, Look.PLAIN),
+        (Tty(), {"TERM": "dumb"}, False, False, Look.PLAIN),
+        (Tty(), {}, True, False, Look.PLAIN),
+        (Tty(), {}, False, True, Look.JSON),
+        (io.StringIO(), {}, False, False, Look.PLAIN),
+    ],
+)
+def test_look(out: io.StringIO, environ: dict[str, str], no_color: bool, as_json: bool, look: Look) -> None:
+    assert choose_look(out, environ, no_color=no_color, as_json=as_json) is look

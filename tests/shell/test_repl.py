@@ -1,0 +1,136 @@
+"""The prompt, with keys from a pipe and no terminal."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, InMemoryHistory
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output import DummyOutput
+from qmf_shell.completer import LineCompleter
+from qmf_shell.repl import Repl, history_path, open_history, toolbar
+from qmf_shell.session.context import Context
+from qmf_shell.session.snapshot import Refresher
+from qmf_shell.session.source import Health
+from shell.world import FakeSource, Output, filesystem, full_event
+
+
+@pytest.fixture
+def keys() -> Iterator[PipeInput]:
+    with create_pipe_input() as pipe:
+        yield pipe
+
+
+@pytest.fixture
+def refresher(source: FakeSource) -> Iterator[Refresher]:
+    refresher = Refresher(source)
+    yield refresher
+    refresher.close()
+
+
+def run(keys: PipeInput, context: Context, output: Output, refresher: Refresher, typed: str) -> int:
+    keys.send_text(typed)
+    return Repl(context, output.screen, refresher, terminal=(keys, DummyOutput())).run()
+
+
+def test_commands_run_until_quit(keys: PipeInput, context: Context, output: Output, refresher: Refresher) -> None:
+    assert run(keys, context, output, refresher, "agents\rlist filesystem\rquit\ragents\r") == 0
+    assert [line for line in output.lines if line.startswith(("2 agents", "org."))] == [
+        "2 agents",
+        "org.example:filesystem, 2 objects",
+    ]
+
+
+def test_ctrl_d_leaves(keys: PipeInput, context: Context, output: Output, refresher: Refresher) -> None:
+    assert run(keys, context, output, refresher, "\x04") == 0
+    assert output.lines + output.errors == []
+
+
+def test_ctrl_c_clears_the_line(keys: PipeInput, context: Context, output: Output, refresher: Refresher) -> None:
+    assert run(keys, context, output, refresher, "nonsense\x03agents\r\x04") == 0
+    assert output.lines[0] == "2 agents"
+    assert output.errors == []
+
+
+def test_ctrl_c_cancels_a_command(
+    keys: PipeInput, context: Context, source: FakeSource, output: Output, refresher: Refresher
+) -> None:
+    source.error = KeyboardInterrupt()
+    assert run(keys, context, output, refresher, "list\ragents\r\x04") == 0
+    assert output.errors == ["error: cancelled"]
+    assert output.lines[0] == "2 agents"
+
+
+def test_mistakes_do_not_end_it(keys: PipeInput, context: Context, output: Output, refresher: Refresher) -> None:
+    assert run(keys, context, output, refresher, "list 'x\r\rfrobnicate\r# x\rquit\r") == 0
+    assert len(output.errors) == 2
+
+
+def test_lines_are_remembered(
+    keys: PipeInput, context: Context, output: Output, refresher: Refresher, tmp_path: Path
+) -> None:
+    path = tmp_path / "state" / "qmf-shell" / "history"
+    keys.send_text("agents\r\x04")
+    Repl(context, output.screen, refresher, history=open_history(path), terminal=(keys, DummyOutput())).run()
+    assert "+agents" in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_history_that_cannot_be_written_is_kept_for_the_session(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert isinstance(open_history(tmp_path / "file" / "history"), InMemoryHistory)
+    assert isinstance(open_history(None), InMemoryHistory)
+    assert isinstance(open_history(tmp_path / "history"), FileHistory)
+
+
+@pytest.mark.parametrize(
+    ("environ", "path"),
+    [
+        ({"XDG_STATE_HOME": "/x", "HOME": "/h"}, "/x/qmf-shell/history"),
+        ({"XDG_STATE_HOME": "relative", "HOME": "/h"}, "/h/.local/state/qmf-shell/history"),
+        ({"HOME": "/h"}, "/h/.local/state/qmf-shell/history"),
+        ({}, None),
+    ],
+)
+def test_history_path(environ: dict[str, str], path: str | None) -> None:
+    assert history_path(environ) == (None if path is None else Path(path))
+
+
+def test_toolbar(context: Context, source: FakeSource) -> None:
+    def text() -> str:
+        return "".join(part[1] for part in toolbar(context)).strip()
+
+    assert text() == "amqp://127.0.0.1:5672  2 agents"
+    context.events.add(full_event())
+    assert text().endswith("1 event")
+    source.health = Health("amqp://h\x1b[31m", False, "closed\x07")
+    assert text() == "amqp://h\\x1b[31m  not connected: closed\\x07"
+
+
+def completions(completer: LineCompleter, text: str) -> list[tuple[str, int, str]]:
+    found = completer.get_completions(Document(text), CompleteEvent())
+    return [(item.text, item.start_position, item.display_meta_text) for item in found]
+
+
+def test_completions_replace_what_was_typed(context: Context, refresher: Refresher) -> None:
+    completer = LineCompleter(context, refresher)
+    assert completions(completer, "lis") == [("list", -3, context.registry.find("list").summary)]
+    context.ids.give(filesystem("/a b").known)
+    assert completions(completer, "show '/a ") == [("101", -4, "filesystem /a b")]
+
+
+def test_names_are_fetched_when_one_could_stand_there(
+    context: Context, source: FakeSource, refresher: Refresher
+) -> None:
+    completer = LineCompleter(context, refresher)
+    refresher.start()
+    completer.prepare("list ")
+    completer.prepare("sho")
+    assert source.asked == []
+    completer.prepare("show ")
+    assert source.was_asked.wait(10)

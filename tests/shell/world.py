@@ -1,0 +1,203 @@
+"""A session over a small invented world: two agents, filesystems, a process, events; no bus."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from uuid import UUID
+
+import attrs
+from qmf_shell.render.formatting import Formatter
+from qmf_shell.render.screen import Look, Screen
+from qmf_shell.session.source import Agent, ClassName, Event, Found, Health, Known, Object, ObjectKey
+
+from qmf.schema import (
+    TYPES,
+    Access,
+    Argument,
+    ClassKey,
+    ClassSchema,
+    Direction,
+    EventSchema,
+    Method,
+    Property,
+    Reference,
+    Severity,
+    Statistic,
+)
+
+SECOND = 1_000_000_000
+#: 2024-05-01 12:00:00 UTC
+NOON = 1_714_564_800 * SECOND
+ALPHA = "example.org:host:alpha"
+BETA = "example.org:host:beta"
+
+FILESYSTEM = ClassSchema(
+    package="org.example",
+    name="filesystem",
+    hash=UUID(int=1),
+    desc="A mounted filesystem",
+    properties=(
+        Property(name="mountPoint", type=TYPES["lstr"], access=Access.RC, index=True, desc="Where it is mounted"),
+        Property(name="label", type=TYPES["sstr"], optional=True, max_len=16),
+        Property(name="parent", type=TYPES["objId"], optional=True, references=Reference(None, "filesystem")),
+        Property(name="threshold", type=TYPES["uint8"], access=Access.RW, unit="percent", minimum=1, maximum=100),
+        Property(name="mounted", type=TYPES["absTime"]),
+        Property(name="options", type=TYPES["map"]),
+    ),
+    statistics=(
+        Statistic(name="bytesRead", type=TYPES["count64"], unit="octet", desc="Bytes read"),
+        Statistic(name="openFiles", type=TYPES["hilo32"], unit="file"),
+        Statistic(name="latency", type=TYPES["mmaTime"], unit="nanosecond"),
+        Statistic(name="uptime", type=TYPES["deltaTime"], unit="nanosecond"),
+    ),
+    methods=(
+        Method(
+            name="echo",
+            desc="Send back what it gets",
+            arguments=(
+                Argument(name="sequence", type=TYPES["uint32"], direction=Direction.IN_OUT, desc="Any number"),
+                Argument(name="body", type=TYPES["lstr"], direction=Direction.IN_OUT, desc="Any text"),
+            ),
+        ),
+        Method(
+            name="configure",
+            arguments=(
+                Argument(name="options", type=TYPES["map"]),
+                Argument(name="force", type=TYPES["bool"], default=False),
+                Argument(name="like", type=TYPES["objId"], default="", references=Reference(None, "filesystem")),
+            ),
+        ),
+        Method(name="sync", desc="Write everything"),
+    ),
+)
+PROCESS = ClassSchema(
+    package="org.example",
+    name="process",
+    hash=UUID(int=2),
+    properties=(Property(name="pid", type=TYPES["uint32"], index=True),),
+    methods=(
+        Method(
+            name="signal",
+            arguments=(Argument(name="number", type=TYPES["uint8"], minimum=1, maximum=64, unit="signal"),),
+        ),
+    ),
+)
+OTHER_PROCESS = ClassSchema(package="com.other", name="process", hash=UUID(int=3))
+FULL = EventSchema(
+    package="org.example",
+    name="filesystemFull",
+    severity=Severity.WARN,
+    hash=UUID(int=4),
+    desc="No space is left",
+    arguments=(
+        Argument(name="mountPoint", type=TYPES["lstr"]),
+        Argument(name="size", type=TYPES["uint64"], unit="octet"),
+    ),
+)
+SCHEMAS: dict[ClassKey, ClassSchema | EventSchema] = {
+    item.key: item for item in (FILESYSTEM, PROCESS, OTHER_PROCESS, FULL)
+}
+
+
+def filesystem(index: str, agent: str = ALPHA, **values: object) -> Object:
+    known = Known(ObjectKey(agent, f"org.example:filesystem:{index}"), FILESYSTEM.key, index)
+    base: dict[str, object] = {
+        "mountPoint": index,
+        "threshold": 90,
+        "mounted": NOON - 3600 * SECOND,
+        "options": {"ro": True},
+        "bytesRead": 1234567,
+        "openFiles": 12,
+        "openFilesHigh": 20,
+        "openFilesLow": 3,
+        "latencyCount": 4,
+        "latencyMin": 80_000,
+        "latencyMax": 12_500_000,
+        "latencyAvg": 3_200_000,
+        "uptime": 97_925 * SECOND,
+    }
+    return Object(known, FILESYSTEM, base | values, updated=NOON, created=NOON - 60 * SECOND)
+
+
+def process(pid: int, agent: str = ALPHA) -> Object:
+    known = Known(ObjectKey(agent, f"org.example:process:{pid}"), PROCESS.key, str(pid))
+    return Object(known, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
+
+
+def full_event(mount: str = "/", *, at: int = NOON, severity: int = 4, agent: str = ALPHA) -> Event:
+    return Event("org.example:filesystemFull", at, severity, {"mountPoint": mount, "size": 2048}, agent, FULL)
+
+
+def agent(name: str) -> Agent:
+    vendor, product, instance = name.split(":")
+    return Agent(name, vendor, product, instance, epoch=1, heartbeat=10, broker="amqp://127.0.0.1:5672")
+
+
+@attrs.define
+class FakeSource:
+    """A `Source` over lists; `calls` records what was called, `answer` is what comes back, an error is raised."""
+
+    things: list[Object]
+    health: Health = attrs.field(default=Health("amqp://127.0.0.1:5672"))
+    known_agents: list[Agent] = attrs.field(factory=lambda: [agent(ALPHA), agent(BETA)])
+    keys: list[ClassKey] = attrs.field(factory=lambda: list(SCHEMAS))
+    calls: list[tuple[str, str, dict[str, object]]] = attrs.field(factory=list)
+    answer: dict[str, object] = attrs.field(factory=dict)
+    error: BaseException | None = None
+    asked: list[str] = attrs.field(factory=list)
+    gate: threading.Event | None = None
+    failures: dict[str, str] = attrs.field(factory=dict)
+    was_asked: threading.Event = attrs.field(factory=threading.Event)
+
+    def agents(self) -> Sequence[Agent]:
+        return self.known_agents
+
+    def classes(self) -> Found[ClassKey]:
+        return Found(self.keys, self.failures)
+
+    def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
+        return SCHEMAS[key]
+
+    def objects(self, names: Sequence[ClassName]) -> Found[Object]:
+        self.asked += [f"{package}:{name}" for package, name in names]
+        self.was_asked.set()
+        if self.gate is not None:
+            self.gate.wait(30)
+        if self.error is not None:
+            raise self.error
+        found = [item for item in self.things if (item.known.class_key.package, item.known.class_key.name) in names]
+        return Found(found, self.failures)
+
+    def get(self, known: Known) -> Object | None:
+        return next((item for item in self.things if item.known.key == known.key), None)
+
+    def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        self.calls.append((target.known.key.name, method.name, dict(arguments)))
+        if self.error is not None:
+            raise self.error
+        return self.answer
+
+
+@attrs.define
+class Output:
+    """A screen and what was printed on it."""
+
+    out: io.StringIO
+    err: io.StringIO
+    screen: Screen
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.getvalue().splitlines()
+
+    @property
+    def errors(self) -> list[str]:
+        return self.err.getvalue().splitlines()
+
+
+def make_output(look: Look = Look.PLAIN, width: int | None = None) -> Output:
+    out, err = io.StringIO(), io.StringIO()
+    return Output(out, err, Screen(out, err, look, width=width, formatter=Formatter(UTC)))
