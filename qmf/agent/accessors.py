@@ -111,14 +111,16 @@ class Counter:
 class HiLo(Counter):
     """A number with its highest and lowest value of the current interval: `hilo` types.
 
-    At the start of each interval both marks are set to the current value.
+    At the start of each interval both marks are set to the current value. A number that `set` gives its first value was
+    never anything else: its first interval begins with that value, not with 0.
     """
 
-    __slots__ = ("_high", "_low")
+    __slots__ = ("_high", "_low", "_untouched")
 
     def __init__(self, owner: Owner, field: Field) -> None:
         super().__init__(owner, field)
         self._high = self._low = self._value
+        self._untouched = True
 
     @property
     def high(self) -> int:
@@ -130,8 +132,21 @@ class HiLo(Counter):
         """Lowest value since the interval began."""
         return self._low
 
+    def set(self, value: int) -> None:
+        """Replace; as `Counter.set`."""
+        if type(value) is not int:
+            value = whole(value, self._field)
+        with self._lock:
+            first = self._untouched
+            if value != self._value:
+                self._store(value)
+                if first:
+                    self._high = self._low = value
+            self._untouched = False
+
     def _store(self, value: int) -> None:
         Counter._store(self, value)
+        self._untouched = False
         if value > self._high:
             self._high = value
         elif value < self._low:

@@ -10,7 +10,7 @@ from typing import Any
 
 from qmf._version import __version__
 from qmf.agent import Agent, Event, ManagedObject
-from qmf.bus import Bus
+from qmf.bus import AmqpBus, Bus
 from qmf.errors import CallerError
 from qmf.hostagent.beat import Beat
 from qmf.hostagent.collector import Collector, Context
@@ -79,7 +79,7 @@ class HostAgent:
         self._settings = settings or Settings()
         self._interval = self._settings.interval
         self._instance = _machine_name() if self._settings.instance is None else self._settings.instance
-        self._bus = _make_bus(url_or_bus)
+        self._bus = url_or_bus if isinstance(url_or_bus, Bus) else AmqpBus(url_or_bus)
         self._agent = Agent(
             self._bus,
             vendor=VENDOR,
@@ -221,12 +221,3 @@ class HostAgent:
 
 def _machine_name() -> str:
     return clip(platform.node() or "localhost")
-
-
-def _make_bus(url_or_bus: str | Bus) -> Bus:
-    if isinstance(url_or_bus, Bus):
-        return url_or_bus
-    # Programs that bring their own bus do not pay for loading the AMQP engine.
-    from qmf.bus import AmqpBus
-
-    return AmqpBus(url_or_bus)

@@ -63,10 +63,21 @@ def test_hilo(shelf: Shelf, steps: list[int | str], expected: tuple[int, int, in
     assert tuple(wire(shelf, "users", "usersHigh", "usersLow")) == expected
 
 
-def test_hilo_set_moves_the_marks(shelf: Shelf) -> None:
-    shelf.users.set(5)
-    shelf.users.set(2)
-    assert (shelf.users.value, shelf.users.high, shelf.users.low) == (2, 5, 0)
+# (methods and arguments, then value, high, low): a first `set` begins the interval, anything later moves the marks.
+HILO_SET = [
+    ([("set", 5)], (5, 5, 5)),
+    ([("set", 5), ("set", 2)], (2, 5, 2)),
+    ([("set", 0), ("set", 5)], (5, 5, 0)),
+    ([("inc", 1), ("set", 5)], (5, 5, 0)),
+    ([("set", 5), ("dec", 1)], (4, 5, 4)),
+]
+
+
+@pytest.mark.parametrize(("steps", "expected"), HILO_SET)
+def test_hilo_set(shelf: Shelf, steps: list[tuple[str, int]], expected: tuple[int, int, int]) -> None:
+    for method, value in steps:
+        getattr(shelf.users, method)(value)
+    assert (shelf.users.value, shelf.users.high, shelf.users.low) == expected
 
 
 # (samples, then count, min, max, average on the wire)
@@ -98,7 +109,7 @@ def test_mma_average_is_exact_in_the_program(shelf: Shelf) -> None:
 
 
 def test_reading_ends_no_interval(shelf: Shelf) -> None:
-    shelf.users.set(5)
+    shelf.users.inc(5)
     shelf.users.set(1)
     shelf.wait.sample(3)
     first = shelf._qmf_values()
@@ -107,13 +118,13 @@ def test_reading_ends_no_interval(shelf: Shelf) -> None:
 
 
 def test_marks_that_go_back_to_rest_are_published_once(shelf: Shelf) -> None:
-    shelf.users.set(5)
+    shelf.users.inc(5)
     taken = [shelf._qmf_take(), shelf._qmf_take(), shelf._qmf_take()]
     assert [item and (item.values["usersHigh"], item.values["usersLow"]) for item in taken] == [(5, 0), (5, 5), None]
 
 
 def test_what_was_taken_can_be_given_back(shelf: Shelf) -> None:
-    shelf.users.set(9)
+    shelf.users.inc(9)
     shelf.users.set(4)
     shelf.wait.sample(10)
     taken = shelf._qmf_take()

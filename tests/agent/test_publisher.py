@@ -112,7 +112,7 @@ async def test_deletions_come_first_and_whole(agent: Agent, bus: FakeBus, clock:
 async def test_hilo_and_mma_belong_to_the_interval(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
     shelf = Shelf(number=1)
     agent.add(shelf)
-    shelf.users.set(5)
+    shelf.users.inc(5)
     shelf.users.set(2)
     shelf.wait.sample(10)
     seen = [objects(await interval(bus, clock)) for _ in range(3)]
@@ -128,7 +128,7 @@ async def test_nothing_is_published_while_disconnected_and_all_of_it_after(
     agent.add(gone)
     await interval(bus, clock)
     bus.disconnect()
-    shelf.users.set(5)
+    shelf.users.inc(5)
     agent.remove(gone)
     await clock.advance(10)
     shelf.users.set(1)

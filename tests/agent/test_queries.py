@@ -180,7 +180,7 @@ async def test_a_broken_connection_ends_the_answer(agent: Agent, bus: FakeBus) -
 
 
 async def test_a_query_takes_nothing_from_the_publication(agent: Agent, bus: FakeBus, shelves: list[Shelf]) -> None:
-    shelves[0].users.set(5)
+    shelves[0].users.inc(5)
     shelves[0].users.set(1)
     for _ in range(2):
         data = objects(await ask(bus, object_id=shelves[0]._qmf_id))[0]
