@@ -69,14 +69,21 @@ def test_a_room_imports_only_what_the_design_allows(room: str) -> None:
 
 def test_every_room_is_in_the_table() -> None:
     found = {
-        f"{root}/{path.parent.name}" for root in ("qmf", "codegen", "shell") for path in (ROOT / root).glob("*/__init__.py")
+        f"{root}/{path.parent.name}"
+        for root in ("qmf", "codegen", "shell")
+        for path in (ROOT / root).glob("*/__init__.py")
     }
     assert found == set(ALLOWED)
 
 
 @pytest.mark.parametrize("room", sorted(set(ALLOWED) - {"qmf/bus"}))
 def test_only_the_bus_imports_proton(room: str) -> None:
-    wrong = [f"{path.relative_to(ROOT)}:{line}" for path in modules(room) for line, name in imported(path) if "proton" in name]
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in modules(room)
+        for line, name in imported(path)
+        if "proton" in name
+    ]
     assert wrong == []
 
 

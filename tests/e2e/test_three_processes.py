@@ -46,7 +46,11 @@ class TestShell:
     def test_list_counts_are_true_of_the_machine(self, broker_url: str) -> None:
         code, out, err = shell(broker_url, "list")
         assert (code, err) == (0, "")
-        counts = {words[-2]: int(words[-1]) for line in out.splitlines() if len(words := line.split()) >= 2 and words[-1].isdigit()}
+        counts = {
+            words[-2]: int(words[-1])
+            for line in out.splitlines()
+            if len(words := line.split()) >= 2 and words[-1].isdigit()
+        }
         assert counts["system"] == 1
         assert counts["memory"] == 1
         assert counts["cpu"] == psutil.cpu_count()

@@ -1,4 +1,4 @@
-"""Generated packages in tests: made in a directory, imported from there, looked at by the linter and the type checker."""
+"""Generated packages in tests: made in a directory, imported from there, looked at by linter and type checker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real processes for tests: started with a line to wait for, ended by their own id, with their output in every failure."""
+"""Real processes for tests: started with a line to wait for, ended by their own id, their output in every failure."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _bounds(draw: st.DrawFn, type: QmfType) -> dict[str, int | float | None]:
     if type.is_integer:
         numbers = st.integers(type.minimum, type.maximum)
     elif type.name in ("float", "double"):
-        numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
+        numbers = st.floats(allow_nan=False, allow_infinity=False, width=32).map(lambda number: number + 0.0)  # no -0.0
     else:
         return {}
     low, high = sorted([draw(numbers), draw(numbers)])
