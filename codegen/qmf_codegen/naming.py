@@ -23,11 +23,14 @@ _BUILTINS = frozenset({"NotImplementedError", "bool", "float", "int", "object", 
 #: Names within functions: ours, and those in the methods that attrs makes.
 _LOCALS = frozenset({"NOTHING", "attr_dict", "self"})
 
-#: No class, member or parameter may have one of these names.
-RESERVED = IMPORTED | _BUILTINS | _LOCALS | frozenset(keyword.kwlist)
+#: Names that linters refuse, since they look like numbers.
+_AMBIGUOUS = frozenset({"I", "O", "l"})
 
 #: Constants that each schema module has, and what it imports in capitals.
-RESERVED_CONSTANTS = frozenset({"PACKAGE", "SCHEMA", "TYPES", "UUID"})
+RESERVED_CONSTANTS = frozenset({"PACKAGE", "SCHEMA", "TYPES", "UUID"}) | _AMBIGUOUS
+
+#: No class, member or parameter may have one of these names.
+RESERVED = IMPORTED | _BUILTINS | _LOCALS | _AMBIGUOUS | frozenset(keyword.kwlist)
 
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import proton
 
+from qmf.bus.terminus import NONSENSE
 from qmf.errors import DecodeError
 
 #: Descriptor of the properties section, and of the sections that may stand before it (AMQP 1.0, part 3.2).
@@ -36,7 +37,7 @@ def destination(data: bytes) -> tuple[str | None, str | None]:
             section.rewind()
             section.next()
             value = section.get_object()
-        except (proton.ProtonException, UnicodeDecodeError, ValueError) as error:
+        except NONSENSE as error:
             raise DecodeError(f"not an AMQP message: section at offset {offset}: {error}") from error
         if not isinstance(value, proton.Described):
             raise DecodeError("not an AMQP message: a value without section descriptor")

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import proton
 
 from qmf.bus.link import Link
-from qmf.bus.terminus import read_terminus, write_terminus
+from qmf.bus.terminus import NONSENSE, read_terminus, write_terminus
 from qmf.bus.values import (
     Closed,
     CreditChanged,
@@ -314,8 +314,7 @@ class Engine:
             if handler is not None and not self._failed:
                 try:
                     handler(event)
-                except (proton.ProtonException, ValueError) as error:
-                    # ValueError covers text that is no UTF-8: proton's binding decodes it late.
+                except NONSENSE as error:
                     self.fail("amqp:decode-error", str(error))
             self._collector.pop()
 
@@ -414,7 +413,7 @@ class Engine:
         link = self._find(raw)
         if link is None or link.closing:
             # Nobody waits for it any more. Without a state the peer would take a message for accepted.
-            if raw.is_receiver:
+            if raw.is_receiver and not delivery.local_state:
                 delivery.update(proton.Delivery.RELEASED)
             delivery.settle()
         elif link.sending:

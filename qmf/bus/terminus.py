@@ -9,12 +9,16 @@ import proton
 
 from qmf.bus.values import Filter, Node
 
+#: What proton's Python side raises for values that nobody sends in good faith: text that is no UTF-8, characters that
+#: are none, maps with maps as keys, lists in lists in lists. It decodes late, when we look.
+NONSENSE = (proton.ProtonException, ValueError, OverflowError, TypeError, RecursionError)
+
 
 def read_terminus(terminus: proton.Terminus) -> Node | None:
     """What the peer named; None for a null node.
 
     Raises:
-        ValueError, proton.ProtonException: the peer sent something that is no node.
+        NONSENSE: the peer sent something that is no node.
     """
     if terminus.type == proton.Terminus.UNSPECIFIED:
         return None

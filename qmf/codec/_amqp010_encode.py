@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from qmf.codec.errors import EncodeError, out_of_range
+from qmf.codec.errors import EncodeError, escaped, out_of_range
 from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.types import (
     Char,
@@ -145,7 +145,10 @@ def _sized(out: bytearray, code: int, raw: bytes) -> None:
 
 
 def _string(out: bytearray, value: str, depth: int) -> None:
-    _sized(out, 0x95, _utf8(value))
+    try:
+        _sized(out, 0x95, value.encode())
+    except UnicodeEncodeError:
+        _sized(out, 0x90, escaped(value))
 
 
 def _binary(out: bytearray, value: bytes, depth: int) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from qmf.codec.errors import EncodeError, out_of_range
+from qmf.codec.errors import EncodeError, escaped, out_of_range
 from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.types import (
     Char,
@@ -173,7 +173,8 @@ def _string(out: bytearray, value: str, depth: int) -> None:
     try:
         raw = value.encode()
     except UnicodeEncodeError:
-        raise EncodeError(f"string with a lone surrogate: {value[:40]!r}") from None
+        _sized(out, 0xA0, escaped(value))
+        return
     size = len(raw)
     if size <= 0xFF:  # `_sized` in line: this is every key
         out.append(0xA1)

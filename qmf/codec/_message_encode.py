@@ -82,6 +82,16 @@ def _id(value: object) -> object:
     return UInt64(value) if type(value) is int else value
 
 
+def _text(value: str | None) -> str | None:
+    """Text that must not become binary, as text with lone surrogates would: brokers route by it."""
+    if value is not None and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise EncodeError(f"address or key with a lone surrogate: {value[:40]!r}") from None
+    return value
+
+
 def _symbol(value: str | None) -> Symbol | None:
     return None if value is None else Symbol(value)
 
@@ -94,9 +104,9 @@ def _properties(message: Message) -> list[object]:
     return [
         _id(message.message_id),
         message.user_id,
-        message.to,
-        message.subject,
-        message.reply_to,
+        _text(message.to),
+        _text(message.subject),
+        _text(message.reply_to),
         _id(message.correlation_id),
         _symbol(message.content_type),
         _symbol(message.content_encoding),

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
 from qmf.codec._amqp010_encode import encode_list_into, encode_map_into
-from qmf.codec.errors import EncodeError, out_of_range
+from qmf.codec.errors import EncodeError, escaped, out_of_range
 from qmf.errors import DecodeError
 
 _U8, _U16, _U32, _U64 = (struct.Struct(">" + letter) for letter in "BHIQ")
@@ -201,7 +201,7 @@ class Writer:
 
     def str8(self, value: str) -> None:
         """Text of at most 255 bytes, with a length of one byte."""
-        raw = _utf8(value)
+        raw = escaped(value)
         if len(raw) > 0xFF:
             raise EncodeError(f"text {value[:40]!r}... is longer than 255 bytes")
         self._out.append(len(raw))
@@ -209,7 +209,7 @@ class Writer:
 
     def str16(self, value: str) -> None:
         """Text of at most 65535 bytes, with a length of two bytes."""
-        raw = _utf8(value)
+        raw = escaped(value)
         if len(raw) > 0xFFFF:
             raise EncodeError(f"text {value[:40]!r}... is longer than 65535 bytes")
         self._number(_U16, len(raw))
@@ -226,10 +226,3 @@ class Writer:
     def items(self, value: Sequence[object]) -> None:
         """A list with its size field."""
         encode_list_into(self._out, value)
-
-
-def _utf8(value: str) -> bytes:
-    try:
-        return value.encode(errors="surrogateescape")
-    except UnicodeEncodeError:
-        raise EncodeError(f"string with a lone surrogate: {value[:40]!r}") from None

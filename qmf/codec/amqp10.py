@@ -14,7 +14,8 @@ def encode(value: object) -> bytes:
 
     Args:
         value: None, bool, int (long; ulong if it only fits there), float (double), str, bytes, `UUID`, mapping, list,
-            tuple, or one of `qmf.codec.types`. Containers may hold all of these, 32 deep.
+            tuple, or one of `qmf.codec.types`. Containers may hold all of these, 32 deep. A str with lone surrogates
+            that stand for bytes (``surrogateescape``) is sent as binary.
 
     Raises:
         EncodeError: a type that AMQP does not have, a number out of its width's range, too deep.

@@ -8,12 +8,62 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 from qmf.errors import CallerError
 
 T = TypeVar("T")
+
+_CLOSED = "the session was closed during the call"
+
+
+class _Call(Generic[T]):
+    """One coroutine on its way to the loop and back."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self.future: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self._work = work
+        self._task: asyncio.Task[T] | None = None
+        self._abandoned = False
+
+    def submit(self) -> bool:
+        """On the caller's thread: have the loop begin; False when it is closed."""
+        return self._call(self._start)
+
+    def abandon(self) -> None:
+        """On the caller's thread: nobody waits any more."""
+        if not self._call(self._cancel):
+            self._work.close()
+
+    def _call(self, callback: Callable[[], None]) -> bool:
+        try:
+            if self.loop is not None:
+                self.loop.call_soon_threadsafe(callback)
+        except RuntimeError:  # the loop is closed
+            return False
+        return self.loop is not None
+
+    def _start(self) -> None:
+        if not self._abandoned:
+            self._task = asyncio.get_running_loop().create_task(self._work)
+            self._task.add_done_callback(self._finish)
+
+    def _cancel(self) -> None:
+        self._abandoned = True
+        if self._task is not None:
+            self._task.cancel()
+        else:
+            self._work.close()
+
+    def _finish(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self.future.cancel()
+        elif (error := task.exception()) is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(task.result())
 
 
 class LoopThread:
@@ -25,6 +75,7 @@ class LoopThread:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
+        self._calls: set[_Call[Any]] = set()
 
     @property
     def running(self) -> bool:
@@ -47,14 +98,20 @@ class LoopThread:
                 "blocking call on the session's event loop; call it from a Console callback or a thread of yours, "
                 "or use qmf.console.aio in coroutines"
             )
-        future = asyncio.run_coroutine_threadsafe(work, self._started())
+        call = _Call(work)
+        self._calls.add(call)
         try:
-            return future.result()
+            # Inside, so that an interrupt at any point from here on finds something to cancel.
+            call.loop = self._started()
+            if not call.submit():
+                raise CallerError(_CLOSED)
+            return call.future.result()
         except concurrent.futures.CancelledError as error:
-            raise CallerError("the session was closed during the call") from error
-        except BaseException:
-            future.cancel()  # has no effect when it was the coroutine that raised
-            raise
+            raise CallerError(_CLOSED) from error
+        finally:
+            self._calls.discard(call)
+            if not call.future.done():
+                call.abandon()
 
     def stop(self) -> None:
         """Cancel everything on the loop and end the thread. A later `run` starts a new one."""
@@ -66,6 +123,9 @@ class LoopThread:
         loop.call_soon_threadsafe(stop.set)
         if thread is not threading.current_thread():
             thread.join()
+            for call in list(self._calls):
+                if call.loop is loop:
+                    call.future.cancel()  # it came too late to be begun
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -100,10 +101,10 @@ def read_options(
 def _seconds(name: str, value: object, default: float) -> float:
     if value is None:
         return default
-    try:
-        seconds = float(value) if isinstance(value, (int, float, str)) else -1.0
-    except ValueError:
-        seconds = -1.0
+    seconds = -1.0
+    if isinstance(value, int | float | str):
+        with contextlib.suppress(ValueError):
+            seconds = float(value)
     if not seconds > 0:
         raise ConstraintError(f"argument {name} of addBroker", "seconds", value, "must be a number above 0")
     return seconds

@@ -20,7 +20,7 @@ from qmf.errors import Problem, SchemaError
 #: Largest schema file that is read. Apache's largest has 37 kB; a person will not maintain one of a megabyte.
 MAX_BYTES = 1 << 20
 #: Most children of one element, comments included. libxml2 counts siblings to say where an error is, so that a class of
-#: 30,000 bad properties would take a minute. Apache's largest class has 50.
+#: 30,000 bad properties would take a minute. Apache's largest element has 63.
 MAX_CHILDREN = 2000
 
 

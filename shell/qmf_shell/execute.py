@@ -50,7 +50,7 @@ def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> 
 
     Raises:
         KeyboardInterrupt: Ctrl-C while a command ran; its request is cancelled.
-        BrokenPipeError: nobody reads any more.
+        OSError: the output cannot be written; `BrokenPipeError` where nobody reads any more.
     """
     context.warnings.clear()
     try:
@@ -63,7 +63,8 @@ def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> 
     except QmfError as error:
         screen.error(f"{where}{error}")
         return Outcome.FAILED
-    except BrokenPipeError:
+    except OSError:
+        # What goes wrong on the bus comes as a `QmfError`: this is our own output.
         raise
     except Exception as error:
         # A bug of ours must not end an operator's session; --verbose shows where it was.

@@ -12,10 +12,11 @@ import math
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from qmf._version import __version__
-from qmf_shell.exits import FINE, INTERRUPTED, UNREACHABLE, USAGE
+from qmf_shell.exits import FAILED, FINE, INTERRUPTED, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:
     from qmf_shell.render.screen import Screen
@@ -101,6 +102,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else USAGE
     _set_up_logging(options.verbose)
+    if sys.stdout is None or sys.stderr is None:
+        # Started with a closed stream: what goes there is not wanted.
+        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets an escape instead of ending the program.
         with contextlib.suppress(AttributeError):
@@ -111,10 +116,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough. Python flushes at exit: let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has seen enough.
+        _drop_output()
         return FINE
+    except OSError as error:
+        _drop_output()
+        sys.stderr.write(f"error: cannot write the output: {error.strerror or error}\n")
+        return FAILED
     return code
+
+
+def _drop_output() -> None:
+    """Python flushes at exit: let that go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
 from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
@@ -114,7 +115,8 @@ class Repl:
             style=_STYLE if colour else _NO_STYLE,
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             input=terminal[0] if terminal else None,
-            output=terminal[1] if terminal else None,
+            # With results going to a file, the prompt still belongs on the terminal.
+            output=terminal[1] if terminal else create_output(always_prefer_tty=True),
         )
         self._session.default_buffer.on_text_changed += self._typed
 

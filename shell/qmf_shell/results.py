@@ -123,11 +123,13 @@ class Column:
         title: its heading; in JSON the name of the value.
         role: what it holds.
         wraps: may be broken into lines where the terminal is narrow; others are shown whole or not side by side.
+        spare: other columns say the same: the first to be left out where the terminal is narrow.
     """
 
     title: str
     role: Role = Role.TEXT
     wraps: bool = False
+    spare: bool = False
 
 
 @attrs.frozen
@@ -179,17 +181,6 @@ class Message:
 
 
 @attrs.frozen
-class Prose:
-    """Lines of help, printed as they are.
-
-    Attributes:
-        lines: each without its end.
-    """
-
-    lines: tuple[str, ...]
-
-
-@attrs.frozen
 class Group:
     """Several results, one after the other."""
 
@@ -227,4 +218,4 @@ class Quit:
     """The user wants to leave."""
 
 
-Result = Table | Details | Message | Prose | Group | Line | Stream | Quit
+Result = Table | Details | Message | Group | Line | Stream | Quit

@@ -148,7 +148,12 @@ def _object_names(snapshot: Snapshot, ids: Ids, of_class: str | None) -> list[_N
             continue
         numbered.add(known.key)
         names.append(
-            _Name(str(entry.number), f"{known.class_key.name} {known.index}", names_of(known)[:2], anywhere=False)
+            _Name(
+                str(entry.number),
+                f"{known.class_key.name} {known.index} {known.title}",
+                names_of(known)[:2],
+                anywhere=False,
+            )
         )
     others = [
         known
@@ -162,8 +167,12 @@ def _object_names(snapshot: Snapshot, ids: Ids, of_class: str | None) -> list[_N
         name = known.class_key.name
         unique = of_class is not None or (uses[known.index] == 1 and not known.index.isdigit())
         text = known.index if unique else f"{name}:{known.index}"
-        names.append(_Name(text, name, (known.index, f"{name}:{known.index}")))
+        names.append(_Name(text, f"{name} {known.title}", (known.index, f"{name}:{known.index}")))
     return names
+
+
+def _called(known: Known) -> str:
+    return f"{known.class_key.name} {known.index} {known.title}"
 
 
 def _is_class(known: Known, text: str) -> bool:

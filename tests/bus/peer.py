@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -105,8 +106,6 @@ async def raw_server(answer: bytes = b"", *, close: bool = False) -> AsyncIterat
         server.close()
         for writer in writers:
             writer.close()
-            try:
+            with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
-            except ConnectionError:
-                pass
         await server.wait_closed()

@@ -81,11 +81,10 @@ def test_neither_text_nor_repr_shows_the_password() -> None:
 def test_any_text_is_a_url_or_an_error(text: str) -> None:
     try:
         url = parse_url(text)
-    except UrlError as error:
-        assert str(error)
-    else:
-        assert url.host
-        assert 0 < url.port < 65536
+    except UrlError:
+        return
+    assert url.host
+    assert 0 < url.port < 65536
 
 
 @given(

@@ -175,7 +175,8 @@ def test_only_what_says_something_is_written(message: Message, encoded: str | by
         (Message(priority=256), "ubyte"),
         (Message(correlation_id=-1), "ulong"),
         (Message(content_type="é"), "ASCII"),
-        (Message(subject="\ud800"), "surrogate"),
+        (Message(subject="\udcff"), "address or key with a lone surrogate"),
+        (Message(group_id="\ud800"), "surrogate"),
         (Message(application_properties={"a": object()}), "cannot encode"),
     ],
 )

@@ -97,3 +97,10 @@ def test_linter_formatter_and_type_checker_are_content(tmp_path: Path) -> None:
     collect()
     assert count >= 60
     assert complaints(tmp_path) == ""
+
+
+def test_linter_formatter_and_type_checker_really_look(tmp_path: Path) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "module.py").write_text("import os\nx: int = 'a'\n")
+    said = complaints(tmp_path)
+    assert all(word in said for word in ("F401", "-x: int = 'a'", "Incompatible types in assignment"))

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import attrs
 
-from qmf.bus import Binding, ExchangeKind, MemoryBus, MemoryExchange, Received
+from qmf.bus import Backoff, Binding, ExchangeKind, MemoryBus, MemoryExchange, Received
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio import Notification
 from qmf.protocol import (
@@ -159,6 +159,7 @@ class ScriptedAgent:
         objects, schemas: what it has.
         methods: answers of methods, by name.
         part: objects per part of an answer.
+        script: answers instead of everything else, unless it returns None.
         mute: kinds of requests that it doesn't answer.
         asked: requests received.
     """
@@ -186,7 +187,7 @@ class ScriptedAgent:
             capability=0 if qpidd else capability,
         )
         self.qpidd = qpidd
-        self.bus = MemoryBus(exchange)
+        self.bus = MemoryBus(exchange, backoff=Backoff(first=0.001, limit=0.01))
         self.objects: list[ObjectData] = []
         self.schemas: list[ClassSchema | EventSchema] = [WIDGET, ALARM]
         self.methods: dict[str, Callable[[MethodRequest], Content]] = {
@@ -195,6 +196,7 @@ class ScriptedAgent:
         }
         self.part = 100
         self.mute: set[type] = set()
+        self.script: Callable[[Content], Content | None] = lambda _: None
         self.asked: list[Envelope] = []
         self.asked_v1: list[Frame] = []
 
@@ -267,6 +269,9 @@ class ScriptedAgent:
 
     def answer(self, content: Content) -> list[tuple[Content, bool]]:
         """What it answers, part by part, each with whether more follow."""
+        scripted = self.script(content)
+        if scripted is not None:
+            return [(scripted, False)]
         match content:
             case LocateRequest():
                 return [(LocateResponse(self.info), False)]
@@ -311,7 +316,8 @@ class ScriptedAgent:
                 return [packages, [CommandComplete(0, "OK", number)]]
             case ClassesRequest(package=package):
                 found = [item for item in self.schemas if item.package == package]
-                return [*([ClassResponse(item.key, number)] for item in found), [CommandComplete(0, "OK", number)]]
+                classes: list[list[Frame]] = [[ClassResponse(item.key, number)] for item in found]
+                return [*classes, [CommandComplete(0, "OK", number)]]
             case SchemaRequest(key=key):
                 for item in self.schemas:
                     if (item.key.package, item.key.name, item.hash) == (key.package, key.name, key.hash):

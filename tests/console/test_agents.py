@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import attrs
 import pytest
@@ -27,14 +28,14 @@ QPIDD = "apache.org:qpidd:b1"
 
 
 def info(name: str = NAME, **changes: object) -> AgentInfo:
-    return attrs.evolve(info_from_name(name), epoch=1, heartbeat_interval=10, **changes)  # type: ignore[arg-type]
+    return attrs.evolve(info_from_name(name), **{"epoch": 1, "heartbeat_interval": 10, **changes})  # type: ignore[arg-type]
 
 
 def change(found: AgentChange | None) -> Change:
     return found.change if found else Change.NONE
 
 
-@pytest.mark.parametrize(("presence", "sign"), itertools.product(Presence, Sign))
+@pytest.mark.parametrize(("presence", "sign"), list(itertools.product(Presence, Sign)))
 def test_the_table_has_no_way_to_lose_the_broker_but_the_connection(presence: Presence, sign: Sign) -> None:
     move = TRANSITIONS[presence].get(sign)
     if presence is Presence.BROKER and sign is not Sign.CUT:
@@ -142,9 +143,7 @@ def test_a_second_qpidd_is_no_broker() -> None:
         ({"schema_updated": 1}, {"schema_updated": 2}, False),
     ],
 )
-def test_a_restart_shows_in_epoch_or_direct_subject(
-    old: dict[str, object], new: dict[str, object], restarted: bool
-) -> None:
+def test_a_restart_shows_in_epoch_or_direct_subject(old: dict[str, Any], new: dict[str, Any], restarted: bool) -> None:
     registry = AgentRegistry()
     registry.announced(info(**old), 0.0)
     found = registry.announced(info(**new), 1.0)

@@ -31,7 +31,7 @@ async def stuck(number: int) -> None:
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize(("state", "step"), itertools.product(State, Step))
+@pytest.mark.parametrize(("state", "step"), list(itertools.product(State, Step)))
 def test_a_step_leads_where_the_table_says_or_is_illegal(state: State, step: Step) -> None:
     item = request(state)
     following = TRANSITIONS.get(state, {}).get(step)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import attrs
 import pytest
 from qmf_shell.binding import bind
 from qmf_shell.execute import Outcome, evaluate, execute
@@ -110,6 +111,14 @@ def test_the_agent_is_named_where_there_are_several(context: Context, source: Fa
     lines = run(context, "list filesystem")
     assert lines[1].split()[-1] == "Agent"
     assert {line.split()[-1] for line in lines[3:]} == {ALPHA, BETA}
+
+
+def test_objects_whose_key_is_a_number_are_listed_with_their_name(context: Context, source: FakeSource) -> None:
+    thing = process(1)
+    source.things = [attrs.evolve(thing, known=attrs.evolve(thing.known, title="init"))]
+    lines = run(context, "list org.example:process")
+    assert lines[1].split()[-2:] == ["Index", "Name"]
+    assert lines[3].split()[-2:] == ["1", "init"]
 
 
 def test_destroyed_objects_are_listed_with_their_end(context: Context, source: FakeSource) -> None:

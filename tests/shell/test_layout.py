@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.render.layout import GAP, NARROWEST, fit, natural, pad, plan, wrap
+from qmf_shell.render.layout import GAP, NARROWEST, Plan, fit, natural, pad, plan, wrap
+from qmf_shell.results import Column
 from rich.cells import cell_len
 
 
@@ -45,13 +46,21 @@ def test_what_fits_fits(columns: list[tuple[int, bool]], room: int) -> None:
 
 
 def test_columns_that_say_nothing_go_first() -> None:
-    planned = plan(["ID", "Destroyed", "Index"], [["101", "-", "/"], ["102", "", "/home"]], [False] * 3, 12)
+    columns = [Column("ID"), Column("Destroyed"), Column("Index")]
+    planned = plan(columns, [["101", "-", "/"], ["102", "", "/home"]], 12)
     assert planned.shown == (0, 2)
     assert planned.widths == (3, 5)
 
 
 def test_they_stay_where_there_is_room() -> None:
-    assert plan(["ID", "Destroyed"], [["101", "-"]], [False] * 2, 40).shown == (0, 1)
+    assert plan([Column("ID"), Column("Destroyed")], [["101", "-"]], 40).shown == (0, 1)
+
+
+def test_spare_columns_go_before_anything_is_wrapped() -> None:
+    columns = [Column("Agent", wraps=True), Column("Instance", spare=True), Column("Broker", wraps=True)]
+    rows = [["a" * 20, "i" * 10, "b" * 20]]
+    assert plan(columns, rows, 54) == Plan((0, 1, 2), (20, 10, 20))
+    assert plan(columns, rows, 53) == Plan((0, 2), (20, 20))
 
 
 @pytest.mark.parametrize(

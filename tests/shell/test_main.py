@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -61,6 +62,16 @@ def test_a_bad_url_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["-b", "amqp://:nonsense:", "-c", "list"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "nonsense" in line
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("redirect", [">&-", "2>&-"])
+def test_closed_streams(redirect: str) -> None:
+    command = f"exec {sys.executable} -m qmf_shell.main -b {refused_url()} -c list {redirect}"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
+    run = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=60, check=False, env=env)
+    assert run.returncode == 2, run
+    assert "Traceback" not in run.stdout + run.stderr
 
 
 @pytest.mark.slow

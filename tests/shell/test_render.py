@@ -22,7 +22,6 @@ from qmf_shell.results import (
     Line,
     Link,
     Message,
-    Prose,
     Quit,
     Result,
     Role,
@@ -53,7 +52,6 @@ RESULTS: dict[str, Result] = {
     "wide": Table(tuple(Column(f"c{n}") for n in range(8)), (tuple(f"value {n}" for n in range(8)),)),
     "details": Details((("sequence", 7), ("body", LONG)), "echo of 101"),
     "message": Message("first\nsecond", Level.GOOD),
-    "prose": Prose(("one", "two")),
     "group": Group((Message("a"), TABLE)),
     "line": LINE,
     "evil": Group((Table((Column(EVIL),), ((EVIL,),), EVIL, note=EVIL), Details(((EVIL, EVIL),), EVIL), Message(EVIL))),
@@ -172,7 +170,7 @@ def test_json() -> None:
         "fields": {"b": 7},
         "evil": "\x1b",
     }
-    assert [json.loads(line) for line in shown(Group((Message("a"), Prose(("b",)), LINE)), Look.JSON, None).lines] == [
+    assert [json.loads(line) for line in shown(Group((Message("a"), Message("b"), LINE)), Look.JSON, None).lines] == [
         {"message": "a"},
         {"message": "b"},
         {"time": "2024-05-01T12:00:00.000000000Z", "severity": "warn", "event": "full"},

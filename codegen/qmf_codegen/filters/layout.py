@@ -88,8 +88,10 @@ def lay_out(node: Node, indent: int = 0, *, before: int = 0, after: int = 0, exp
             for start, item in node.items
         ]
         return node.open + "\n" + "\n".join(lines) + end + node.close
-    if isinstance(node, Text) and len(node.value) > 1:
-        return "(\n" + "\n".join(inner + piece for piece in _pieces(node.value, LINE - indent - 4)) + end + ")"
+    if isinstance(node, Text):
+        room = LINE - indent - 4
+        pieces = [text] if columns(text) <= room else _pieces(node.value, room)
+        return "(\n" + "\n".join(inner + piece for piece in pieces) + end + ")"
     return text
 
 
@@ -105,13 +107,11 @@ def columns(text: str) -> int:
 
 
 def _pieces(value: str, limit: int) -> list[str]:
-    """Literals that give `value` when joined, at least two, each within `limit`; cut behind spaces where possible."""
+    """Literals that give `value` when joined, each within `limit`; cut behind spaces where possible."""
     pieces: list[str] = []
     rest = value
     while rest:
         end = _fitting(rest, limit)
-        if end == len(rest) and not pieces:
-            end = max(1, end // 2)
         if end < len(rest):
             space = rest.rfind(" ", 0, end) + 1
             end = space or end

@@ -34,7 +34,8 @@ def literal(value: object, type: QmfType) -> Node:
         case bool() | int():
             return Code(repr(value))
         case float():
-            return Code(repr(value)) if math.isfinite(value) else Code(f'float("{value}")')
+            # The formatter's spelling of exponents.
+            return Code(repr(value).replace("e+", "e") if math.isfinite(value) else f'float("{value}")')
         case UUID():
             return call("UUID", Text(str(value)))
         case Mapping() | Sequence():

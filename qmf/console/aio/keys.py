@@ -29,16 +29,19 @@ def class_keys(kind: str, package: str | None, name: str | None) -> list[str]:
         one key for agents that escape dots in names, like qpidd and ours, and where it differs one for libqmf2, which
         doesn't (QMF2.md 2).
     """
-    if package is None:
-        return [f"agent.ind.{kind}.#"]
-    if name is not None and kind == "data":
-        name = name.lower()  # as object classes are on the wire
-    words = [word for word in (package, name) if word is not None]
-    escaped = ".".join(word.replace(".", "_") for word in words)
-    plain = ".".join(words)
-    return list(dict.fromkeys(f"agent.ind.{kind}.{middle}.#" for middle in (escaped, plain)))
+    # Object classes are in lower case on the wire.
+    return _keys(kind, package, name.lower() if name is not None and kind == "data" else name)
 
 
 def heartbeat_keys(vendor: str | None, product: str | None = None) -> list[str]:
     """Binding keys for heartbeats of a vendor's agents, in both forms; all agents when `vendor` is None."""
-    return [key.replace("agent.ind.data", "agent.ind.heartbeat", 1) for key in class_keys("data", vendor, product)]
+    return _keys("heartbeat", vendor, product)
+
+
+def _keys(kind: str, *names: str | None) -> list[str]:
+    words = [name for name in names if name is not None]
+    if names[0] is None:
+        return [f"agent.ind.{kind}.#"]
+    escaped = ".".join(word.replace(".", "_") for word in words)
+    plain = ".".join(words)
+    return list(dict.fromkeys(f"agent.ind.{kind}.{middle}.#" for middle in (escaped, plain)))

@@ -151,7 +151,9 @@ class SchemaCache:
 
     def _complete(self, key: ClassKey) -> ClassKey:
         if key.hash is not None:
-            return key
+            # Texts of keys may leave the kind out, and the hash names the class anyway.
+            twin = attrs.evolve(key, kind=Kind.EVENT if key.kind is Kind.DATA else Kind.DATA)
+            return twin if twin in self._entries and key not in self._entries else key
         candidates = [known for known in self.resolve(key.package, key.name) if known.kind is key.kind and known.hash]
         if not candidates:
             raise NotFoundError("class", f"{key.package}:{key.name}", _names(self._entries))

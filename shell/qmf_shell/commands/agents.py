@@ -9,9 +9,9 @@ from qmf_shell.text import plural
 
 _COLUMNS = (
     Column("Agent", Role.NAME, wraps=True),
-    Column("Vendor"),
-    Column("Product"),
-    Column("Instance", wraps=True),
+    Column("Vendor", spare=True),
+    Column("Product", spare=True),
+    Column("Instance", wraps=True, spare=True),
     Column("Epoch", Role.NUMBER),
     Column("Heartbeat", Role.NUMBER),
     Column("Broker", Role.FAINT, wraps=True),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import itertools
 from collections.abc import Sequence
 
 from qmf.schema import Kind
@@ -19,6 +20,7 @@ _CLASSES = (Column("Package", Role.FAINT), Column("Class", Role.NAME), Column("A
 _ID = Column("ID", Role.ID)
 _TIMES = (Column("Created", Role.TIME), Column("Destroyed", Role.TIME))
 _INDEX = Column("Index", Role.NAME, wraps=True)
+_TITLE = Column("Name", wraps=True)
 _AGENT = Column("Agent", Role.FAINT, wraps=True)
 
 
@@ -46,18 +48,22 @@ def _list_objects(context: Context, package: str, name: str, with_dead: bool) ->
     living = sorted(context.objects([(package, name)]), key=lambda item: _order(item.known.index))
     numbered = [(context.ids.give(item.known, item.created), item) for item in living]
     dead = _dead(context, package, name, living) if with_dead else []
+    named = any(item.known.title for item in living)
     several = len({item.known.key.agent for item in living} | {entry.known.key.agent for entry in dead}) > 1
     rows: list[tuple[Cell, ...]] = []
     for number, item in numbered:
-        rows.append((number, Instant(item.created), None, item.known.index, item.known.key.agent))
+        known = item.known
+        rows.append((number, Instant(item.created), None, known.index, known.title, known.key.agent))
     for entry in dead:
         known = entry.known
-        rows.append((entry.number, Instant(entry.created), Instant(entry.deleted), known.index, known.key.agent))
-    columns = (_ID, *_TIMES, _INDEX, _AGENT) if several else (_ID, *_TIMES, _INDEX)
+        times = Instant(entry.created), Instant(entry.deleted)
+        rows.append((entry.number, *times, known.index, known.title, known.key.agent))
+    shown = [True, True, True, True, named, several]
+    columns = tuple(itertools.compress((_ID, *_TIMES, _INDEX, _TITLE, _AGENT), shown))
     title = f"{package}:{name}, {plural(len(living), 'object')}" + (f", {len(dead)} destroyed" if dead else "")
     return Table(
         columns,
-        tuple(row[: len(columns)] for row in rows),
+        tuple(tuple(itertools.compress(row, shown)) for row in rows),
         title=title,
         empty=f"No objects of {package}:{name}.",
     )

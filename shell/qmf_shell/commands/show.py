@@ -31,7 +31,7 @@ def show_objects(targets: Sequence[Object], context: Context) -> Result:
 
 def _table(context: Context, group: Sequence[Object], numbers: Sequence[int]) -> Table:
     columns = (
-        Column("Type", Role.FAINT),
+        Column("Type", Role.FAINT, spare=True),
         Column("Element", Role.NAME),
         *(Column(str(number), Role.TEXT, wraps=True) for number in numbers),
     )

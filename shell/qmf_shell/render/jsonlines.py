@@ -24,7 +24,6 @@ from qmf_shell.results import (
     Line,
     Link,
     Message,
-    Prose,
     Result,
     Span,
     Spread,
@@ -49,8 +48,6 @@ def _values(result: Result) -> Iterator[object]:
             yield {column.title.lower(): _cell(cell) for column, cell in zip(columns, cells, strict=True)}
         case Message(text):
             yield {"message": text}
-        case Prose(lines):
-            yield {"message": "\n".join(lines)}
         case Group(parts):
             for part in parts:
                 yield from _values(part)

@@ -1,8 +1,8 @@
 """How wide columns are, and when a table is too wide to be a table: pure functions over widths.
 
-A table that does not fit is first narrowed where columns may wrap, then without the columns that say nothing. When that
-would still leave less than a readable width, its rows are written as records, one name and value per line. Without a
-limit (a pipe) nothing is ever broken.
+A table that does not fit loses its spare columns, is then narrowed where columns may wrap, and then loses the columns
+that say nothing. When that would still leave less than a readable width, its rows are written as records, one name and
+value per line. Without a limit (a pipe) nothing is ever left out or broken.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import attrs
 from rich.cells import cell_len, chop_cells
 
 from qmf_shell.render.formatting import ABSENT
+from qmf_shell.results import Column
+from qmf_shell.text import clean
 
 #: Cells that say nothing.
 SILENT = ("", ABSENT)
@@ -73,15 +75,17 @@ class Plan:
     widths: tuple[int, ...] | None
 
 
-def plan(titles: Sequence[str], rows: Sequence[Sequence[str]], wraps: Sequence[bool], room: int | None) -> Plan:
-    """Fit a table into `room`. Where it is too wide, columns that say nothing in any row are the first to go."""
-    shown = tuple(range(len(titles)))
-    widths = fit(natural(titles, rows), wraps, room)
-    if widths is None:
-        shown = tuple(number for number in shown if any(row[number] not in SILENT for row in rows))
-        picked = [[row[number] for number in shown] for row in rows]
-        widths = fit(natural([titles[number] for number in shown], picked), [wraps[number] for number in shown], room)
-    return Plan(shown, None if widths is None else tuple(widths))
+def plan(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> Plan:
+    """Fit a table into `room`. Spare columns go first, then text is wrapped, then columns that say nothing go."""
+    everything = range(len(columns))
+    widths = natural([clean(item.title) for item in columns], rows)
+    wide = room is not None and sum(widths) + GAP * (len(widths) - 1) > room
+    shown = [at for at in everything if not (wide and columns[at].spare)]
+    fitted = fit([widths[at] for at in shown], [columns[at].wraps for at in shown], room)
+    if fitted is None:
+        shown = [at for at in shown if any(row[at] not in SILENT for row in rows)]
+        fitted = fit([widths[at] for at in shown], [columns[at].wraps for at in shown], room)
+    return Plan(tuple(shown), None if fitted is None else tuple(fitted))
 
 
 def wrap(text: str, width: int) -> list[str]:

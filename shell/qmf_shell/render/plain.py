@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import GAP, NARROWEST, indent, natural, pad, plan, wrap
-from qmf_shell.results import Column, Details, Group, Line, Message, Prose, Result, Role, Table
+from qmf_shell.results import Column, Details, Group, Line, Message, Result, Role, Table
 from qmf_shell.text import clean
 
 
@@ -28,8 +28,6 @@ def plain_lines(result: Result, formatter: Formatter, width: int | None) -> Iter
         case Message(text):
             for line in text.split("\n"):
                 yield from _lines(line, width)
-        case Prose(lines):
-            yield from map(clean, lines)
         case Group(parts):
             for number, part in enumerate(parts):
                 if number:
@@ -71,7 +69,7 @@ def _table(table: Table, formatter: Formatter, width: int | None) -> Iterator[st
     titles, rows = cell_texts(table, formatter)
     margin = " " * indent(width)
     room = None if width is None else width - len(margin)
-    planned = plan(titles, rows, [item.wraps for item in table.columns], room)
+    planned = plan(table.columns, rows, room)
     if planned.widths is None:
         for number, row in enumerate(rows):
             if number:

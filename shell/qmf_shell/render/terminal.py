@@ -14,7 +14,7 @@ from rich.text import Text
 from qmf_shell.render.formatting import ABSENT, Formatter
 from qmf_shell.render.layout import GAP, NARROWEST, indent, natural, plan
 from qmf_shell.render.plain import cell_texts, is_right, line_texts
-from qmf_shell.results import Column, Details, Group, Level, Line, Message, Prose, Result, Role, Table
+from qmf_shell.results import Column, Details, Group, Level, Line, Message, Result, Role, Table
 from qmf_shell.text import clean
 
 _STYLES = {
@@ -72,8 +72,6 @@ class Terminal:
                 return RichGroup(Text(clean(title), _TITLE), body) if title else body
             case Message(text, level):
                 return Text("\n".join(map(clean, text.split("\n"))), _LEVELS[level])
-            case Prose(lines):
-                return Text("\n".join(map(clean, lines)))
             case Group(parts):
                 shown: list[RenderableType] = []
                 for part in parts:
@@ -93,7 +91,7 @@ class Terminal:
             parts.append(Text(clean(table.title), _TITLE))
         titles, rows = cell_texts(table, self._formatter)
         margin = indent(self._width)
-        planned = plan(titles, rows, [item.wraps for item in table.columns], self._width - margin)
+        planned = plan(table.columns, rows, self._width - margin)
         if planned.widths is None:
             for number, row in enumerate(rows):
                 parts += [Text("")] if number else []

@@ -236,7 +236,7 @@ def to_object(item: RemoteObject) -> Object:
     object_id = item.object_id
     key = ObjectKey(item.agent, object_id.object_name, object_id.agent_epoch)
     times = item.timestamps
-    known = Known(key, class_key, index_text(object_id.object_name, schema, values))
+    known = Known(key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values))
     return Object(known, schema, values, times.update, times.create, times.delete, item)
 
 
@@ -249,6 +249,13 @@ def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> 
     parts = [values.get(item.name) for item in schema.properties if item.index]
     texts = [part.name if isinstance(part, ObjectKey) else str(part) for part in parts if part is not None]
     return ",".join(texts) or name
+
+
+def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:
+    """The property `name` of an object, unless it is part of its key."""
+    item = schema.property("name")
+    value = values.get("name")
+    return value if item is not None and not item.index and isinstance(value, str) else ""
 
 
 def to_event(event: RemoteEvent) -> Event:

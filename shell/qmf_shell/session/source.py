@@ -64,11 +64,13 @@ class Known:
         key: its name.
         class_key: its class.
         index: its key text, e.g. ``/`` for the filesystem mounted there.
+        title: what people call it, where its key is only a number: its property `name`; or empty.
     """
 
     key: ObjectKey
     class_key: ClassKey
     index: str
+    title: str = ""
 
 
 @attrs.frozen(eq=False)

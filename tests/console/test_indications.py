@@ -1,0 +1,242 @@
+"""What agents publish: merging, order, schemas that are still on their way, bindings."""
+
+from __future__ import annotations
+
+import asyncio
+
+import attrs
+import pytest
+from console.conftest import MakeAgent, MakeClient
+from console.fakes import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, until, widget
+
+from qmf.bus import MemoryExchange
+from qmf.console.aio import (
+    AgentAdded,
+    AgentRestarted,
+    Dropped,
+    EventRaised,
+    HeartbeatSeen,
+    ObjectUpdated,
+    Overflow,
+    class_keys,
+)
+from qmf.protocol import Envelope, EventData, EventsIndication, ObjectId, QueryRequest
+from qmf.schema import Severity
+
+
+async def test_partial_updates_are_merged(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+    await agent.publish(widget("w", label="x", update=1))
+    await agent.publish(part("w", {"turns": 8, "delayAvg": 21}, update=2))
+    await agent.publish(part("w", {"name": "w", "level": 6, "enabled": False}, update=3))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 3)
+    full, statistics, properties = heard.of(ObjectUpdated)
+    assert (full.properties, full.statistics) == (True, True)
+    assert (statistics.properties, statistics.statistics) == (False, True)
+    assert (properties.properties, properties.statistics) == (True, False)
+    assert (statistics.object["name"], statistics.object["turns"], statistics.object["label"]) == ("w", 8, "x")
+    assert (properties.object["level"], properties.object["turns"], properties.object["label"]) == (6, 8, None)
+    assert full.object["turns"] == 7  # a notification is a snapshot
+    assert properties.object.timestamps.update == 3
+    assert len(client._core.store) == 1
+
+
+async def test_a_deleted_object_is_told_and_forgotten(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+    await agent.publish(widget("w"))
+    await agent.publish(part("w", {}, delete=9))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 2)
+    gone = heard.of(ObjectUpdated)[1]
+    assert gone.object.is_deleted
+    assert gone.object["name"] == "w"
+    assert gone.properties
+    assert len(client._core.store) == 0
+
+
+async def test_objects_are_told_apart_by_agent_and_epoch(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    one, two = await make_agent(), await make_agent("example.org:widgets:2")
+    client, heard = await make_client()
+    await one.publish(widget("w", epoch=0))
+    await one.publish(widget("w", epoch=1))
+    await two.publish(widget("w", epoch=1))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 3)
+    assert {news.object.object_id for news in heard.of(ObjectUpdated)} == {
+        ObjectId("w", one.info.name),
+        ObjectId("w", one.info.name, 1),
+        ObjectId("w", two.info.name, 1),
+    }
+    one.restart()
+    await one.heartbeat()
+    await until(lambda: heard.of(AgentRestarted))
+    assert len(client._core.store) == 2  # the transient object of the old run is gone
+
+
+async def test_a_queried_object_completes_later_updates(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+    await agent.publish(widget("other"))
+    await until(lambda: heard.of(ObjectUpdated))
+    agent.objects = [widget("w")]
+    await client.objects("widget")
+    await agent.publish(part("w", {"turns": 9}))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 2)
+    assert heard.of(ObjectUpdated)[1].object["name"] == "w"
+
+
+async def test_indications_wait_for_their_schema_in_order(
+    make_agent: MakeAgent, make_client: MakeClient, exchange: MemoryExchange
+) -> None:
+    agent = await make_agent()
+    agent.mute = {QueryRequest}
+    client, heard = await make_client()
+    for number in range(5):
+        await agent.publish(widget("w", turns=number))
+    await agent.raise_event({"name": "w", "level": 3, "since": 0})
+    await until(lambda: client.counts.asked == 2)
+    assert heard.of(ObjectUpdated) == []
+    for request in [item for item in agent.asked if isinstance(item.content, QueryRequest)]:
+        await agent.reply(request, agent.answer(request.content)[0][0])
+    await until(lambda: len(heard.of(ObjectUpdated)) == 5 and heard.of(EventRaised))
+    assert [news.object["turns"] for news in heard.of(ObjectUpdated)] == [0, 1, 2, 3, 4]
+
+
+async def test_waiting_indications_hold_back_the_broker(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    agent.mute = {QueryRequest}
+    client, heard = await make_client()
+    for number in range(300):
+        await agent.publish(widget("w", turns=number))
+    await until(lambda: client.counts.asked)
+    await asyncio.sleep(0)
+    waiting = client._core.indications._waiting
+    assert 0 < sum(len(queue) for queue in waiting.values()) <= 200  # the prefetch
+    (request,) = [item for item in agent.asked if isinstance(item.content, QueryRequest)]
+    await agent.reply(request, agent.answer(request.content)[0][0])
+    await until(lambda: len(heard.of(ObjectUpdated)) == 300)
+
+
+async def test_an_event_is_typed_and_ordered_by_its_schema(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    _, heard = await make_client()
+    await agent.raise_event({"more": 1, "since": 5, "level": 3, "name": b"w"})
+    await until(lambda: heard.of(EventRaised))
+    event = heard.of(EventRaised)[0].event
+    assert list(event.arguments.items()) == [("name", "w"), ("level", 3), ("since", 5), ("more", 1)]
+    assert (event.severity, event.level, event.agent.name) == (4, Severity.WARN, agent.info.name)
+    assert event.schema is not None
+    assert event.schema.key == ALARM.key
+
+
+async def test_an_event_without_schema_is_told(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    _, heard = await make_client()
+    event = EventData(values={"a": 1}, severity=99, object_id=ObjectId("w"))
+    content = EventsIndication([event])
+    await agent.send(
+        Envelope(content=content, to="qmf.default.topic", subject="agent.ind.event", agent=agent.info.name)
+    )
+    await until(lambda: heard.of(EventRaised))
+    told = heard.of(EventRaised)[0].event
+    assert (told.class_key, told.schema, told.arguments, told.level) == (None, None, {"a": 1}, None)
+    assert told.object_id == ObjectId("w", agent.info.name)
+
+
+async def test_an_unknown_agent_is_learned_from_what_it_publishes(
+    make_client: MakeClient, make_agent: MakeAgent
+) -> None:
+    _, heard = await make_client()
+    agent = await make_agent()
+    await agent.publish(widget("w"))
+    await until(lambda: heard.of(ObjectUpdated))
+    assert heard.of(AgentAdded)[0].agent.vendor == "example.org"
+
+
+async def test_options_say_what_is_received(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    _, everything = await make_client()
+    _, nothing = await make_client(events=False, data=False, heartbeats=False)
+    await agent.publish(widget("w"))
+    await agent.raise_event({"name": "w"})
+    await agent.heartbeat()
+    await until(lambda: everything.of(HeartbeatSeen) and everything.of(ObjectUpdated) and everything.of(EventRaised))
+    assert {type(news).__name__ for news in nothing} <= {"BusConnected", "AgentAdded"}
+
+
+async def test_bindings_are_added_and_removed_and_overlap_without_doubling(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    agent = await make_agent()
+    client, heard = await make_client(events=False, data=False, bindings=class_keys("data", PACKAGE, None))
+    await client.bind(*class_keys("data", PACKAGE, "Widget"), *class_keys("event", PACKAGE, None))
+    await agent.publish(widget("w"))
+    await agent.raise_event({"name": "w"})
+    await until(lambda: heard.of(EventRaised) and heard.of(ObjectUpdated))
+    await client.unbind(*class_keys("data", PACKAGE, None))
+    await agent.publish(widget("v"))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 2)
+    assert [news.object["name"] for news in heard.of(ObjectUpdated)] == ["w", "v"]
+    await client.unbind(*class_keys("data", PACKAGE, "widget"))
+    await agent.publish(widget("u"))
+    await agent.raise_event({"name": "end"})
+    await until(lambda: len(heard.of(EventRaised)) == 2)
+    assert len(heard.of(ObjectUpdated)) == 2
+
+
+async def test_one_message_may_mix_classes(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    gadget = attrs.evolve(WIDGET, name="gadget", hash=ALARM.hash)
+    agent.schemas.append(gadget)
+    _, heard = await make_client()
+    await agent.publish(widget("a"), part("g", {"name": "g"}, key=gadget.key), widget("b"))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 3)
+    assert {str(news.object["name"]) for news in heard.of(ObjectUpdated)} == {"a", "g", "b"}
+
+
+async def test_a_feed_ends_with_its_client_and_tells_gaps(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+    feed = client.notifications(ObjectUpdated, Dropped, size=2, overflow=Overflow.DROP_OLDEST)
+    for number in range(5):
+        await agent.publish(widget("w", turns=number))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 5)
+    await client.close()
+    told = [item async for item in feed]
+    assert told[0] == Dropped(3)
+    assert [item.object["turns"] for item in told if isinstance(item, ObjectUpdated)] == [3, 4]
+    assert feed.dropped == 3
+
+
+async def test_a_failing_listener_harms_nobody(
+    make_agent: MakeAgent, make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+
+    def broken(news: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    stop = client.listen(broken)
+    later: list[object] = []
+    client.listen(later.append)
+    await agent.heartbeat()
+    await until(lambda: heard.of(HeartbeatSeen) and later)
+    assert "oops" in caplog.text
+    stop()
+    stop()
+    caplog.clear()
+    await agent.heartbeat()
+    await until(lambda: len(heard.of(HeartbeatSeen)) == 2)
+    assert caplog.text == ""
+
+
+async def test_indications_that_name_no_agent_are_skipped(
+    make_client: MakeClient, make_agent: MakeAgent, exchange: MemoryExchange
+) -> None:
+    agent: ScriptedAgent = await make_agent()
+    client, heard = await make_client()
+    content = EventsIndication([EventData(values={})])
+    await agent.send(Envelope(content=content, to="qmf.default.topic", subject="agent.ind.event"))
+    await until(lambda: client._core.strays == 1)
+    assert heard.of(EventRaised) == []

@@ -1,0 +1,106 @@
+"""The session over a real broker and the real host agent, in this process; and what the console says as our values."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import attrs
+import pytest
+from qmf_shell.execute import Outcome, execute
+from qmf_shell.session.live import Live, Watcher, index_text, title_text
+from qmf_shell.session.opening import Opened, open_session
+from qmf_shell.session.source import Event, Known, ObjectKey
+from shell.world import FILESYSTEM, PROCESS, make_output
+
+from qmf.broker import EmbeddedBroker
+from qmf.errors import ConnectError, DisconnectedError
+from qmf.schema import TYPES, ClassSchema, Property
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "values", "index"),
+    [
+        ("org.example:filesystem:/home", FILESYSTEM, {}, "/home"),
+        ("org.example:filesystem:a:b", FILESYSTEM, {}, "a:b"),
+        ("widget-3", FILESYSTEM, {"mountPoint": "/x"}, "/x"),
+        ("widget-3", FILESYSTEM, {}, "widget-3"),
+        ("widget-3", PROCESS, {"pid": 7}, "7"),
+        ("other:filesystem:/x", FILESYSTEM, {}, "other:filesystem:/x"),
+    ],
+)
+def test_index(name: str, schema: ClassSchema, values: dict[str, object], index: str) -> None:
+    assert index_text(name, schema, values) == index
+
+
+def test_title_is_a_name_that_is_no_key() -> None:
+    def schema(index: bool) -> ClassSchema:
+        return ClassSchema(package="p", name="c", properties=(Property(name="name", type=TYPES["sstr"], index=index),))
+
+    assert title_text(schema(False), {"name": "init"}) == "init"
+    assert title_text(schema(True), {"name": "eth0"}) == ""
+    assert title_text(PROCESS, {"name": "x"}) == ""
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Opened]:
+    with open_session(None, timeout=10, interval=0.2, live=True) as session:
+        yield session
+
+
+def test_the_embedded_default_has_something_to_look_at(opened: Opened) -> None:
+    context = opened.context
+    (agent,) = context.source.agents()
+    assert agent.product == "host"
+    names = {key.name for key in context.classes()}
+    assert {"system", "memory", "process"} <= names
+    lines = "agents,list,list memory,show physical,schema,schema process"
+    for line in (*lines.split(","), f"call {agent.instance} echo 7 hi"):
+        output = make_output()
+        assert execute(line, context, output.screen) is Outcome.DONE, output.errors
+    assert "hi" in output.out.getvalue()
+
+
+def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: Opened) -> None:
+    source = opened.context.source
+    (memory,) = source.objects([("qmf.host", "memory")]).items
+    assert source.get(memory.known) is not None
+    older = attrs.evolve(memory.known, key=attrs.evolve(memory.known.key, epoch=1))
+    again = source.get(older)
+    assert again is not None
+    assert again.known.key == memory.known.key
+    assert source.get(Known(ObjectKey("no:such:agent", "x"), memory.known.class_key, "x")) is None
+    assert source.get(attrs.evolve(memory.known, key=ObjectKey(memory.known.key.agent, "x"))) is None
+
+
+def nothing_to_tell() -> Watcher:
+    def event(event: Event) -> None: ...
+    def gone(key: ObjectKey, when: int) -> None: ...
+    def changed() -> None: ...
+
+    return Watcher(event, gone, changed)
+
+
+def test_a_lost_broker_is_told() -> None:
+    lost = threading.Event()
+    watcher = attrs.evolve(nothing_to_tell(), changed=lost.set)
+    with EmbeddedBroker() as broker, Live(broker.url, timeout=0.2, watcher=watcher, objects=False) as live:
+        before = live.health
+        lost.clear()
+        broker.close()
+        assert lost.wait(10)
+        after = live.health
+        assert (before.connected, after.connected) == (True, False)
+        assert after.reason
+        with pytest.raises(DisconnectedError):
+            live.objects([("qmf.host", "memory")])
+
+
+def test_nobody_there() -> None:
+    with EmbeddedBroker() as broker:
+        url = broker.url
+    with pytest.raises(ConnectError, match="refused"), Live(url, timeout=5, watcher=nothing_to_tell(), objects=False):
+        pass
