@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from qmf.codec import amqp010
+from qmf.codec.errors import escaped
 from qmf.codec.message import Message, Section, encode_message
 from qmf.codec.types import UInt32
 from qmf.protocol import words
@@ -75,11 +76,11 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010) 
     return encode_message(
         Message(
             ttl=message.ttl,
-            user_id=None if message.user_id is None else message.user_id.encode(),
+            user_id=None if message.user_id is None else escaped(message.user_id),
             to=message.to,
             subject=message.subject,
             reply_to=message.reply_to,
-            correlation_id=None if message.correlation_id is None else wire_text(message.correlation_id),
+            correlation_id=message.correlation_id,
             content_type=words.MAP_TYPE if is_map else words.LIST_TYPE,
             application_properties=properties,
             section=Section.DATA if form is BodyForm.DATA010 else Section.VALUE,
@@ -91,7 +92,7 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010) 
 def _v1(message: V1Message) -> Message:
     # No app-id: with one, qpidd would take the body for QMFv2 (QMF2.md 8.1).
     return Message(
-        user_id=None if message.user_id is None else message.user_id.encode(),
+        user_id=None if message.user_id is None else escaped(message.user_id),
         to=message.to,
         subject=message.subject,
         reply_to=message.reply_to,

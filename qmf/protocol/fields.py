@@ -86,7 +86,7 @@ def get_int(fields: Map, key: str, default: int = 0) -> int:
     value = fields.get(key)
     if value is None:
         return default
-    if type(value) is int:
+    if isinstance(value, int) and not isinstance(value, bool):
         return value
     raise wrong(key, value, "an integer")
 
@@ -94,7 +94,7 @@ def get_int(fields: Map, key: str, default: int = 0) -> int:
 def get_number(fields: Map, key: str) -> int | float | None:
     """The number under `key`, or None."""
     value = fields.get(key)
-    if value is None or type(value) is int or type(value) is float:
+    if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
         return value
     raise wrong(key, value, "a number")
 

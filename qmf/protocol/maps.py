@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from qmf.codec.errors import EncodeError
+from qmf.codec.errors import EncodeError, escaped
 from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.types import (
     Float32,
@@ -37,20 +37,13 @@ _PLAIN: frozenset[type] = frozenset(
 
 
 def wire_text(value: str) -> str | bytes:
-    """Text in a form that every peer takes.
+    """Text in a form that every peer takes: more than 65535 bytes go out as binary.
 
-    Binary that came in as lone surrogates goes out as the same binary. Text of more than 65535 bytes goes out as
-    binary, too: as a string it would close the connection (QMF2.md 3.3).
+    As a string, such text would close the connection on its way to a peer on AMQP 0-10 (QMF2.md 3.3).
     """
-    if value.isascii() and len(value) <= 0xFFFF:
+    if len(value) <= 0xFFFF // 4:
         return value
-    try:
-        raw = value.encode()
-    except UnicodeEncodeError:
-        try:
-            return value.encode(errors="surrogateescape")
-        except UnicodeEncodeError:
-            raise EncodeError(f"string with a lone surrogate: {value[:40]!r}") from None
+    raw = escaped(value)
     return value if len(raw) <= 0xFFFF else raw
 
 

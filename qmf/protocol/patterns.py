@@ -20,7 +20,7 @@ MAX_PATTERN = 256
 #: characters take half a second at worst, four would take half a minute.
 MAX_CHOICES = 3
 
-#: Longest text that is searched, in characters: the longest `sstr`, which is what names are. Longer text does not match.
+#: Longest text that is searched, in characters: that of the longest `sstr`, which names are. Longer text never matches.
 MAX_TEXT = 255
 
 _REPEAT = re.compile(r"[*+?]|\{[\d,][^}]*\}")

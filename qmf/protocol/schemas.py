@@ -132,12 +132,9 @@ def schema_from_map(item: object) -> ClassSchema | EventSchema:
 
 
 def _severity(fields: Map) -> Severity | None:
+    # A libqmf2 agent that sets none sends whatever number its memory holds, so that anything else counts as none.
     number = get_int(fields, "_default_severity", -1)
-    if number == -1:
-        return None
-    if not 0 <= number <= 7:
-        raise ProtocolError(f"_default_severity is {number}, not 0 to 7")
-    return Severity(number)
+    return Severity(number) if 0 <= number <= 7 else None
 
 
 # -- what properties, statistics and arguments have in common ----------------------------------------------------------
