@@ -6,10 +6,13 @@ The tree, by guilt::
     ├── CallerError            the calling program or its user asked for something wrong
     │   ├── SchemaError        an XML schema is invalid; carries every problem with file and line
     │   ├── ConstraintError    a value does not fit its property, statistic or argument
+    │   ├── EncodeError        a value that the wire cannot hold (`qmf.codec`)
     │   └── NotFoundError      no such class, object, method or agent; carries near matches
     ├── PeerError              the other side misbehaved or said no
     │   ├── DecodeError        bytes that no valid message starts with
     │   ├── ProtocolError      a valid message with invalid QMF content
+    │   │   └── ContentError   the same, with what is needed to answer it (`qmf.protocol`)
+    │   │       └── UnknownOpcode
     │   └── RemoteError        an agent answered with `_exception`
     ├── NetworkError           the broker or the way to it
     │   ├── ConnectError       no connection; names the URL and the reason

@@ -198,7 +198,8 @@ def event_from_map(item: object) -> EventData:
         values=get_map(fields, "_values") or {},
         class_key=get_class_key(fields, Kind.EVENT),
         timestamp=get_int(fields, "_timestamp"),
-        severity=get_int(fields, "_severity", 5),
+        # Nothing is worse than an emergency nor lesser than debug: a number outside counts as the nearest.
+        severity=min(max(get_int(fields, "_severity", 5), 0), 7),
         object_id=get_object_id(fields),
     )
 

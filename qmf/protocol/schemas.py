@@ -132,7 +132,7 @@ def schema_from_map(item: object) -> ClassSchema | EventSchema:
 
 
 def _severity(fields: Map) -> Severity | None:
-    # A libqmf2 agent that sets none sends whatever number its memory holds, so that anything else counts as none.
+    # A libqmf2 agent that set none was seen to send 20, so a number that is no severity counts as none.
     number = get_int(fields, "_default_severity", -1)
     return Severity(number) if 0 <= number <= 7 else None
 
