@@ -41,17 +41,20 @@ class Connection:
         engine: Engine,
         *,
         open_timeout: float,
+        on_start: Callable[[Connection], None],
         on_end: Callable[[Connection], None],
     ) -> None:
         """Args:
 
         open_timeout: seconds that the client has for its handshakes.
-        on_end: called once, when the connection is gone.
+        on_start: called once, when the client is connected; never when its TLS handshake fails.
+        on_end: called once after that, when the connection is gone.
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.wire = Wire(engine, self, throttle=True)
         self._directory = directory
         self._open_timeout = open_timeout
+        self._on_start = on_start
         self._on_end = on_end
         self._container = ""
         self._peer = "unknown"
@@ -74,6 +77,7 @@ class Connection:
 
     def made(self) -> None:
         """See `Owner`."""
+        self._on_start(self)
         self._peer = self.wire.peer
         self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._too_late)
 

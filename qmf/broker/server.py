@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 import uuid
@@ -141,7 +142,13 @@ class Broker:
             clock=loop.time,
         )
         try:
-            self._server = await loop.create_server(self._accept, self.host, self._port, ssl=self._ssl)
+            self._server = await loop.create_server(
+                self._accept,
+                self.host,
+                self._port,
+                ssl=self._ssl,
+                ssl_handshake_timeout=self._open_timeout if self._ssl is not None else None,
+            )
         except (OSError, UnicodeError, OverflowError) as error:
             raise ListenError(self.host, self._port, _words(error)) from error
         self._port = self._server.sockets[0].getsockname()[1]
@@ -162,7 +169,9 @@ class Broker:
             for connection in connections:
                 connection.wire.abort()
             await asyncio.wait(ended)
-        await server.wait_closed()
+        with contextlib.suppress(TimeoutError):
+            # Newer asyncio waits for clients in the middle of a TLS handshake, too; those end by their own time-out.
+            await asyncio.wait_for(server.wait_closed(), CLOSE_PATIENCE)
         log.info("closed %s", self.url)
 
     async def __aenter__(self) -> Self:
@@ -176,12 +185,17 @@ class Broker:
 
     def _accept(self) -> Wire:
         assert self._directory is not None
+        return Connection(
+            self._directory,
+            self._engine(),
+            open_timeout=self._open_timeout,
+            on_start=self._started,
+            on_end=self._connections.discard,
+        ).wire
+
+    def _started(self, connection: Connection) -> None:
         self.counters.connections += 1
-        connection = Connection(
-            self._directory, self._engine(), open_timeout=self._open_timeout, on_end=self._connections.discard
-        )
         self._connections.add(connection)
-        return connection.wire
 
     def _engine(self) -> Engine:
         return Engine(self._settings) if self._users is None else GuardedEngine(self._settings, self._users)

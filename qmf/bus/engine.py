@@ -79,8 +79,10 @@ class Engine:
             proton.Event.DELIVERY.number: self._on_delivery,
             proton.Event.TRANSPORT_ERROR.number: self._on_failure,
         }
+        self._announced = settings.server
         if not settings.server:
             self._connection.open()
+            self._begin()
 
     def _introduce(self) -> None:
         settings, connection, transport = self.settings, self._connection, self._transport
@@ -214,10 +216,8 @@ class Engine:
             node: the target of a sending link, the source of a receiving one.
             credit: for a receiving link: messages that we take at once.
         """
-        if self._session is None:
-            self._session = self._connection.session()
-            self._session.open()
-        raw = self._session.sender(name) if sending else self._session.receiver(name)
+        session = self._session or self._begin()
+        raw = session.sender(name) if sending else session.receiver(name)
         write_terminus(raw.target if sending else raw.source, node)
         if not sending:
             raw.max_message_size = self.settings.max_message
@@ -226,6 +226,11 @@ class Engine:
         if credit and isinstance(raw, proton.Receiver):
             raw.flow(credit)
         return link
+
+    def _begin(self) -> proton.Session:
+        self._session = self._connection.session()
+        self._session.open()
+        return self._session
 
     def accept_link(self, link: Link, *, source: Node | None, target: Node | None) -> None:
         """Grant a link that the peer asked for, telling it the nodes as they really are."""
@@ -333,8 +338,12 @@ class Engine:
         self.fail(name, words, authentication=outcome not in (None, proton.SASL.OK))
 
     def _on_open(self, _event: proton.Event) -> None:
-        if self.settings.server and self._connection.state & proton.Endpoint.LOCAL_UNINIT:
-            self._connection.open()
+        if self.settings.server:
+            if self._connection.state & proton.Endpoint.LOCAL_UNINIT:
+                self._connection.open()
+            self._announce()
+
+    def _announce(self) -> None:
         offered = self._connection.remote_offered_capabilities
         if offered is None:
             names: frozenset[str] = frozenset()
@@ -353,6 +362,11 @@ class Engine:
         assert session is not None
         if session.state & proton.Endpoint.LOCAL_UNINIT:
             session.open()
+        elif not self._announced:
+            # A broker that refuses a connection opens it, as the protocol wants, and closes it at once. Only with our
+            # session begun it is known that we may stay.
+            self._announced = True
+            self._announce()
 
     def _on_end(self, event: proton.Event) -> None:
         session = event.session

@@ -30,9 +30,17 @@ def describe(error: BaseException, url: BusUrl) -> str:
     return str(error) or type(error).__name__
 
 
+#: asyncio raises these without a number when a transport ends in the middle of something.
+_NAMELESS: dict[type[OSError], str] = {
+    ConnectionResetError: "the broker closed the connection",
+    ConnectionAbortedError: "the connection was aborted",
+    BrokenPipeError: "the broker closed the connection",
+}
+
+
 def _system(error: OSError) -> str:
     numbers = {error.errno} if error.errno else {int(number) for number in re.findall(r"\[Errno (\d+)\]", str(error))}
     words = sorted({os.strerror(number).lower() for number in numbers if number})
     if numbers == {errno.ECONNREFUSED}:
         return "connection refused: nothing listens there"
-    return "; ".join(words) or str(error) or type(error).__name__
+    return "; ".join(words) or str(error) or _NAMELESS.get(type(error), type(error).__name__)

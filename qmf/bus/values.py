@@ -97,7 +97,7 @@ class Outcome(enum.Enum):
 
 @attrs.frozen
 class Opened:
-    """The peer opened the connection.
+    """The peer opened the connection, and, of a client, its session: it can be used.
 
     Attributes:
         container: its container id, or empty.

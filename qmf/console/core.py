@@ -10,13 +10,14 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from qmf import schema
 from qmf.console import aio
 from qmf.console.brokers import Agent, Broker
 from qmf.console.callbacks import Console
 from qmf.console.dispatcher import Dispatcher
 from qmf.console.filters import Filters
 from qmf.console.identity import BrokerURL, ClassKey
-from qmf.console.link import BrokerLink, class_schema
+from qmf.console.link import BrokerLink
 from qmf.console.loopthread import LoopThread
 from qmf.console.options import read_options
 from qmf.console.proxies import Object
@@ -143,8 +144,7 @@ class SessionCore:
 
     async def make_object(self, classKey: ClassKey, **kwargs: Any) -> Object:
         """`Session.makeObject`."""
-        view = await self.get_schema(classKey)
-        return make_unmanaged(view, class_schema(view), kwargs)
+        return make_unmanaged(await self.get_schema(classKey), kwargs)
 
     # -- what is received
 
@@ -218,7 +218,7 @@ class SessionCore:
             self.call_back("newPackage", package)
         self._packages.add(package)
 
-    def tell_class(self, core: Any) -> None:
+    def tell_class(self, core: schema.ClassKey) -> None:
         """A class was seen, perhaps through another broker before."""
         key = ClassKey(core)
         if key not in self._classes and self.filters.wants_class(core):

@@ -20,9 +20,8 @@ from qmf.console.options import ConnectOptions
 from qmf.console.proxies import MethodResult, Object
 from qmf.console.schema_views import SchemaClass
 from qmf.console.selection import Selection, select
-from qmf.errors import CallerError, LinkError, NetworkError, NotFoundError, QmfError, RemoteError
+from qmf.errors import CallerError, LinkError, NetworkError, QmfError, RemoteError
 from qmf.protocol import ErrorCode
-from qmf.schema import ClassSchema
 
 if TYPE_CHECKING:
     from qmf.console.core import SessionCore
@@ -37,6 +36,12 @@ Values = Mapping[str, object]
 #: Seconds before the first retry of a managed connection; doubled each time up to the last.
 FIRST_DELAY = 1.0
 LAST_DELAY = 128.0
+
+#: What the client binds by itself, to know the agents.
+_ALWAYS = aio.heartbeat_keys(None)
+
+#: Seconds for which `addBroker` waits for the first agents; a broker on the same site needs some milliseconds.
+SETTLE = 0.5
 
 
 class BrokerLink:
@@ -108,6 +113,7 @@ class BrokerLink:
             data=False,
             bindings=self.core.filters.keys,
             discover=self.core.console is not None,
+            settle=SETTLE,
         )
         client.listen(self._notified)
         self._client = client
@@ -264,7 +270,9 @@ class BrokerLink:
     def _notified(self, news: aio.Notification) -> None:
         tell = self.core.call_back
         match news:
-            case aio.BusConnected():
+            case aio.BusConnected(again=again):
+                if again:
+                    self._spawn(self._rebind())
                 self._up = True
                 self.error = None
                 tell("brokerConnected", self.broker)
@@ -316,12 +324,25 @@ class BrokerLink:
 
     def _lost(self, reason: str) -> None:
         self.error = reason
+        for view in self.agents():
+            self._tell_agent("delAgent", view)
         self._agents.clear()
         if self._up:
             self._up = False
             self.core.call_back("brokerDisconnected", self.broker)
         else:
             self.core.call_back("brokerConnectionFailed", self.broker)
+
+    async def _rebind(self) -> None:
+        """Catch up with what was bound and unbound while there was no connection."""
+        wanted = self.core.filters.keys
+        client = self.client
+        surplus = [key for key in client.bindings if key not in wanted and key not in _ALWAYS]
+        try:
+            await client.bind(*wanted)
+            await client.unbind(*surplus)
+        except NetworkError as error:
+            log.warning("%s: cannot bind: %s", self.broker.getUrl(), error)
 
     async def _answer(self, number: int, work: Coroutine[Any, Any, MethodResult]) -> None:
         try:
@@ -347,14 +368,3 @@ class BrokerLink:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def class_schema(view: SchemaClass) -> ClassSchema:
-    """The schema of an object class.
-
-    Raises:
-        NotFoundError: it is an event.
-    """
-    if isinstance(view.core, ClassSchema):
-        return view.core
-    raise NotFoundError("class", repr(view.getKey()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from qmf.console.aio import RemoteObject
+from qmf.console.aio.views import schema_name
 from qmf.console.identity import ClassKey, ObjectId
 from qmf.console.schema_views import SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic
 from qmf.errors import CallerError, NotFoundError
@@ -133,6 +134,7 @@ class Object:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "_schema" not in self.__dict__:
             raise AttributeError(name)
+        name = schema_name(name)
         for method in self._schema.methods:
             if method.name == name:
                 return self._caller(name)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from qmf import schema
+from qmf.console.brokers import Agent, Broker
 from qmf.console.identity import ClassKey, ObjectId
 from qmf.console.schema_views import SchemaClass
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol import ObjectId as CoreId
-
-if TYPE_CHECKING:
-    from qmf.console.brokers import Agent, Broker
 
 #: Seconds that a query waits where it doesn't say otherwise.
 GET_TIME = 60.0
@@ -69,8 +67,6 @@ def select(arguments: Mapping[str, Any]) -> Selection:
     chosen: SchemaClass | None = _take(given, "_schema", SchemaClass)
     key: ClassKey | None = chosen.getKey() if chosen else _take(given, "_key", ClassKey)
     wanted: ObjectId | None = _take(given, "_objectId", ObjectId)
-    from qmf.console.brokers import Agent, Broker
-
     return Selection(
         name=_take(given, "_class", str),
         package=_take(given, "_package", str),

@@ -13,17 +13,20 @@ from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import TYPES, ClassSchema, check_value, zero_value
 
 
-def make_unmanaged(view: SchemaClass, schema: ClassSchema, given: Mapping[str, Any]) -> Object:
+def make_unmanaged(view: SchemaClass, given: Mapping[str, Any]) -> Object:
     """An object with zero values, but for those given.
 
     Args:
-        view, schema: its class.
+        view: its class.
         given: values of properties by name.
 
     Raises:
-        NotFoundError: the class has no such property.
+        NotFoundError: it is an event, or the class has no such property.
         ConstraintError: a value doesn't fit.
     """
+    schema = view.core
+    if not isinstance(schema, ClassSchema):
+        raise NotFoundError("class", repr(view.getKey()))
     known = {item.name: item for item in schema.properties}
     values: dict[str, object] = {item.name: zero_value(item.type) for item in schema.properties if not item.optional}
     for statistic in schema.statistics:

@@ -6,6 +6,8 @@ import asyncio
 import socket
 import ssl
 import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,41 @@ from bus.waiting import Events, until
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, UrlError
 from qmf.bus.values import Closed, EngineEvent, Opened
-from qmf.codec import Described, Symbol, UInt8, UInt64
+from qmf.codec import Described, Symbol, UInt8, UInt16, UInt32, UInt64
 from qmf.codec.amqp10 import decode, encode
 from qmf.errors import AuthenticationError, ConnectError
 
 TLS = Path(__file__).parent / "tls"
+
+
+# What a broker of a few lines says
+
+
+SASL = b"AMQP\x03\x01\x00\x00"
+AMQP = b"AMQP\x00\x01\x00\x00"
+
+
+def frame(kind: int, body: bytes) -> bytes:
+    return struct.pack(">IBBH", 8 + len(body), 2, kind, 0) + body
+
+
+def performative(descriptor: int, *fields: object, kind: int = 0) -> bytes:
+    return frame(kind, encode(Described(UInt64(descriptor), list(fields))))
+
+
+def mechanisms(*names: str) -> bytes:
+    items = b"".join(bytes([len(name)]) + name.encode() for name in names)
+    array = b"\xe0" + bytes([len(items) + 2, len(names)]) + b"\xa3" + items
+    return frame(1, b"\x00\x53\x40\xc0" + bytes([len(array) + 1, 1]) + array)
+
+
+def open_frame(container: str) -> bytes:
+    return performative(0x10, container)
+
+
+BEGIN = performative(0x11, UInt16(0), UInt32(0), UInt32(9), UInt32(9))
+#: As far as to the open frame, for clients that are anonymous.
+WELCOME = SASL + mechanisms("ANONYMOUS") + performative(0x44, UInt8(0), kind=1) + AMQP + open_frame("scripted")
 
 
 def nothing(peer: Peer, event: EngineEvent) -> None:
@@ -35,12 +67,11 @@ def free_port() -> int:
 
 async def failure(bus: AmqpBus, timeout: float = 5.0) -> ConnectError:
     """The error of opening, with the proof that it came in time and cleaned up."""
-    before = asyncio.all_tasks()
     with pytest.raises(ConnectError) as caught:
         async with asyncio.timeout(timeout + 1):
             await bus.open(timeout)
     assert not bus.connected
-    assert asyncio.all_tasks() == before
+    assert [task for task in asyncio.all_tasks() if "qmf/bus" in repr(task.get_coro())] == []
     assert bus.url in str(caught.value)
     await bus.close()
     return caught.value
@@ -67,7 +98,9 @@ async def test_a_peer_that_says_nothing() -> None:
     assert error.reason == "connected, but no answer in AMQP within 0.1 s"
 
 
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n", b"AMQP\x00\x00\x09\x01"])
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n", b"AMQP\x00\x00\x09\x01"]
+)
 async def test_a_peer_that_speaks_something_else(answer: bytes) -> None:
     async with raw_server(answer) as port:
         error = await failure(AmqpBus(f"127.0.0.1:{port}"))
@@ -87,13 +120,10 @@ async def test_a_peer_that_hangs_up_in_the_middle_of_a_frame() -> None:
 
 
 async def test_a_broker_that_opens_and_closes_at_once_gives_its_reason() -> None:
-    def refuse(peer: Peer, event: EngineEvent) -> None:
-        if isinstance(event, Opened):
-            peer.engine.close("amqp:not-allowed", "too many connections")
-
-    async with serving(refuse) as peers:
-        error = await failure(AmqpBus(peers.url))
-    assert "amqp:not-allowed: too many connections" in error.reason
+    error = Described(UInt64(0x1D), [Symbol("amqp:not-allowed"), "too many connections"])
+    async with raw_server(WELCOME + performative(0x18, error)) as port:
+        failed = await failure(AmqpBus(f"127.0.0.1:{port}"))
+    assert failed.reason == "the broker closed the connection (amqp:not-allowed: too many connections)"
 
 
 async def test_opening_can_be_tried_again_after_a_failure() -> None:
@@ -168,7 +198,9 @@ async def test_tls_with_a_trusted_certificate(host: str) -> None:
 async def test_tls_with_an_unknown_certificate() -> None:
     async with Broker(port=0, ssl_context=server_tls()) as broker:
         error = await failure(AmqpBus(broker.url))
-        assert "TLS certificate is not accepted: self-signed certificate" in error.reason.replace("self signed", "self-signed")
+        assert "TLS certificate is not accepted: self-signed certificate" in error.reason.replace(
+            "self signed", "self-signed"
+        )
 
 
 async def test_tls_with_a_certificate_of_another_host() -> None:
@@ -196,48 +228,44 @@ async def test_no_tls_to_a_broker_with() -> None:
     assert "does not speak AMQP 1.0" in error.reason or "closed" in error.reason
 
 
-# SASL, against a server of a few lines
-
-SASL = b"AMQP\x03\x01\x00\x00"
-
-
-def frame(kind: int, body: bytes) -> bytes:
-    return struct.pack(">IBBH", 8 + len(body), 2, kind, 0) + body
+# SASL
 
 
 class SaslServer:
     """Offers mechanisms, notes the client's answer, and gives the outcome that it was made for."""
 
     def __init__(self, mechanisms: list[str], code: int) -> None:
-        self.mechanisms = [Symbol(name) for name in mechanisms]
+        self.mechanisms = mechanisms
         self.code = code
         self.init: list[object] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             assert await reader.readexactly(8) == SASL
-            writer.write(SASL + frame(1, encode(Described(UInt64(0x40), [self.mechanisms]))))
+            writer.write(SASL + mechanisms(*self.mechanisms))
             (size,) = struct.unpack(">I", await reader.readexactly(4))
             init, _ = decode((await reader.readexactly(size - 4))[4:])
             assert isinstance(init, Described)
             assert init.descriptor == 0x41
             assert isinstance(init.value, list)
             self.init = init.value
-            writer.write(frame(1, encode(Described(UInt64(0x44), [UInt8(self.code)]))))
+            writer.write(performative(0x44, UInt8(self.code), kind=1))
             if self.code == 0:
                 assert (await reader.readexactly(8)).startswith(b"AMQP\x00")
-                writer.write(b"AMQP\x00\x01\x00\x00" + frame(0, encode(Described(UInt64(0x10), ["sasl-server"]))))
+                writer.write(AMQP + open_frame("sasl-server") + BEGIN)
                 await reader.read(65536)
                 await reader.read(65536)
-                writer.write(frame(0, encode(Described(UInt64(0x18), []))))
+                writer.write(performative(0x18))
         except asyncio.IncompleteReadError:
             pass
         finally:
             writer.close()
 
-    async def start(self) -> tuple[asyncio.Server, int]:
-        server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
-        return server, server.sockets[0].getsockname()[1]
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[int]:
+        """Yields the port."""
+        async with await asyncio.start_server(self.serve, "127.0.0.1", 0) as server:
+            yield server.sockets[0].getsockname()[1]
 
 
 @pytest.mark.parametrize(
@@ -254,37 +282,31 @@ async def test_plain_sends_user_and_password(
 ) -> None:
     caplog.set_level("DEBUG")
     sasl = SaslServer(["PLAIN", "ANONYMOUS"], 0)
-    server, port = await sasl.start()
-    bus = AmqpBus(url.format(port), **arguments)  # type: ignore[arg-type]
-    events = Events(bus)
-    await bus.open()
-    assert sasl.init[:2] == ["PLAIN", b"\0guest\0s@cret"]
-    assert getattr(events.seen[0], "broker", None) == "sasl-server"
-    await bus.close()
-    server.close()
-    await server.wait_closed()
+    async with sasl.running() as port:
+        bus = AmqpBus(url.format(port), **arguments)  # type: ignore[arg-type]
+        events = Events(bus)
+        await bus.open()
+        assert sasl.init[:2] == ["PLAIN", b"\0guest\0s@cret"]
+        assert getattr(events.seen[0], "broker", None) == "sasl-server"
+        await bus.close()
     assert "cret" not in caplog.text
     assert "cret" not in bus.url
 
 
 async def test_without_a_user_access_is_anonymous() -> None:
     sasl = SaslServer(["PLAIN", "ANONYMOUS"], 0)
-    server, port = await sasl.start()
-    bus = AmqpBus(f"127.0.0.1:{port}")
-    await bus.open()
-    assert sasl.init[0] == "ANONYMOUS"
-    await bus.close()
-    server.close()
-    await server.wait_closed()
+    async with sasl.running() as port:
+        bus = AmqpBus(f"127.0.0.1:{port}")
+        await bus.open()
+        assert sasl.init[0] == "ANONYMOUS"
+        await bus.close()
 
 
 @pytest.mark.parametrize("code", [1, 2, 3, 4])
 async def test_a_refused_user_is_named_without_password(code: int) -> None:
     sasl = SaslServer(["PLAIN"], code)
-    server, port = await sasl.start()
-    error = await failure(AmqpBus(f"amqp://guest:secret@127.0.0.1:{port}"))
-    server.close()
-    await server.wait_closed()
+    async with sasl.running() as port:
+        error = await failure(AmqpBus(f"amqp://guest:secret@127.0.0.1:{port}"))
     assert isinstance(error, AuthenticationError)
     assert "user 'guest' was refused (PLAIN)" in error.reason
     assert "secret" not in str(error)
@@ -300,10 +322,8 @@ async def test_a_refused_user_is_named_without_password(code: int) -> None:
 )
 async def test_a_user_is_never_made_anonymous_nor_the_other_way_round(offered: list[str], url: str, words: str) -> None:
     sasl = SaslServer(offered, 0)
-    server, port = await sasl.start()
-    error = await failure(AmqpBus(url.format(port)))
-    server.close()
-    await server.wait_closed()
+    async with sasl.running() as port:
+        error = await failure(AmqpBus(url.format(port)))
     assert isinstance(error, AuthenticationError)
     assert words in error.reason
     assert sasl.init == []
@@ -311,13 +331,11 @@ async def test_a_user_is_never_made_anonymous_nor_the_other_way_round(offered: l
 
 async def test_mechanisms_can_be_chosen() -> None:
     sasl = SaslServer(["PLAIN", "ANONYMOUS"], 0)
-    server, port = await sasl.start()
-    bus = AmqpBus(f"guest:secret@127.0.0.1:{port}", mechanisms=["ANONYMOUS"])
-    await bus.open()
-    assert sasl.init[0] == "ANONYMOUS"
-    await bus.close()
-    server.close()
-    await server.wait_closed()
+    async with sasl.running() as port:
+        bus = AmqpBus(f"guest:secret@127.0.0.1:{port}", mechanisms=["ANONYMOUS"])
+        await bus.open()
+        assert sasl.init[0] == "ANONYMOUS"
+        await bus.close()
 
 
 async def test_a_bad_url_is_refused_before_anything_is_tried() -> None:
@@ -350,15 +368,16 @@ async def test_a_broker_that_does_not_answer_the_goodbye_holds_up_nobody(monkeyp
     monkeypatch.setattr("qmf.bus.client.CLOSE_PATIENCE", 0.05)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"AMQP\x00\x01\x00\x00" + frame(0, encode(Described(UInt64(0x10), ["rude"]))))
+        writer.write(WELCOME)
+        await reader.readuntil(b"\x00\x53\x11")  # the client's begin
+        writer.write(BEGIN)
         while await reader.read(65536):
             pass
         writer.close()
 
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    bus = AmqpBus(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", mechanisms=[])
-    with pytest.raises(ConnectError):
-        await bus.open(1)
-    await bus.close()
-    server.close()
-    await server.wait_closed()
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        bus = AmqpBus(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        await bus.open()
+        async with asyncio.timeout(2):
+            await bus.close()
+        assert not bus.connected

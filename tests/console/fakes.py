@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeVar
 from uuid import UUID
 
@@ -12,6 +13,7 @@ import attrs
 from qmf.bus import Backoff, Binding, ExchangeKind, MemoryBus, MemoryExchange, Received
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio import Notification
+from qmf.errors import DisconnectedError
 from qmf.protocol import (
     AgentInfo,
     BrokerRequest,
@@ -329,8 +331,12 @@ class ScriptedAgent:
         message = Message(to="amq.direct", subject=key, section=Section.DATA, body=encode_frames(frames))
         await self.bus.send(encode_message(message))
 
-    def _later(self, work: object) -> None:
-        task = asyncio.ensure_future(work)  # type: ignore[call-overload]
+    def _later(self, work: Coroutine[None, None, None]) -> None:
+        async def unless_cut() -> None:
+            with contextlib.suppress(DisconnectedError):
+                await work
+
+        task = asyncio.get_running_loop().create_task(unless_cut())
         _TASKS.add(task)
         task.add_done_callback(_TASKS.discard)
 

@@ -248,8 +248,8 @@ async def test_methods_are_called_by_position_and_by_name(make_agent: MakeAgent,
     (obj,) = await client.objects("widget")
     for result in (
         await obj.call("echo", 1, "hi"),
-        await obj.echo(1, body="hi"),  # type: ignore[operator]
-        await obj.echo(body="hi", sequence=1),  # type: ignore[operator]
+        await obj.echo(1, body="hi"),
+        await obj.echo(body="hi", sequence=1),
     ):
         assert dict(result) == {"sequence": 1, "body": "hi"}
         assert result.body == "hi"
@@ -437,12 +437,18 @@ async def test_a_lost_connection_fails_requests_and_agents_come_back(
     assert len(heard.of(BusDisconnected)) == 1
 
 
-async def test_while_disconnected_questions_fail_at_once(make_client: MakeClient, exchange: MemoryExchange) -> None:
+async def test_while_disconnected_questions_fail_at_once(
+    make_agent: MakeAgent, make_client: MakeClient, exchange: MemoryExchange
+) -> None:
+    agent = await make_agent()
+    agent.objects = [widget("w")]
     client, heard = await make_client()
+    (obj,) = await client.objects("widget")
     exchange.stop("maintenance")
     await until(lambda: heard.of(BusDisconnected))
-    for question in (client.objects("widget"), client.packages(), client.classes(), client.locate()):
-        with pytest.raises(DisconnectedError):
+    questions = (client.objects("widget"), client.packages(), client.classes(), client.locate(), obj.update())
+    for question in (*questions, obj.call("stop")):
+        with pytest.raises(DisconnectedError, match="maintenance"):
             await question
     assert not client.connected
 
@@ -469,6 +475,53 @@ async def test_a_refused_request_names_the_brokers_reason(
     exchange.refuse("qmf.default.direct", "amqp:precondition-failed", "ACL denied query")
     with pytest.raises(LinkError, match="ACL denied query"):
         await client.objects("widget", package=PACKAGE)
+
+
+async def test_a_refusal_does_not_hit_innocent_queries(
+    make_agent: MakeAgent, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = await make_agent()
+    agent.objects = [widget("w")]
+    client, _ = await make_client()
+    bus = client._core.wire.bus
+    send = bus.send
+    waiting: list[asyncio.Future[None]] = []
+
+    async def behind_one_link(data: bytes, *, confirm: bool = False) -> None:
+        """Like qpidd: the refusal of one message closes the link under those sent with it."""
+        if b"forbidden" in data:
+            for future in waiting:
+                future.set_exception(LinkError("", "amqp:precondition-failed", "ACL denied"))
+            waiting.clear()
+            raise LinkError("", "amqp:precondition-failed", "ACL denied")
+        if not first.done():
+            future = asyncio.get_running_loop().create_future()
+            waiting.append(future)
+            first.set_result(None)
+            await future
+        await send(data, confirm=confirm)
+
+    first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    monkeypatch.setattr(bus, "send", behind_one_link)
+    innocent = asyncio.create_task(client.objects("widget", package=PACKAGE))
+    await first
+    with pytest.raises(LinkError, match="ACL denied"):
+        await client.objects("forbidden", package=PACKAGE)
+    assert len(await innocent) == 1
+
+
+async def test_a_refused_method_is_not_called_again(
+    make_agent: MakeAgent, make_client: MakeClient, exchange: MemoryExchange
+) -> None:
+    agent = await make_agent()
+    agent.objects = [widget("w")]
+    client, _ = await make_client()
+    (obj,) = await client.objects("widget")
+    exchange.refuse("qmf.default.direct", "amqp:precondition-failed", "no")
+    asked = client.counts.asked
+    with pytest.raises(LinkError):
+        await obj.call("stop")
+    assert client.counts.asked == asked + 1
 
 
 async def test_a_broken_answer_fails_its_request_at_once(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -557,6 +610,12 @@ async def test_no_connection_is_an_error_with_the_reason(exchange: MemoryExchang
     with pytest.raises(ConnectError, match="the exchange is stopped"):
         await client.open()
     await client.close()
+
+
+async def test_a_client_is_opened_once(make_client: MakeClient) -> None:
+    client, _ = await make_client()
+    with pytest.raises(CallerError, match="opened once"):
+        await client.open()
 
 
 async def test_a_bus_that_was_open_stays_open(exchange: MemoryExchange) -> None:

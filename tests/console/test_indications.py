@@ -132,14 +132,14 @@ async def test_an_event_is_typed_and_ordered_by_its_schema(make_agent: MakeAgent
 async def test_an_event_without_schema_is_told(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     _, heard = await make_client()
-    event = EventData(values={"a": 1}, severity=99, object_id=ObjectId("w"))
+    event = EventData(values={"a": 1}, severity=7, object_id=ObjectId("w"))
     content = EventsIndication([event])
     await agent.send(
         Envelope(content=content, to="qmf.default.topic", subject="agent.ind.event", agent=agent.info.name)
     )
     await until(lambda: heard.of(EventRaised))
     told = heard.of(EventRaised)[0].event
-    assert (told.class_key, told.schema, told.arguments, told.level) == (None, None, {"a": 1}, None)
+    assert (told.class_key, told.schema, told.arguments, told.level) == (None, None, {"a": 1}, Severity.DEBUG)
     assert told.object_id == ObjectId("w", agent.info.name)
 
 
@@ -182,6 +182,18 @@ async def test_bindings_are_added_and_removed_and_overlap_without_doubling(
     await agent.raise_event({"name": "end"})
     await until(lambda: len(heard.of(EventRaised)) == 2)
     assert len(heard.of(ObjectUpdated)) == 2
+
+
+async def test_binding_a_key_twice_at_once_binds_it_once(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client(data=False)
+    keys = class_keys("data", PACKAGE, None)
+    await asyncio.gather(client.bind(*keys), client.bind(*keys))
+    await agent.publish(widget("w"))
+    await agent.raise_event({"name": "end"})
+    await until(lambda: heard.of(EventRaised))
+    assert len(heard.of(ObjectUpdated)) == 1
+    assert set(keys) <= set(client.bindings)
 
 
 async def test_one_message_may_mix_classes(make_agent: MakeAgent, make_client: MakeClient) -> None:

@@ -19,6 +19,7 @@ from qmf.console.aio import (
     HeartbeatSeen,
     Notification,
     Overflow,
+    RemoteEvent,
     RemoteObject,
     calls,
     class_keys,
@@ -32,10 +33,10 @@ from qmf.console.aio.keys import key_matches
 from qmf.console.aio.objects import merge
 from qmf.console.aio.schemas import RETRY_AFTER, AnySchema, SchemaCache
 from qmf.console.aio.store import ObjectStore
-from qmf.console.aio.views import typed, with_agent
+from qmf.console.aio.views import schema_name, typed, with_agent
 from qmf.errors import CallerError, ConstraintError, NotFoundError, RemoteError, RequestTimeout
 from qmf.protocol import ObjectData, ObjectId
-from qmf.schema import TYPES, ClassKey, ClassSchema, Statistic
+from qmf.schema import TYPES, ClassKey, ClassSchema, Severity, Statistic
 
 AGENT = "example.org:widgets:1"
 VIEW = ClassView(WIDGET)
@@ -105,6 +106,18 @@ def test_values_are_typed_and_what_does_not_fit_stays(kind: str, value: object, 
     result = typed(TYPES[kind], value, AGENT)
     assert result == expected
     assert type(result) is type(expected)
+
+
+@pytest.mark.parametrize(("severity", "level"), [(0, Severity.EMERG), (7, Severity.DEBUG), (8, None), (-1, None)])
+def test_an_event_has_a_level_where_its_severity_is_one(severity: int, level: Severity | None) -> None:
+    agent = Agent(info_from_name(AGENT))
+    event = RemoteEvent(agent=agent, class_key=None, schema=None, timestamp=0, severity=severity, arguments={})
+    assert event.level is level
+
+
+@pytest.mark.parametrize(("written", "name"), [("class_", "class"), ("from_", "from"), ("name_", "name_"), ("x", "x")])
+def test_keywords_are_written_with_an_underscore(written: str, name: str) -> None:
+    assert schema_name(written) == name
 
 
 # -- remote objects

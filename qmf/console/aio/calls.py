@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qmf.console.aio.objects import RemoteObject
-from qmf.console.aio.views import typed
+from qmf.console.aio.views import schema_name, typed
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId, to_wire
 from qmf.schema import Access, Argument, ClassSchema, Method, Property, check_value
@@ -31,7 +31,8 @@ def bind(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str
         takes = f"takes {names or 'no arguments'}"
         raise ConstraintError(where, takes, tuple(args), f"must be given at most {len(inputs)} arguments")
     given = dict(zip((item.name for item in inputs), args, strict=False))
-    for name, value in kwargs.items():
+    for written, value in kwargs.items():
+        name = schema_name(written)
         if name not in {item.name for item in inputs}:
             raise NotFoundError(f"argument of {where}({names})", name, [item.name for item in inputs])
         if name in given:
@@ -65,7 +66,8 @@ def settings(schema: ClassSchema, values: Mapping[str, object]) -> dict[str, obj
         ConstraintError: not read-write, or a value that doesn't fit.
     """
     result: dict[str, object] = {}
-    for name, value in values.items():
+    for written, value in values.items():
+        name = schema_name(written)
         item = schema.property(name)
         if item is None:
             raise NotFoundError(f"property of {schema.key.name}", name, [item.name for item in schema.properties])

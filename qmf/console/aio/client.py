@@ -17,7 +17,7 @@ from qmf.console.aio.objects import RemoteObject
 from qmf.console.aio.queries import Queries, Wanted
 from qmf.console.aio.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
-from qmf.errors import DisconnectedError
+from qmf.errors import CallerError
 from qmf.protocol import DATA_BINDING, EVENT_BINDING, HEARTBEAT_BINDING, ObjectId
 from qmf.schema import ClassKey
 
@@ -77,7 +77,7 @@ class Client:
         wanted = {HEARTBEAT_BINDING: heartbeats, EVENT_BINDING: events, DATA_BINDING: data}
         self._keys = [key for key, on in wanted.items() if on] + list(bindings)
         self._settle = settle
-        self._closed = False
+        self._opened = self._closed = False
 
     # -- life
 
@@ -88,9 +88,13 @@ class Client:
             timeout: seconds for connecting; None for the client's.
 
         Raises:
+            CallerError: opened before.
             ConnectError: no connection; names the URL and the reason.
             LinkError: the broker refused a subscription.
         """
+        if self._opened:
+            raise CallerError("a client is opened once; make another one")
+        self._opened = True
         await self._core.open(self._core.timeout if timeout is None else timeout, self._keys, self._settle)
 
     async def close(self) -> None:
@@ -159,6 +163,11 @@ class Client:
         return self._core.wire.key
 
     @property
+    def bindings(self) -> list[str]:
+        """The binding keys under which this client receives what agents publish."""
+        return self._core.wire.bound
+
+    @property
     def broken(self) -> int:
         """Messages skipped because they were not valid."""
         return self._core.wire.broken
@@ -185,7 +194,7 @@ class Client:
             the agents present.
         """
         if not self.connected:
-            raise DisconnectedError(self.url, "the console is closed, or waits for the broker")
+            raise self._core.disconnected()
         await self._core.wire.locate()
         await self._core.tracker.settle(self._settle if settle is None else settle)
         return self.agents

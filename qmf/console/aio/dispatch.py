@@ -76,6 +76,8 @@ class Dispatcher:
         )
         self.publishing: set[str] = set()
         """Names of the agents that publish objects; most of libqmf2's don't."""
+        self.reason = "not opened yet"
+        """Why there is no connection, where there is none."""
         self.strays = 0
         self._discover = discover
         self._discovering: dict[str, asyncio.Task[None]] = {}
@@ -105,7 +107,8 @@ class Dispatcher:
     async def close(self) -> None:
         """Stop everything; outstanding requests fail."""
         self.tracker.close()
-        self.requests.lose_all(DisconnectedError(self.wire.bus.url, "the console was closed"))
+        self.reason = "the console was closed"
+        self.requests.lose_all(self.disconnected())
         tasks = [*self._tasks, *self._discovering.values()]
         for task in tasks:
             task.cancel()
@@ -115,6 +118,10 @@ class Dispatcher:
         self._unwatch()
         await self.wire.close()
         self.publisher.close()
+
+    def disconnected(self) -> DisconnectedError:
+        """The error for a question that can't be asked."""
+        return DisconnectedError(self.wire.bus.url, self.reason)
 
     def saw(self, key: ClassKey, agent: Agent) -> None:
         """Note that an agent uses a class, and tell it when it is news."""
@@ -132,6 +139,7 @@ class Dispatcher:
                 self.publisher.publish(BusConnected(url, again=True))
                 self._spawn(self.wire.locate())
             case Disconnected():
+                self.reason = event.reason
                 self.requests.lose_all(DisconnectedError(url, event.reason))
                 self._identified = None
                 self._removal = Removal.DISCONNECTED
@@ -207,9 +215,9 @@ class Dispatcher:
             received.done()
         elif isinstance(content, ObjectsIndication):
             self.publishing.add(agent.name)
-            for obj in content.objects:
-                if obj.class_key is not None:
-                    self.saw(obj.class_key, agent)
+            for key in {obj.class_key for obj in content.objects}:
+                if key is not None:
+                    self.saw(key, agent)
             self.indications.objects(content.objects, agent, received)
         else:
             for event in content.events:

@@ -15,7 +15,7 @@ from uuid import UUID
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.questions import Questions
 from qmf.console.aio.schemas import AnySchema
-from qmf.errors import NotFoundError, PeerError, QmfError, RequestTimeout
+from qmf.errors import NotFoundError, PeerError, QmfError, RemoteError, RequestTimeout
 from qmf.protocol import (
     BrokerRequest,
     BrokerResponse,
@@ -148,13 +148,16 @@ class Explorer:
         raise NotFoundError("schema", str(key))
 
     async def _schema_v1(self, key: ClassKey, agent: Agent) -> AnySchema:
-        frames = await self._questions.ask_v1(
-            functools.partial(SchemaRequest, key),
-            SchemaResponse,
-            agent=agent,
-            what=f"request for schema of {key}",
-            timeout=self._timeout(),
-        )
+        try:
+            frames = await self._questions.ask_v1(
+                functools.partial(SchemaRequest, key),
+                SchemaResponse,
+                agent=agent,
+                what=f"request for schema of {key}",
+                timeout=self._timeout(),
+            )
+        except RemoteError as error:
+            raise NotFoundError("schema", str(key)) from error  # QMFv1 refuses for no other reason
         for frame in frames:
             return frame.schema
         raise NotFoundError("schema", str(key))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
-from qmf.console.aio.views import ClassView, Slot, typed
+from qmf.console.aio.views import ClassView, Slot, schema_name, typed
 from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema, Method
@@ -33,7 +33,7 @@ class Timestamps:
     delete: int
 
 
-class CallResult(Mapping[str, object]):
+class CallResult(Mapping[str, Any]):
     """The outputs of a method, by name or as attributes; empty for a method without outputs.
 
     `result["name"]` always works; `result.name` does unless a mapping has a method of that name, like `items`.
@@ -44,7 +44,7 @@ class CallResult(Mapping[str, object]):
     def __init__(self, outputs: Mapping[str, object]) -> None:
         self._outputs = dict(outputs)
 
-    def __getitem__(self, name: str) -> object:
+    def __getitem__(self, name: str) -> Any:
         return self._outputs[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -53,7 +53,7 @@ class CallResult(Mapping[str, object]):
     def __len__(self) -> int:
         return len(self._outputs)
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         try:
@@ -92,7 +92,8 @@ class RemoteObject:
     Values don't follow the agent: `update` asks for them anew, notifications bring new `RemoteObject`s. Values are
     attributes (`queue.msgDepth`) and items (`queue["msgDepth"]`); methods are awaitable attributes
     (`await broker.echo(1, "x")`). Where a schema uses a name that this class uses itself, like `schema`, the item and
-    `call` still reach it. A value that the object doesn't have at the moment, like an unset optional property, is None.
+    `call` still reach it; a name that is a keyword of Python gets a ``_`` behind it (`shelf.class_`). A value that the
+    object doesn't have at the moment, like an unset optional property, is None.
 
     An object without a client stands for none at an agent: it has values, and can't be asked for anything.
     """
@@ -152,7 +153,7 @@ class RemoteObject:
         """Its methods by name; none without a schema."""
         return MappingProxyType({method.name: method for method in self.schema.methods} if self.schema else {})
 
-    def __getitem__(self, name: str) -> object:
+    def __getitem__(self, name: str) -> Any:
         """The value called `name`; None when the object doesn't have it at the moment.
 
         Raises:
@@ -170,9 +171,10 @@ class RemoteObject:
             return values[name]  # sent though the schema doesn't list it
         raise NotFoundError(f"value of {self._name()}", name, self._view.names())
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        name = schema_name(name)
         if name in self.methods:
             return self._caller(name)
         try:

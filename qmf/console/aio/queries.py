@@ -16,7 +16,7 @@ from qmf.console.aio.dispatch import Dispatcher
 from qmf.console.aio.filters import Where, prepare
 from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge
 from qmf.console.aio.views import with_agent
-from qmf.errors import CallerError, ConstraintError, DisconnectedError, NotFoundError, QmfError
+from qmf.errors import CallerError, ConstraintError, NotFoundError, QmfError
 from qmf.protocol import (
     MethodRequest,
     MethodResponse,
@@ -83,7 +83,7 @@ class Queries:
             return found
 
         whom = wanted.agent or (object_id.agent_name if object_id else None)
-        asked = [self._core.agents.find(whom)] if whom else list(self._core.agents)
+        asked = [self._present(whom)] if whom else list(self._core.agents)
         answers = await self._gather(asked, ask)
         version = key.hash if key else None
         return Answers(tuple(obj for obj in answers if _has_hash(obj, version) and test(obj)), answers.failures)
@@ -104,7 +104,7 @@ class Queries:
 
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
         """The present state of an object; see `RemoteObject.update`."""
-        agent = self._core.agents.find(target.agent)
+        agent = self._present(target.agent)
         request = QueryRequest(what=What.OBJECT, object_id=target.object_id)
         found = await self._query(agent, request, self._seconds(timeout))
         if not found:
@@ -152,7 +152,12 @@ class Queries:
 
     def _require_connection(self) -> None:
         if not self._core.wire.bus.connected:
-            raise DisconnectedError(self._core.wire.bus.url, "the console is closed, or waits for the broker")
+            raise self._core.disconnected()
+
+    def _present(self, name: str) -> Agent:
+        """An agent; without a connection none is there, which is then what to tell."""
+        self._require_connection()
+        return self._core.agents.find(name)
 
     async def _spelled(self, agent: Agent, package: str | None, name: str, seconds: float) -> list[ClassKey]:
         """The classes to ask an agent for, spelled as it spells them.
@@ -197,7 +202,7 @@ class Queries:
     async def _invoke(
         self, target: RemoteObject, method: str, inputs: Values, timeout: float | None
     ) -> Mapping[str, object]:
-        agent = self._core.agents.find(target.agent)
+        agent = self._present(target.agent)
         owner = target.class_key.name if target.class_key else "object"
         parts = await self._core.questions.ask(
             agent,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.requests import Requests
 from qmf.console.aio.wire import Target, Wire
-from qmf.errors import ProtocolError
-from qmf.protocol import Content, Frame
+from qmf.errors import LinkError, ProtocolError
+from qmf.protocol import Content, Frame, QueryRequest
 
 C = TypeVar("C")
 
@@ -20,6 +21,7 @@ class Questions:
     def __init__(self, wire: Wire, requests: Requests) -> None:
         self._wire = wire
         self._requests = requests
+        self._one_by_one = asyncio.Lock()
 
     def address(self, agent: Agent) -> Target:
         """Where an agent takes requests: under the subject that it advertises, else under its name (QMF2.md 4.4)."""
@@ -45,9 +47,16 @@ class Questions:
             RequestTimeout, NetworkError, AgentLost, RemoteError: see `Requests.ask`.
         """
         target = self.address(agent)
-        parts = await self._requests.ask(
-            lambda number: self._wire.send(content, target, str(number)), what=what, agent=agent.name, timeout=timeout
-        )
+
+        async def once() -> list[object]:
+            return await self._requests.ask(
+                lambda number: self._wire.send(content, target, str(number)),
+                what=what,
+                agent=agent.name,
+                timeout=timeout,
+            )
+
+        parts = await (self._again(once) if isinstance(content, QueryRequest) else once())
         return [_expected(part, expect, what, agent.name) for part in parts]
 
     async def ask_v1(
@@ -69,10 +78,25 @@ class Questions:
             RequestTimeout, NetworkError, AgentLost, RemoteError: see `Requests.ask`.
         """
         target = self._wire.v1_broker if agent.is_broker and agent.is_qpidd else self.address(agent)
-        parts = await self._requests.ask(
-            lambda number: self._wire.send_v1(build(number), target), what=what, agent=agent.name, timeout=timeout
+        parts = await self._again(
+            lambda: self._requests.ask(
+                lambda number: self._wire.send_v1(build(number), target), what=what, agent=agent.name, timeout=timeout
+            )
         )
         return [part for part in parts if isinstance(part, expect)]
+
+    async def _again(self, ask: Callable[[], Awaitable[list[object]]]) -> list[object]:
+        """Ask; if the broker closes the sending link meanwhile, ask once more.
+
+        qpidd answers a forbidden request by closing the link, which takes along the innocent ones behind it
+        (QMF2.md 7.2), and nothing tells them apart. So all are asked again, one at a time: the forbidden one is refused
+        again. Only for questions that change nothing at the agent.
+        """
+        try:
+            return await ask()
+        except LinkError:
+            async with self._one_by_one:
+                return await ask()
 
 
 def _expected(part: object, expect: type[C], what: str, agent: str) -> C:

@@ -6,6 +6,7 @@ QMFv2. Scripts use both, so every one of them is found here: `latencyAverage` re
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Iterator, Mapping
 
 import attrs
@@ -28,6 +29,11 @@ class Slot:
     key: str
     type: QmfType
     member: Property | Statistic
+
+
+def schema_name(name: str) -> str:
+    """The name in the schema for one in a program: Python's keywords are written with ``_`` behind them."""
+    return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
 
 
 def typed(slot_type: QmfType, value: object, agent: str) -> object:

@@ -6,6 +6,7 @@ message is counted, logged once per kind, and skipped. Knows nothing of agents, 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Iterable
@@ -72,6 +73,7 @@ class Wire:
         self._on_broken = on_broken
         self._subscriptions: dict[str, Subscription] = {}
         self._seen_faults: set[str] = set()
+        self._binding = asyncio.Lock()
 
     async def open(self, timeout: float, keys: Iterable[str]) -> None:
         """Connect and bind: the reply keys first, then the topic keys given."""
@@ -87,6 +89,10 @@ class Wire:
 
     async def bind(self, key: str) -> bool:
         """Receive what agents publish under a binding key of the topic exchange; False when that is so already."""
+        async with self._binding:
+            return await self._bind(key)
+
+    async def _bind(self, key: str) -> bool:
         if key in self._subscriptions:
             return False
         # Each binding is a link with a queue of its own, so a message that two keys match comes twice. The binding

@@ -1,0 +1,350 @@
+"""proton's own blocking client against the embedded broker in its thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from proton import Condition, Delivery, Described, Message, symbol, ulong
+from proton.reactor import Filter, LinkOption
+from proton.utils import (
+    BlockingConnection,
+    BlockingReceiver,
+    BlockingSender,
+    ConnectionException,
+    LinkDetached,
+    SendException,
+)
+
+from qmf.broker import EmbeddedBroker, Limits
+
+TOPIC = "apache.org:legacy-amqp-topic-binding:string"
+DIRECT = "apache.org:legacy-amqp-direct-binding:string"
+HEADERS = "apache.org:legacy-amqp-headers-binding:map"
+
+PATIENCE = 10.0
+
+Connect = Callable[[], BlockingConnection]
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(queues=["jobs"], limits=Limits(count=20)) as broker:
+        yield broker
+
+
+@pytest.fixture
+def connect(broker: EmbeddedBroker) -> Iterator[Connect]:
+    made: list[BlockingConnection] = []
+
+    def make() -> BlockingConnection:
+        made.append(BlockingConnection(broker.url, timeout=PATIENCE))
+        return made[-1]
+
+    yield make
+    for connection in made:
+        connection.close()
+
+
+def binding(descriptor: str | int, value: object) -> Filter:
+    kind = symbol(descriptor) if isinstance(descriptor, str) else ulong(descriptor)
+    return Filter({symbol("binding"): Described(kind, value)})  # type: ignore[arg-type]
+
+
+def texts(receiver: BlockingReceiver, count: int) -> list[object]:
+    found = []
+    for _ in range(count):
+        found.append(receiver.receive(PATIENCE).body)
+        receiver.accept()
+    return found
+
+
+@contextmanager
+def nothing_more(receiver: BlockingReceiver) -> Iterator[None]:
+    """At the end of the block no message is waiting; a marker in it makes sure that the broker has dealt with all."""
+    yield
+    assert not receiver.fetcher.has_message
+
+
+@pytest.mark.parametrize(
+    ("exchange", "descriptor", "key", "matching", "other"),
+    [
+        ("qmf.default.topic", TOPIC, "a.#", "a.b", "b"),
+        ("qmf.default.topic", 0x0000468C00000001, "a.*", "a.b", "a.b.c"),
+        ("qpid.management", TOPIC, "a", "a", "b"),
+        ("amq.topic", DIRECT, "a", "a", "b"),
+        ("qmf.default.direct", DIRECT, "a", "a", "b"),
+        ("amq.direct", 0x0000468C00000000, "a", "a", "b"),
+        ("amq.direct", TOPIC, "#", "#", "a"),
+    ],
+)
+@pytest.mark.parametrize("relay", [True, False])
+def test_subscribing_and_both_ways_of_sending(
+    connect: Connect, exchange: str, descriptor: str | int, key: str, matching: str, other: str, relay: bool
+) -> None:
+    receiver = connect().create_receiver(exchange, options=binding(descriptor, key), credit=10)
+    sender = connect().create_sender(None if relay else exchange)
+    to = exchange if relay else None
+    sender.send(Message(address=to, subject=other, body="other"))
+    sender.send(Message(address=to, subject=matching, body="matching"))
+    assert texts(receiver, 1) == ["matching"]
+
+
+def test_everybody_gets_everything_from_a_fanout_exchange(connect: Connect) -> None:
+    receivers = [connect().create_receiver("amq.fanout", credit=5) for _ in range(3)]
+    connect().create_sender("amq.fanout").send(Message(body="all"))
+    assert [texts(receiver, 1) for receiver in receivers] == [["all"]] * 3
+
+
+def test_a_headers_exchange_looks_at_application_properties(connect: Connect) -> None:
+    connection = connect()
+    both = connection.create_receiver("amq.match", name="all", options=binding(HEADERS, {"a": "1", "b": "2"}), credit=5)
+    any_ = connection.create_receiver(
+        "amq.match", name="any", options=binding(HEADERS, {"a": "1", "b": "2", "x-match": "any"}), credit=5
+    )
+    sender = connect().create_sender("amq.match")
+    sender.send(Message(body="one", properties={"a": "1"}))
+    sender.send(Message(body="two", properties={"a": "1", "b": "2"}))
+    assert texts(any_, 2) == ["one", "two"]
+    assert texts(both, 1) == ["two"]
+
+
+def test_without_a_filter_the_binding_key_is_empty(connect: Connect) -> None:
+    receiver = connect().create_receiver("qmf.default.topic", credit=5)
+    sender = connect().create_sender("qmf.default.topic")
+    sender.send(Message(subject="a", body="keyed"))
+    sender.send(Message(subject="", body="empty"))
+    assert texts(receiver, 1) == ["empty"]
+
+
+@pytest.mark.parametrize("form", ["{exchange}/{key}", "{dynamic}"])
+def test_a_request_is_answered_to_its_reply_address(connect: Connect, form: str) -> None:
+    """As QMF does it: reply-to is exchange/key or the address of a dynamic node (QMF2.md 1.3)."""
+    server, client = connect(), connect()
+    requests = server.create_receiver("qmf.default.direct", options=binding(DIRECT, "agent"), credit=5)
+    answers = (
+        client.create_receiver("qmf.default.topic", options=binding(TOPIC, "direct-console.1"), credit=5)
+        if "key" in form
+        else client.create_receiver(None, dynamic=True, credit=5)
+    )
+    reply_to = form.format(
+        exchange="qmf.default.topic", key="direct-console.1", dynamic=answers.link.remote_source.address
+    )
+    client.create_sender(None).send(
+        Message(address="qmf.default.direct", subject="agent", reply_to=reply_to, body="request")
+    )
+    request = requests.receive(PATIENCE)
+    requests.accept()
+    to, _, key = request.reply_to.partition("/")
+    server.create_sender(None).send(Message(address=to, subject=key or None, body=f"answer to {request.body}"))
+    assert texts(answers, 1) == ["answer to request"]
+
+
+def test_dynamic_nodes_have_names_of_their_own_and_end_with_their_link(connect: Connect) -> None:
+    connection = connect()
+    first = connection.create_receiver(None, dynamic=True, name="first")
+    second = connection.create_receiver(None, dynamic=True, name="second")
+    address = first.link.remote_source.address
+    assert address != second.link.remote_source.address
+    assert address == f"{connection.container.container_id}_first"
+    first.close()
+    with pytest.raises(LinkDetached, match="not-found"):
+        connect().create_sender(address)
+
+
+def test_a_dynamic_target_is_a_queue_that_others_can_read(connect: Connect) -> None:
+    class DynamicTarget(LinkOption):
+        def apply(self, link: object) -> None:
+            link.target.dynamic = True  # type: ignore[attr-defined]
+            link.target.address = None  # type: ignore[attr-defined]
+
+    sender = connect().create_sender(None, options=DynamicTarget())
+    address = sender.link.remote_target.address
+    sender.send(Message(body="through"))
+    assert texts(connect().create_receiver(address, credit=5), 1) == ["through"]
+
+
+def test_a_named_queue_shares_its_messages_among_receivers(connect: Connect) -> None:
+    first, second = (connect().create_receiver("jobs", credit=10) for _ in range(2))
+    sender = connect().create_sender("jobs")
+    for number in range(10):
+        sender.send(Message(body=number))
+    found = texts(first, 5) + texts(second, 5)
+    assert sorted(found, key=str) == list(range(10))
+
+
+@pytest.mark.parametrize("address", ["jobs", None, ""])
+def test_ways_to_a_named_queue(connect: Connect, address: str | None) -> None:
+    connect().create_sender(address).send(Message(address="jobs", subject="jobs", body="job"))
+    assert texts(connect().create_receiver("jobs", credit=1), 1) == ["job"]
+
+
+def test_messages_of_a_receiver_that_dies_go_to_the_next_in_order(connect: Connect) -> None:
+    sender = connect().create_sender("jobs")
+    for number in range(5):
+        sender.send(Message(body=number))
+    dying = connect()
+    receiver = dying.create_receiver("jobs", credit=5)
+    assert receiver.receive(PATIENCE).body == 0
+    receiver.accept()
+    assert receiver.receive(PATIENCE).body == 1
+    dying.close()
+    assert texts(connect().create_receiver("jobs", credit=5), 4) == [1, 2, 3, 4]
+
+
+def test_a_released_message_comes_again_and_a_rejected_one_does_not(connect: Connect) -> None:
+    sender = connect().create_sender("jobs")
+    sender.send(Message(body="one"))
+    sender.send(Message(body="two"))
+    receiver = connect().create_receiver("jobs", credit=1)
+    assert receiver.receive(PATIENCE).body == "one"
+    receiver.release(delivered=False)
+    assert receiver.receive(PATIENCE).body == "one"
+    receiver.reject()
+    assert receiver.receive(PATIENCE).body == "two"
+    receiver.accept()
+
+
+def test_a_full_named_queue_rejects_with_a_reason(connect: Connect) -> None:
+    sender = connect().create_sender("jobs")
+    for number in range(20):
+        sender.send(Message(body=number))
+    with pytest.raises(SendException) as caught:
+        sender.send(Message(body=20))
+    assert caught.value.state == Delivery.REJECTED
+    relay = connect().create_sender(None)
+    delivery = relay.link.send(Message(address="jobs", body=21))
+    relay.connection.wait(lambda: delivery.settled)
+    assert delivery.remote.condition == Condition("amqp:resource-limit-exceeded", "queue 'jobs' is full")
+    assert len(texts(connect().create_receiver("jobs", credit=20), 20)) == 20
+
+
+def test_messages_to_unknown_addresses_are_accepted_and_counted(connect: Connect, broker: EmbeddedBroker) -> None:
+    sender = connect().create_sender(None)
+    for to in ("nowhere", "qmf.default.topic/key", None):
+        delivery = sender.send(Message(address=to, body="lost"))
+        assert delivery.remote_state == Delivery.ACCEPTED
+    assert broker.counters.discarded == 3
+
+
+@pytest.mark.parametrize("address", ["nowhere", "qmf.default.topic/key"])
+def test_a_link_to_an_unknown_address_is_refused_with_words(connect: Connect, address: str) -> None:
+    connection = connect()
+    for attach in (connection.create_sender, connection.create_receiver):
+        with pytest.raises(LinkDetached) as caught:
+            attach(address)
+        assert caught.value.condition == "amqp:not-found"
+        assert f"no exchange or queue '{address}'" in str(caught.value)
+    connection.create_sender("jobs").send(Message(body="still fine"))
+
+
+def test_other_links_that_are_refused(connect: Connect) -> None:
+    class Null(LinkOption):
+        def __init__(self, end: str) -> None:
+            self.end = end
+
+        def apply(self, link: object) -> None:
+            getattr(link, self.end).type = 0
+
+    class Coordinator(LinkOption):
+        def apply(self, link: object) -> None:
+            link.target.type = 3  # type: ignore[attr-defined]
+
+    class Browse(LinkOption):
+        def apply(self, link: object) -> None:
+            link.source.distribution_mode = 1  # type: ignore[attr-defined]
+
+    connection = connect()
+    cases: list[tuple[Callable[..., object], str | None, LinkOption, str]] = [
+        (connection.create_sender, None, Null("target"), "needs a target"),
+        (connection.create_receiver, "jobs", Null("source"), "needs a source"),
+        (connection.create_sender, None, Coordinator(), "no transactions"),
+        (connection.create_receiver, "jobs", Browse(), "cannot be browsed"),
+        (connection.create_receiver, "amq.topic", binding(TOPIC, 7), "needs a string"),
+        (connection.create_receiver, "", binding(TOPIC, "a"), "default exchange"),
+    ]
+    for attach, address, option, words in cases:
+        with pytest.raises(LinkDetached, match=words):
+            attach(address, options=option)
+
+
+def test_container_and_link_name_together_are_unique(broker: EmbeddedBroker, connect: Connect) -> None:
+    first = connect()
+    first.create_receiver("amq.topic", name="same", options=binding(TOPIC, "a"), credit=1)
+    second = BlockingConnection(broker.url, timeout=PATIENCE, container=None)
+    second.conn.container = first.container.container_id
+    second.close()
+    with pytest.raises(LinkDetached, match="resource-locked"):
+        connect().create_receiver(f"{first.container.container_id}_same")
+
+
+def test_time_to_live(connect: Connect, broker: EmbeddedBroker) -> None:
+    sender = connect().create_sender("jobs")
+    sender.send(Message(body="short", ttl=0.03))
+    sender.send(Message(body="long", ttl=60))
+    sender.send(Message(body="ever"))
+    time.sleep(0.05)
+    assert texts(connect().create_receiver("jobs", credit=5), 2) == ["long", "ever"]
+    assert broker.counters.expired == 1
+
+
+def test_a_thousand_messages_in_order(connect: Connect) -> None:
+    receiver = connect().create_receiver("amq.direct", options=binding(DIRECT, "k"), credit=1000)
+    sender = connect().create_sender("amq.direct")
+    link = sender.link
+    for number in range(1000):
+        while link.credit == 0:
+            sender.connection.wait(lambda: link.credit > 0)
+        link.send(Message(subject="k", body=number))
+    sender.connection.wait(lambda: link.queued == 0)
+    assert texts(receiver, 1000) == list(range(1000))
+
+
+def test_a_fast_sender_gets_credit_in_windows(connect: Connect) -> None:
+    sender = connect().create_sender("amq.topic")
+    assert 0 < sender.link.credit <= 500
+    for _ in range(700):
+        sender.send(Message(subject="x", body="x"))
+    assert 0 < sender.link.credit <= 500
+
+
+def test_a_receiver_that_does_not_read_loses_its_oldest_and_slows_nobody(
+    connect: Connect, broker: EmbeddedBroker
+) -> None:
+    slow = connect().create_receiver("amq.topic", options=binding(TOPIC, "#"), credit=0)
+    quick = connect().create_receiver("amq.topic", options=binding(TOPIC, "#"), credit=100)
+    sender = connect().create_sender("amq.topic")
+    for number in range(100):
+        sender.send(Message(subject="x", body=number))
+    assert texts(quick, 100) == list(range(100))
+    assert broker.counters.dropped == 80
+    slow.flow(100)
+    assert texts(slow, 20) == list(range(80, 100))
+
+
+def test_closing_the_broker_tells_clients_why(broker: EmbeddedBroker) -> None:
+    connection = BlockingConnection(broker.url, timeout=PATIENCE)
+    closer = threading.Thread(target=broker.close)
+    closer.start()
+    with pytest.raises(ConnectionException, match="shutting down"):
+        connection.wait(lambda: False)
+    closer.join()
+    with pytest.raises(ConnectionException):
+        BlockingConnection(broker.url, timeout=1)
+
+
+def test_an_unsettled_sender_and_a_presettled_receiver(connect: Connect) -> None:
+    class Presettled(LinkOption):
+        def apply(self, link: object) -> None:
+            link.snd_settle_mode = 1  # type: ignore[attr-defined]
+
+    receiver = connect().create_receiver("amq.topic", options=[binding(TOPIC, "#"), Presettled()], credit=10)
+    sender: BlockingSender = connect().create_sender("amq.topic")
+    sender.send(Message(subject="x", body="settled"))
+    message = receiver.receive(PATIENCE)
+    assert message.body == "settled"
+    delivery, _ = receiver.fetcher.unsettled[0] if receiver.fetcher.unsettled else (None, None)
+    assert delivery is None or delivery.settled

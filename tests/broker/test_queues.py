@@ -1,0 +1,196 @@
+"""Queues without AMQP."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmf.broker.counters import Counters
+from qmf.broker.parcel import Parcel
+from qmf.broker.queues import Limits, Overflow, Queue
+
+
+@attrs.define
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@attrs.define(eq=False)
+class Taker:
+    """A consumer with some credit."""
+
+    credit: int = 1000
+    taken: list[str] = attrs.field(factory=list)
+
+    def ready(self) -> bool:
+        return self.credit > 0
+
+    def take(self, parcel: Parcel) -> None:
+        self.credit -= 1
+        self.taken.append(parcel.data.decode())
+
+
+def parcel(text: str, expires: float | None = None) -> Parcel:
+    return Parcel(text.encode(), None, "", {}, expires)
+
+
+def queue(
+    overflow: Overflow = Overflow.DROP_OLDEST, count: int = 10, size: int = 1000
+) -> tuple[Queue, Counters, Clock]:
+    counters, clock = Counters(), Clock()
+    return Queue("q", Limits(count, size), overflow, counters, clock), counters, clock
+
+
+def drain(it: Queue) -> list[str]:
+    taker = Taker()
+    it.add(taker)
+    it.dispatch()
+    it.remove(taker)
+    return taker.taken
+
+
+def test_messages_wait_in_order_for_a_consumer_and_go_on_directly_then() -> None:
+    it, counters, _ = queue()
+    for text in "abc":
+        assert it.put(parcel(text))
+    assert (len(it), it.size) == (3, 3)
+    taker = Taker()
+    it.add(taker)
+    it.dispatch()
+    it.put(parcel("d"))
+    assert taker.taken == list("abcd")
+    assert (len(it), it.size, counters.delivered) == (0, 0, 4)
+
+
+def test_consumers_take_turns_and_one_without_credit_is_passed_over() -> None:
+    it, _, _ = queue(count=100)
+    first, second, third = Taker(), Taker(credit=2), Taker()
+    for taker in (first, second, third):
+        it.add(taker)
+    for number in range(10):
+        it.put(parcel(str(number)))
+    assert len(second.taken) == 2
+    assert abs(len(first.taken) - len(third.taken)) <= 1
+    assert sorted(first.taken + second.taken + third.taken) == [str(number) for number in range(10)]
+
+
+@pytest.mark.parametrize(("count", "size"), [(3, 1000), (1000, 3)])
+def test_a_full_subscription_queue_drops_its_oldest(count: int, size: int) -> None:
+    it, counters, _ = queue(Overflow.DROP_OLDEST, count, size)
+    for text in "abcde":
+        assert it.put(parcel(text))
+    assert counters.dropped == 2
+    assert drain(it) == list("cde")
+
+
+@pytest.mark.parametrize(("count", "size"), [(3, 1000), (1000, 3)])
+def test_a_full_named_queue_refuses(count: int, size: int) -> None:
+    it, counters, _ = queue(Overflow.REFUSE, count, size)
+    assert [it.put(parcel(text)) for text in "abcde"] == [True, True, True, False, False]
+    assert counters.dropped == 0
+    assert drain(it) == list("abc")
+    assert it.put(parcel("f"))
+
+
+def test_one_message_above_the_limit_passes_an_empty_subscription_queue() -> None:
+    it, _, _ = queue(size=3)
+    assert it.put(parcel("a"))
+    assert it.put(parcel("long message"))
+    assert drain(it) == ["long message"]
+
+
+def test_a_slow_receiver_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    it, _, _ = queue(count=1)
+    for text in "abc":
+        it.put(parcel(text))
+    assert caplog.text.count("queue q is full") == 1
+
+
+def test_expired_messages_are_not_delivered() -> None:
+    it, counters, clock = queue()
+    it.put(parcel("a", expires=1.0))
+    it.put(parcel("b"))
+    it.put(parcel("c", expires=3.0))
+    clock.now = 1.0
+    assert drain(it) == ["b", "c"]
+    assert counters.expired == 1
+
+
+def test_expired_messages_make_room_before_others_are_dropped_or_refused() -> None:
+    for overflow in Overflow:
+        it, counters, clock = queue(overflow, count=3)
+        for text, expires in (("a", None), ("b", 1.0), ("c", None)):
+            it.put(parcel(text, expires))
+        clock.now = 2.0
+        assert it.put(parcel("d"))
+        assert (counters.expired, counters.dropped) == (1, 0)
+        assert drain(it) == ["a", "c", "d"]
+
+
+def test_messages_that_come_back_are_first_again_in_their_order() -> None:
+    it, _, _ = queue()
+    for text in "cd":
+        it.put(parcel(text))
+    it.put_back([parcel("a"), parcel("b")])
+    assert it.size == 4
+    assert drain(it) == list("abcd")
+
+
+def test_a_removed_consumer_gets_nothing() -> None:
+    it, _, _ = queue()
+    taker = Taker()
+    it.add(taker)
+    it.remove(taker)
+    it.remove(taker)
+    it.put(parcel("a"))
+    assert taker.taken == []
+    assert it.consumers == 0
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("pgt"), st.integers(1, 6), st.none() | st.integers(0, 8))),
+    st.sampled_from(list(Overflow)),
+)
+def test_like_a_list(steps: list[tuple[str, int, int | None]], overflow: Overflow) -> None:
+    """Any sequence of put, get and passing time, against a list."""
+    it, counters, clock = queue(overflow, count=4, size=12)
+    model: list[tuple[str, float | None]] = []
+    dropped = 0
+    for number, (step, size, expires) in enumerate(steps):
+        text = str(number % 10) * size
+        alive = [entry for entry in model if entry[1] is None or entry[1] > clock.now]
+        if step == "p":
+
+            def full(entries: list[tuple[str, float | None]], more: int = size) -> bool:
+                return len(entries) >= 4 or sum(len(entry[0]) for entry in entries) + more > 12
+
+            if full(model):
+                model = alive
+            taken = not full(model) or overflow is Overflow.DROP_OLDEST
+            while overflow is Overflow.DROP_OLDEST and full(model):
+                model.pop(0)
+                dropped += 1
+            if taken:
+                model.append((text, None if expires is None else float(expires)))
+            assert it.put(parcel(text, None if expires is None else float(expires))) is taken
+        elif step == "g":
+            taker = Taker(credit=1)
+            it.add(taker)
+            it.dispatch()
+            it.remove(taker)
+            expected = [entry[0] for entry in alive[:1]]
+            assert taker.taken == expected
+            while model and (model[0][1] is not None and model[0][1] <= clock.now):
+                model.pop(0)
+            model = model[len(expected) :]
+            while expected and model and (model[0][1] is not None and model[0][1] <= clock.now):
+                model.pop(0)
+        else:
+            clock.now += size / 2
+        assert it.size == sum(len(entry[0]) for entry in model)
+        assert counters.dropped == dropped
