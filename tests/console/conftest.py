@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from console.fakes import Heard, ScriptedAgent
+from console.fakes import Heard, ScriptedAgent, until
 
 from qmf.bus import Backoff, MemoryBus, MemoryExchange
 from qmf.console.aio import Client
@@ -21,9 +21,14 @@ def exchange() -> MemoryExchange:
 
 
 @pytest.fixture
-async def make_agent(exchange: MemoryExchange) -> AsyncIterator[MakeAgent]:
+def agents() -> list[ScriptedAgent]:
+    """The agents that run."""
+    return []
+
+
+@pytest.fixture
+async def make_agent(exchange: MemoryExchange, agents: list[ScriptedAgent]) -> AsyncIterator[MakeAgent]:
     """Starts scripted agents; closes them in the end."""
-    agents: list[ScriptedAgent] = []
 
     async def make(name: str = "example.org:widgets:1", **options: Any) -> ScriptedAgent:
         agent = await ScriptedAgent(exchange, name, **options).start()
@@ -36,17 +41,18 @@ async def make_agent(exchange: MemoryExchange) -> AsyncIterator[MakeAgent]:
 
 
 @pytest.fixture
-async def make_client(exchange: MemoryExchange) -> AsyncIterator[MakeClient]:
-    """Opens clients that keep what they are told; closes them in the end."""
+async def make_client(exchange: MemoryExchange, agents: list[ScriptedAgent]) -> AsyncIterator[MakeClient]:
+    """Opens clients that know all agents and keep what they are told; closes them in the end."""
     clients: list[Client] = []
 
     async def make(**options: Any) -> tuple[Client, Heard]:
         bus = MemoryBus(exchange, backoff=Backoff(first=0.001, limit=0.01))
-        client = Client(bus, **{"timeout": 5.0, "settle": 0.1, **options})
+        client = Client(bus, **{"timeout": 5.0, "settle": 0.0, **options})
         heard = Heard()
         client.listen(heard.append)
         clients.append(client)
         await client.open()
+        await until(lambda: len(client.agents) >= len(agents))
         return client, heard
 
     yield make

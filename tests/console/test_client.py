@@ -9,9 +9,10 @@ from collections.abc import Callable
 import attrs
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import ALARM, PACKAGE, TOPIC, WIDGET, part, until, widget
+from console.fakes import ALARM, PACKAGE, TOPIC, WIDGET, ScriptedAgent, part, until, widget
 
 from qmf.bus import MemoryBus, MemoryExchange
+from qmf.bus.memory import NODES
 from qmf.codec import Message, Section, amqp010, encode_message
 from qmf.console.aio import (
     AgentAdded,
@@ -610,6 +611,41 @@ async def test_no_connection_is_an_error_with_the_reason(exchange: MemoryExchang
     with pytest.raises(ConnectError, match="the exchange is stopped"):
         await client.open()
     await client.close()
+
+
+async def test_a_broker_without_qmfv1_is_used_without_it(caplog: pytest.LogCaptureFixture) -> None:
+    nodes = {name: kind for name, kind in NODES.items() if name.startswith("qmf.")}
+    exchange = MemoryExchange(nodes)
+    agent = await ScriptedAgent(exchange).start()
+    old = await ScriptedAgent(exchange, "example.org:old:1", capability=0).start()
+    agent.objects = old.objects = [widget("w")]
+    async with Client(MemoryBus(exchange), timeout=5) as client:
+        await until(lambda: len(client.agents) == 2)
+        assert len(await client.packages()) == 1
+        (obj,) = await client.objects("widget", package=PACKAGE, agent=agent.info.name)
+        assert obj.schema is not None
+        gadget = attrs.evolve(WIDGET.key, hash=ALARM.hash)
+        old.objects = [attrs.evolve(widget("v"), class_key=gadget)]
+        (other,) = await client.objects("widget", package=PACKAGE, agent=old.info.name)
+        assert other.schema is None
+        assert "link to 'amq.direct' refused" in caplog.text
+    await agent.bus.close()
+    await old.bus.close()
+
+
+async def test_a_broker_that_takes_no_message_is_no_connection(
+    exchange: MemoryExchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus = MemoryBus(exchange)
+
+    async def no_credit(data: bytes, *, confirm: bool = False) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(bus, "send", no_credit)
+    client = Client(bus)
+    with pytest.raises(ConnectError, match=r"the broker took no message within 0\.01 s"):
+        await client.open(0.01)
+    assert not bus.connected
 
 
 async def test_a_client_is_opened_once(make_client: MakeClient) -> None:

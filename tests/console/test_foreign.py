@@ -106,7 +106,7 @@ def qpidd(request: object) -> list[str]:
 @pytest.fixture
 async def broker(exchange: MemoryExchange, make_client: MakeClient) -> tuple[Client, Replay]:
     replay = await Replay(exchange, qpidd).start(QPIDD)
-    client, _ = await make_client()
+    client, _ = await make_client(settle=3.0)
     return client, replay
 
 
@@ -222,7 +222,7 @@ def form(request: pytest.FixtureRequest) -> str:
 
 async def test_libqmf2_agents(exchange: MemoryExchange, make_client: MakeClient, form: str) -> None:
     replay = await Replay(exchange, libqmf2(form)).start()
-    client, _ = await make_client()
+    client, _ = await make_client(settle=3.0)
     (agent,) = client.agents
     assert (agent.vendor, agent.product, agent.epoch) == ("example.org", "widget-agent", 1)
     assert agent.info.attributes["site"] == "lab"
@@ -243,7 +243,7 @@ async def test_libqmf2_agents(exchange: MemoryExchange, make_client: MakeClient,
 
 async def test_libqmf2_methods(exchange: MemoryExchange, make_client: MakeClient, form: str) -> None:
     await Replay(exchange, libqmf2(form)).start()
-    client, _ = await make_client()
+    client, _ = await make_client(settle=3.0)
     obj = (await client.objects("widget"))[0]
     assert dict(await obj.call("echo", sequence=5, text="hi")) == {"sequence": 5, "reply": "HI"}
     with pytest.raises(RemoteError, match="widget jammed"):

@@ -63,13 +63,13 @@ class World:
         self.agents: list[ScriptedAgent] = []
         self.sessions: list[Session] = []
         self.reconnect: list[bool] = []
+        self.monkeypatch = monkeypatch
 
         def make_bus(options: ConnectOptions, *, reconnect: bool) -> Bus:
             self.reconnect.append(reconnect)
             return MemoryBus(self.exchange, reconnect=reconnect, backoff=Backoff(first=0.001, limit=0.01))
 
         monkeypatch.setattr(ConnectOptions, "make_bus", make_bus)
-        monkeypatch.setattr("qmf.console.link.SETTLE", 0.05)
         monkeypatch.setattr("qmf.console.link.FIRST_DELAY", 0.001)
 
     def agent(self, name: str = "example.org:widgets:1", **options: Any) -> ScriptedAgent:
@@ -81,6 +81,9 @@ class World:
         return agent
 
     def session(self, console: Console | None = None, **options: Any) -> Session:
+        # Long enough for the agents there are, however busy the machine; no longer where there is none to wait for.
+        self.monkeypatch.setattr("qmf.console.link.SETTLE", 3.0 if self.agents else 0.01)
+        self.monkeypatch.setattr("qmf.console.aio.tracker.QUIET", 0.01 if len(self.agents) < 2 else 0.15)
         session = Session(console, **options)
         self.sessions.append(session)
         return session
@@ -149,7 +152,7 @@ def test_an_unreachable_broker_raises(world: World) -> None:
 
 def test_a_session_ends_with_its_block_and_can_begin_again(world: World) -> None:
     running = []
-    with Session() as session:
+    with world.session() as session:
         session.addBroker()
         running.append(session._core.loop.running)
     running.append(session._core.loop.running)

@@ -185,11 +185,13 @@ class AgentChange:
         change: what happened.
         agent: the agent, as known from now on; when it is gone, as last known.
         old: the agent before, or None when it was absent.
+        sign: what told it.
     """
 
     change: Change
     agent: Agent
     old: Agent | None
+    sign: Sign
 
 
 def info_from_name(name: str) -> AgentInfo:
@@ -320,7 +322,7 @@ class AgentRegistry:
             entry.agent, entry.presence, entry.seen = agent, following, now
         if change is Change.UPDATED and old is not None and _same(old, agent):
             change = Change.NONE
-        return None if change is Change.NONE else AgentChange(change, agent, old)
+        return None if change is Change.NONE else AgentChange(change, agent, old, sign)
 
 
 def _same(old: Agent, new: Agent) -> bool:

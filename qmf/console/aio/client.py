@@ -9,9 +9,9 @@ from typing import Self
 from qmf.bus import AmqpBus, Bus
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.answers import Answers
-from qmf.console.aio.dispatch import Dispatcher
 from qmf.console.aio.feed import Feed, Listener, Overflow
 from qmf.console.aio.filters import Where
+from qmf.console.aio.hub import Hub
 from qmf.console.aio.notifications import Notification
 from qmf.console.aio.objects import RemoteObject
 from qmf.console.aio.queries import Queries, Wanted
@@ -65,7 +65,7 @@ class Client:
             discover: list the classes of each agent as it appears, to tell `PackageSeen` and `ClassSeen`.
             settle: seconds that `open` waits for agents to announce themselves, at most; 0 for not at all.
         """
-        self._core = Dispatcher(
+        self._core = Hub(
             AmqpBus(target) if isinstance(target, str) else target,
             domain,
             timeout,

@@ -15,7 +15,7 @@ from uuid import UUID
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.questions import Questions
 from qmf.console.aio.schemas import AnySchema
-from qmf.errors import NotFoundError, PeerError, QmfError, RemoteError, RequestTimeout
+from qmf.errors import NotFoundError, PeerError, QmfError, RemoteError
 from qmf.protocol import (
     BrokerRequest,
     BrokerResponse,
@@ -98,7 +98,7 @@ class Explorer:
         for agent in asked:
             try:
                 return await self._schema_from(key, agent)
-            except (NotFoundError, PeerError, RequestTimeout) as error:
+            except QmfError as error:
                 log.debug("no schema of %s from %s: %s", key, agent.name, error)
                 if not isinstance(error, NotFoundError):
                     failure = error

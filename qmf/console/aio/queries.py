@@ -12,8 +12,8 @@ import attrs
 from qmf.console.aio import calls
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.answers import Answers, one_failure
-from qmf.console.aio.dispatch import Dispatcher
 from qmf.console.aio.filters import Where, prepare
+from qmf.console.aio.hub import Hub
 from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge
 from qmf.console.aio.views import with_agent
 from qmf.errors import CallerError, ConstraintError, NotFoundError, QmfError
@@ -56,7 +56,7 @@ class Wanted:
 class Queries:
     """Asks over the parts of one client."""
 
-    def __init__(self, core: Dispatcher) -> None:
+    def __init__(self, core: Hub) -> None:
         self._core = core
 
     def make(self, data: ObjectData, agent: Agent) -> RemoteObject:

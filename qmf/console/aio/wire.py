@@ -16,7 +16,7 @@ import attrs
 from qmf.bus.base import Binding, Bus, ExchangeKind, Received, Subscription
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio.keys import key_matches
-from qmf.errors import DecodeError, DisconnectedError, ProtocolError
+from qmf.errors import DecodeError, DisconnectedError, LinkError, ProtocolError
 from qmf.protocol import (
     AMQ_DIRECT,
     BROKER,
@@ -68,6 +68,7 @@ class Wire:
         self.key = console_key(str(uuid.uuid4()))
         self.broken = 0
         self._own = False
+        self._no_v1: LinkError | None = None
         self._on_envelope = on_envelope
         self._on_v1 = on_v1
         self._on_broken = on_broken
@@ -83,7 +84,11 @@ class Wire:
         replies = Binding(self.topic, self.key)
         self._subscriptions["reply"] = await self.bus.subscribe(replies, self._deliver)
         v1_replies = Binding(AMQ_DIRECT, self.key, ExchangeKind.DIRECT)
-        self._subscriptions["reply v1"] = await self.bus.subscribe(v1_replies, self._deliver)
+        try:
+            self._subscriptions["reply v1"] = await self.bus.subscribe(v1_replies, self._deliver)
+        except LinkError as error:
+            log.info("no QMFv1 here: %s", error)  # brokers other than qpidd need not have this exchange
+            self._no_v1 = error
         for key in keys:
             await self.bind(key)
 
@@ -145,7 +150,13 @@ class Wire:
         await self.bus.send(encode(envelope), confirm=confirm)
 
     async def send_v1(self, frame: Frame, target: Target) -> None:
-        """Send a QMFv1 request; the answer comes on `amq.direct` (QMF2.md 8.3)."""
+        """Send a QMFv1 request; the answer comes on `amq.direct` (QMF2.md 8.3).
+
+        Raises:
+            NetworkError: refused by the broker, no connection, or no such exchange at this broker.
+        """
+        if self._no_v1 is not None:
+            raise LinkError(self._no_v1.address, self._no_v1.condition, self._no_v1.description)
         message = Message(
             to=target.exchange,
             subject=target.key,

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, Received
-from qmf.console.aio.agents import Agent, AgentChange, AgentRegistry, Change
+from qmf.console.aio.agents import Agent, AgentChange, AgentRegistry, Change, Sign
 from qmf.console.aio.explorer import Explorer
 from qmf.console.aio.feed import Publisher
 from qmf.console.aio.indications import Indications, MakeObject
@@ -36,7 +36,7 @@ from qmf.console.aio.store import ObjectStore
 from qmf.console.aio.tracker import Tracker
 from qmf.console.aio.v1 import is_answer, is_last, refusal
 from qmf.console.aio.wire import LOCATE_BROKER, Wire
-from qmf.errors import DisconnectedError, ProtocolError, QmfError, RemoteError
+from qmf.errors import ConnectError, DisconnectedError, ProtocolError, QmfError, RemoteError
 from qmf.protocol import (
     AgentInfo,
     Envelope,
@@ -56,7 +56,7 @@ from qmf.schema import ClassKey
 log = logging.getLogger("qmf.console")
 
 
-class Dispatcher:
+class Hub:
     """The parts of one client, and the ways between them."""
 
     def __init__(
@@ -82,7 +82,6 @@ class Dispatcher:
         self._discover = discover
         self._discovering: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._removal = Removal.SILENT
         self._unwatch: Callable[[], None] = lambda: None
         self._identified: tuple[str, int] | None = None
 
@@ -96,12 +95,15 @@ class Dispatcher:
         self._unwatch = self.wire.bus.watch(self._bus_event)
         try:
             await self.wire.open(timeout, keys)
+            self.publisher.publish(BusConnected(self.wire.bus.url, again=False))
+            async with asyncio.timeout(timeout):
+                await self.wire.locate()
+        except TimeoutError:
+            await self.close()
+            raise ConnectError(self.wire.bus.url, f"the broker took no message within {timeout:g} s") from None
         except BaseException:
-            self._unwatch()
-            await self.wire.close()
+            await self.close()
             raise
-        self.publisher.publish(BusConnected(self.wire.bus.url, again=False))
-        await self.wire.locate()
         await self.tracker.settle(settle)
 
     async def close(self) -> None:
@@ -142,9 +144,7 @@ class Dispatcher:
                 self.reason = event.reason
                 self.requests.lose_all(DisconnectedError(url, event.reason))
                 self._identified = None
-                self._removal = Removal.DISCONNECTED
                 self.tracker.cut()
-                self._removal = Removal.SILENT
                 self.publisher.publish(BusDisconnected(url, event.reason, event.retry))
             case LinkLost():
                 # A request that was refused this way fails by its own `send`; here it is only told.
@@ -164,9 +164,8 @@ class Dispatcher:
                 self.requests.part(_number(envelope.correlation_id), content, last=not envelope.partial)
             case ExceptionResponse():
                 self._touch(envelope)
-                error = RemoteError(
-                    content.text or "no reason given", content.code, envelope.agent, dict(content.values)
-                )
+                agent = self.agents.resolve(envelope.agent) if envelope.agent else None
+                error = RemoteError(content.text or "no reason given", content.code, agent, dict(content.values))
                 self.requests.refuse(_number(envelope.correlation_id), error)
             case _:
                 self.strays += 1
@@ -238,8 +237,7 @@ class Dispatcher:
                 self.publisher.publish(AgentUpdated(agent))
             case Change.RESTARTED:
                 assert change.old is not None
-                reason = f"restarted (epoch {change.old.epoch}, then {agent.epoch})"
-                self.requests.lose_agent(agent.name, reason)
+                self.requests.lose_agent(agent.name, f"restarted (epoch {change.old.epoch}, then {agent.epoch})")
                 self.store.drop_agent(agent.name, transient_only=True)
                 self.publisher.publish(AgentRestarted(agent, change.old))
             case Change.REMOVED:
@@ -247,7 +245,8 @@ class Dispatcher:
                 self.store.drop_agent(agent.name)
                 self.publishing.discard(agent.name)
                 self.schemas.forget_agent(agent.name)
-                self.publisher.publish(AgentRemoved(agent, self._removal))
+                reason = Removal.DISCONNECTED if change.sign is Sign.CUT else Removal.SILENT
+                self.publisher.publish(AgentRemoved(agent, reason))
 
     def _consider_discovery(self, agent: Agent) -> None:
         if (
