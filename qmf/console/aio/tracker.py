@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from qmf.console.aio.agents import AgentChange, AgentRegistry, Change
+from qmf.console.aio.agents import AgentChange, AgentRegistry
 from qmf.protocol import AgentInfo
 
 #: Shortest time without a new agent, in seconds, that counts as "those who wanted to answer have".
@@ -21,6 +21,8 @@ class Tracker:
         self._ageing = ageing
         self._timer: asyncio.TimerHandle | None = None
         self._newcomer = asyncio.Event()
+        #: Who told of themselves. An agent that was only mentioned, by its own event, has still to answer.
+        self._announced: set[str] = set()
 
     def mentioned(self, name: str) -> None:
         """A message names an agent as its sender."""
@@ -28,10 +30,14 @@ class Tracker:
 
     def announced(self, info: AgentInfo, *, connected: bool = False) -> None:
         """An agent tells of itself; `connected` when only the connected broker's could."""
+        if info.name not in self._announced:
+            self._announced.add(info.name)
+            self._newcomer.set()
         self._tell(self.agents.announced(info, _now(), connected=connected))
 
     def cut(self) -> None:
         """The connection is lost, and with it every agent."""
+        self._announced.clear()
         for change in self.agents.cut(_now()):
             self._tell(change)
 
@@ -50,7 +56,7 @@ class Tracker:
         start = _now()
         try:
             async with asyncio.timeout(limit):
-                if not len(self.agents):
+                if not self._announced:
                     self._newcomer.clear()
                     await self._newcomer.wait()
                 quiet = max(_now() - start, QUIET)
@@ -71,8 +77,6 @@ class Tracker:
 
     def _tell(self, change: AgentChange | None) -> None:
         if change is not None:
-            if change.change is Change.ADDED:
-                self._newcomer.set()
             self._on_change(change)
         if self._ageing and self._timer is None:
             self._arm()

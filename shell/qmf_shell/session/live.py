@@ -17,6 +17,7 @@ from qmf.console.aio import (
     AgentAdded,
     AgentRemoved,
     AgentRestarted,
+    AgentUpdated,
     BusConnected,
     BusDisconnected,
     ClassSeen,
@@ -201,7 +202,7 @@ class Live:
             case BusDisconnected(reason=reason):
                 self._health = Health(self._health.url, connected=False, reason=reason)
                 self._watcher.changed()
-            case HeartbeatSeen():
+            case HeartbeatSeen() | AgentUpdated():
                 self._take_agents()
             case AgentAdded() | AgentRemoved() | AgentRestarted():
                 self._take_agents()
