@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import itertools
 from typing import Any
 
@@ -186,3 +188,15 @@ async def test_settling_ends_at_the_limit_when_nobody_answers() -> None:
     tracker = Tracker(lambda _: None, ageing=False)
     await tracker.settle(0.01)
     assert len(tracker.agents) == 0
+
+
+async def test_settling_waits_for_what_an_agent_says_of_itself() -> None:
+    tracker = Tracker(lambda _: None, ageing=False)
+    tracker.mentioned(NAME)
+    settled = asyncio.ensure_future(tracker.settle(30.0))
+    await asyncio.sleep(0)
+    assert not settled.done()
+    tracker.announced(info())
+    async with asyncio.timeout(5.0):
+        await settled
+    assert [agent.info.epoch for agent in tracker.agents] == [info().epoch]
