@@ -109,12 +109,19 @@ class NotFoundError(CallerError, LookupError):
     def __init__(self, kind: str, name: str, known: Iterable[str] = ()) -> None:
         self.kind = kind
         self.name = name
-        self.near: Sequence[str] = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+        self.near: Sequence[str] = _near(name, list(known))
         super().__init__(kind, name, self.near)
 
     def __str__(self) -> str:
         hint = f"; did you mean {' or '.join(self.near)}?" if self.near else ""
         return f"no {self.kind} {self.name!r}{hint}"
+
+
+def _near(name: str, known: Sequence[str]) -> list[str]:
+    """At most three of the names that `name` may have been meant for: those it begins, then those that look alike."""
+    begun = sorted(item for item in known if name and item.lower().startswith(name.lower()))
+    alike = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    return list(dict.fromkeys(begun + alike))[:3]
 
 
 class PeerError(QmfError):

@@ -26,6 +26,8 @@ SENTENCES: list[tuple[errors.QmfError, str]] = [
         "no class 'filesytem'; did you mean filesystem?",
     ),
     (errors.NotFoundError("class", "zzz", ["filesystem"]), "no class 'zzz'"),
+    (errors.NotFoundError("class", "Fil", ["memory", "filesystem"]), "no class 'Fil'; did you mean filesystem?"),
+    (errors.NotFoundError("class", "", ["memory"]), "no class ''"),
     (errors.RemoteError("UnknownMethod", 2, "a:b:c"), "agent a:b:c: UnknownMethod (code 2)"),
     (errors.RemoteError("jammed"), "jammed"),
     (errors.ConnectError("amqp://h:1", "refused"), "cannot connect to amqp://h:1: refused"),
