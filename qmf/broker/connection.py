@@ -70,6 +70,9 @@ class Connection:
 
     def close(self, condition: str, description: str) -> None:
         """Tell the client that it is over. `ended` is done when it has gone."""
+        if self._timer is not None:
+            self.wire.abort()  # one that has not said who it is would not answer either
+            return
         self.wire.engine.close(condition, description)
         self.wire.touch()
 
@@ -115,6 +118,8 @@ class Connection:
 
     def lost(self, error: Exception | None) -> None:
         """See `Owner`."""
+        if self._timer is not None:
+            self._failure("it hung up before it had opened", logging.INFO)
         self._opened()
         if error is not None:
             log.debug("lost: %s: %s", self, error)
@@ -135,12 +140,12 @@ class Connection:
         self._failure(f"no AMQP open within {self._open_timeout:g} s")
         self.wire.abort()
 
-    def _failure(self, reason: str) -> None:
+    def _failure(self, reason: str, level: int = logging.WARNING) -> None:
         """Once per connection, however much garbage follows."""
         if not self._failed:
             self._failed = True
             self._directory.counters.failures += 1
-            log.warning("dropped %s: %s", self, reason)
+            log.log(level, "dropped %s: %s", self, reason)
 
     def _on_link(self, link: Link) -> None:
         try:

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
 
+from qmf.broker.counters import Counters
 from qmf.broker.server import Broker
 
 
@@ -34,6 +35,11 @@ class EmbeddedBroker:
     def port(self) -> int:
         """TCP port; the one that was picked, once started."""
         return self._broker.port
+
+    @property
+    def counters(self) -> Counters:
+        """What the broker counted so far; read it, don't write."""
+        return self._broker.counters
 
     def start(self) -> None:
         """Listen; returns when clients can connect.

@@ -109,6 +109,7 @@ class Broker:
         self._open_timeout = open_timeout
         self._directory: Directory | None = None
         self._server: asyncio.Server | None = None
+        self._listening = False
         self._connections: set[Connection] = set()
 
     @property
@@ -141,6 +142,7 @@ class Broker:
             counters=self.counters,
             clock=loop.time,
         )
+        self._listening = True
         try:
             self._server = await loop.create_server(
                 self._accept,
@@ -156,6 +158,7 @@ class Broker:
 
     async def close(self) -> None:
         """Stop listening, tell every client, and end when all connections are gone. A second call does nothing."""
+        self._listening = False
         server, self._server = self._server, None
         if server is None:
             return
@@ -196,6 +199,8 @@ class Broker:
     def _started(self, connection: Connection) -> None:
         self.counters.connections += 1
         self._connections.add(connection)
+        if not self._listening:  # its TLS handshake ended after `close` had looked who is there
+            connection.wire.abort()
 
     def _engine(self) -> Engine:
         return Engine(self._settings) if self._users is None else GuardedEngine(self._settings, self._users)

@@ -103,6 +103,8 @@ class AmqpBus(Bus):
         self._phase = after(self._phase, Step.CONNECT)
         try:
             client = await self._connect(timeout)
+            if self._phase is not Phase.CONNECTING:
+                raise ConnectError(self.url, "closed while connecting")
         except BaseException as error:
             if self._phase is Phase.CONNECTING:
                 self._phase = after(self._phase, Step.FAILED)
@@ -219,6 +221,12 @@ class AmqpBus(Bus):
                 self._reason = error.reason
                 wait = next(delays)
                 log.info("%s; trying again in %.1f s", error, wait)
+            except Exception as error:
+                # A bug, here or below; an agent that runs for years should outlive it.
+                self._phase = after(self._phase, Step.LOST)
+                self._reason = str(error)
+                wait = next(delays)
+                log.exception("connecting to %s failed; trying again in %.1f s", self.url, wait)
             else:
                 self._keeper = None
                 self._up(client, again=True)
@@ -228,16 +236,21 @@ class AmqpBus(Bus):
         """Put every subscription in place on a new connection."""
         subscriptions = list(self._subscriptions)
         answers = [client.attach(subscription) for subscription in subscriptions]
-        if answers:
-            await asyncio.wait(answers, timeout=ATTEMPT_TIMEOUT)
-        if not client.alive or not all(answer.done() for answer in answers):
-            for answer in answers:
-                if not answer.cancel() and not answer.cancelled():
-                    answer.exception()
-            reason = client.reason or f"subscriptions not confirmed within {ATTEMPT_TIMEOUT:g} s"
+        try:
+            if answers:
+                await asyncio.wait(answers, timeout=ATTEMPT_TIMEOUT)
+        finally:
+            complete = all(answer.done() for answer in answers)
+            errors = [error for answer in answers if (error := _taken(answer)) is not None]
+        if not complete or not client.alive:
             self._client = None
             await client.close()
-            raise ConnectError(self.url, reason)
-        for answer in answers:
-            if not answer.cancelled() and isinstance(error := answer.exception(), LinkError):
+            raise ConnectError(self.url, client.reason or f"subscriptions not confirmed within {ATTEMPT_TIMEOUT:g} s")
+        for error in errors:
+            if isinstance(error, LinkError):
                 self._tell(LinkLost(error.address, error.condition, error.description, reopened=False))
+
+
+def _taken(answer: asyncio.Future[None]) -> BaseException | None:
+    """The exception of an answer, which counts as handled then; one that nobody will wait for is cancelled."""
+    return None if answer.cancel() or answer.cancelled() else answer.exception()

@@ -5,8 +5,8 @@ is none. Actions (`attach`, `send`, ...) may be called at any time on the owner'
 in `output`. Time is an argument of `tick`. A peer that sends nonsense ends in a `Failed` event, never in an exception.
 
 The work is proton's (`Connection`, `Transport`, `Collector`); this module owns every proton object, translates its
-events, joins messages that come in parts, keeps the limits, and answers detach, end and close as the protocol wants
-it. It knows nothing of sockets, asyncio, exchanges or QMF.
+events, and answers detach, end and close as the protocol wants it; `deliveries.py` does the same for messages. Neither
+knows anything of sockets, asyncio, exchanges or QMF.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import proton
 
+from qmf.bus.deliveries import Deliveries
 from qmf.bus.link import Link
 from qmf.bus.terminus import NONSENSE, read_terminus, write_terminus
 from qmf.bus.values import (
@@ -24,7 +25,6 @@ from qmf.bus.values import (
     CreditChanged,
     EngineEvent,
     Failed,
-    Incoming,
     LinkAttached,
     LinkDetached,
     LinkRequested,
@@ -32,19 +32,11 @@ from qmf.bus.values import (
     Opened,
     Outcome,
     Settings,
-    Settled,
 )
 
-#: First byte of a TLS connection. proton would start to shake hands, with nothing to show.
-_TLS_HANDSHAKE = 0x16
-
-_OUTCOMES: dict[int, Outcome] = {
-    proton.Delivery.ACCEPTED: Outcome.ACCEPTED,
-    proton.Delivery.REJECTED: Outcome.REJECTED,
-    proton.Delivery.RELEASED: Outcome.RELEASED,
-    proton.Delivery.MODIFIED: Outcome.MODIFIED,
-}
-_STATES = {outcome: state for state, outcome in _OUTCOMES.items()}
+#: How TLS starts, plain and after AMQP's own header for it. proton would shake hands, with nothing to show.
+_TLS_HANDSHAKE = b"\x16"
+_TLS_HEADER = b"AMQP\x02"
 
 
 class Engine:
@@ -57,10 +49,10 @@ class Engine:
         #: proton's record would keep it alive in a cycle that Python cannot see.
         self._links: dict[int, Link] = {}
         self._numbers = itertools.count(1)
-        self._tokens = itertools.count(1)
+        self._deliveries = Deliveries(settings.max_message, self._events.append, self.detach)
         self._session: proton.Session | None = None
         self._failed = False
-        self._begun = False
+        self._start = b""
         self._connection = proton.Connection()
         self._transport = proton.Transport(proton.Transport.SERVER if settings.server else proton.Transport.CLIENT)
         self._collector = proton.Collector()
@@ -112,9 +104,9 @@ class Engine:
 
     def feed(self, data: bytes) -> None:
         """Take bytes that the peer sent."""
-        if not self._begun and data:
-            self._begun = True
-            if data[0] == _TLS_HANDSHAKE:
+        if len(self._start) < len(_TLS_HEADER):
+            self._start += data[: len(_TLS_HEADER) - len(self._start)]
+            if self._start.startswith((_TLS_HANDSHAKE, _TLS_HEADER)):
                 self.fail("amqp:connection:framing-error", "the peer speaks TLS, this port does not")
         offset = 0
         while offset < len(data) and not self._failed:
@@ -179,7 +171,7 @@ class Engine:
         if not self._handlers:
             return
         for link in self._links.values():
-            self._forget(link)
+            link.forget()
         self._links.clear()
         self._events.clear()
         self._session = None
@@ -252,32 +244,30 @@ class Engine:
 
     def detach(self, link: Link, condition: str = "", description: str = "") -> None:
         """End a link, giving a reason when `condition` is not empty. `LinkDetached` confirms."""
-        if link.closing or not self._alive(link):
+        if link.closing:
             return
-        link.closing = True
-        link.deliveries.clear()
-        link.chunks.clear()
+        link.forget()
         if condition:
             link.raw.condition = proton.Condition(condition, description)
         link.raw.close()
 
     def flow(self, link: Link, credit: int) -> None:
         """Take `credit` more messages on a receiving link."""
-        if self._alive(link) and not link.closing and isinstance(link.raw, proton.Receiver):
+        if not link.closing and isinstance(link.raw, proton.Receiver):
             link.raw.flow(credit)
 
     def credit(self, link: Link) -> int:
         """Messages that may be sent (or may still arrive) on a link."""
-        return link.raw.credit if self._alive(link) and not link.closing else 0
+        return 0 if link.closing else link.raw.credit
 
     def drained(self, link: Link) -> None:
         """Tell the peer that there is nothing more to send now, if it asked for that."""
-        if self._alive(link) and not link.closing and link.raw.drain_mode:
+        if not link.closing and link.raw.drain_mode:
             link.raw.drained()
 
     def backlog(self, link: Link) -> int:
         """Bytes given to `send` on the session of this link that are not yet in `output`."""
-        return link.session.outgoing_bytes if self._alive(link) else 0
+        return 0 if link.closing else link.session.outgoing_bytes
 
     # Messages
 
@@ -287,29 +277,13 @@ class Engine:
         Returns:
             token that `Settled` will carry, unless `settled`.
         """
-        raw = link.raw
-        assert isinstance(raw, proton.Sender)
-        token = next(self._tokens)
-        delivery = raw.delivery(str(token))
-        raw.stream(data)
-        raw.advance()
-        if settled or link.settled:
-            delivery.settle()
-        else:
-            link.deliveries[token] = delivery
-        return token
+        return self._deliveries.send(link, data, settled=settled)
 
     def settle(
         self, link: Link, token: int, outcome: Outcome = Outcome.ACCEPTED, condition: str = "", description: str = ""
     ) -> None:
         """Tell the peer what became of its message, and forget it. Does nothing when the link is gone."""
-        delivery = link.deliveries.pop(token, None)
-        if delivery is None:
-            return
-        if condition:
-            delivery.local.condition = proton.Condition(condition, description)
-        delivery.update(_STATES[outcome])
-        delivery.settle()
+        self._deliveries.settle(link, token, outcome, condition, description)
 
     # From proton's events to ours
 
@@ -375,7 +349,7 @@ class Engine:
         for number, link in list(self._links.items()):
             if link.raw.session == session:
                 self._events.append(LinkDetached(link, condition, description, link.closing))
-                self._forget(link)
+                link.forget()
                 del self._links[number]
         if session == self._session:
             self._session = None
@@ -410,7 +384,7 @@ class Engine:
             else:
                 raw.close()
         del self._links[raw.number]
-        self._forget(link)
+        link.forget()
         raw.free()
 
     def _on_flow(self, event: proton.Event) -> None:
@@ -424,67 +398,7 @@ class Engine:
         delivery, raw = event.delivery, event.link
         assert delivery is not None
         assert raw is not None
-        link = self._find(raw)
-        if link is None or link.closing:
-            # Nobody waits for it any more. Without a state the peer would take a message for accepted.
-            if raw.is_receiver and not delivery.local_state:
-                delivery.update(proton.Delivery.RELEASED)
-            delivery.settle()
-        elif link.sending:
-            self._on_outcome(link, delivery)
-        elif isinstance(raw, proton.Receiver):
-            self._on_message(link, raw, delivery)
-
-    def _on_outcome(self, link: Link, delivery: proton.Delivery) -> None:
-        if not delivery.updated:
-            return
-        outcome = _OUTCOMES.get(delivery.remote_state)
-        if outcome is None and not delivery.settled:
-            return
-        token = int(delivery.tag)
-        if link.deliveries.pop(token, None) is None:
-            return
-        condition = delivery.remote.condition if outcome is Outcome.REJECTED else None
-        words = (condition.name, condition.description or "") if condition else ("", "")
-        # Settled without a state: the peer has it and does not say more.
-        self._events.append(Settled(link, token, outcome or Outcome.ACCEPTED, *words))
-        delivery.settle()
-
-    def _on_message(self, link: Link, raw: proton.Receiver, delivery: proton.Delivery) -> None:
-        if delivery.aborted:
-            link.chunks.clear()
-            link.size = 0
-            delivery.settle()
-            self.flow(link, 1)
-            return
-        if not delivery.readable or raw.current != delivery:
-            return
-        if size := delivery.pending:
-            part = raw.recv(size)
-            if part:
-                link.chunks.append(bytes(part))
-                link.size += len(part)
-        if link.size > self.settings.max_message:
-            condition = "amqp:link:message-size-exceeded"
-            words = f"messages may have {self.settings.max_message} bytes, this one has more"
-            delivery.local.condition = proton.Condition(condition, words)
-            delivery.update(proton.Delivery.REJECTED)
-            delivery.settle()
-            self.detach(link, condition, words)
-            return
-        if delivery.partial:
-            return
-        raw.advance()
-        data = link.chunks[0] if len(link.chunks) == 1 else b"".join(link.chunks)
-        link.chunks.clear()
-        link.size = 0
-        token: int | None = None
-        if delivery.settled:
-            delivery.settle()
-        else:
-            token = next(self._tokens)
-            link.deliveries[token] = delivery
-        self._events.append(Incoming(link, token, data))
+        self._deliveries.changed(self._find(raw), raw, delivery)
 
     # Links by number
 
@@ -495,15 +409,6 @@ class Engine:
 
     def _find(self, raw: proton.Link) -> Link | None:
         return self._links.get(getattr(raw, "number", 0))
-
-    def _alive(self, link: Link) -> bool:
-        return getattr(link.raw, "number", 0) in self._links
-
-    @staticmethod
-    def _forget(link: Link) -> None:
-        link.closing = True
-        link.deliveries.clear()
-        link.chunks.clear()
 
 
 def _words(endpoint: proton.Connection | proton.Session | proton.Link) -> tuple[str, str]:

@@ -47,8 +47,14 @@ class Link:
         #: The message that is arriving in parts: AMQP allows one at a time on a link.
         self.chunks: list[bytes] = []
         self.size = 0
-        #: We have detached, and wait for the peer to do the same.
+        #: We have detached, and wait for the peer to do the same, or the link is gone: nothing may be done with it.
         self.closing = False
+
+    def forget(self) -> None:
+        """Nothing will happen on this link any more."""
+        self.closing = True
+        self.deliveries.clear()
+        self.chunks.clear()
 
     def __repr__(self) -> str:
         return f"<Link {self.name!r} {'out' if self.sending else 'in'}>"

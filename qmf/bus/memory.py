@@ -11,7 +11,7 @@ import asyncio
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from qmf.bus.backoff import Backoff
 from qmf.bus.base import (
@@ -340,11 +340,10 @@ class MemoryBus(Bus):
             return
         delays = self._backoff.delays()
         wait = next(delays)
-        self._keeper = asyncio.get_running_loop().create_task(self._keep(wait))
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(wait, delays))
         self._tell(Disconnected(reason, wait))
 
-    async def _keep(self, wait: float) -> None:
-        delays = self._backoff.delays()
+    async def _keep(self, wait: float, delays: Iterator[float]) -> None:
         while True:
             await asyncio.sleep(wait)
             self._phase = after(self._phase, Step.CONNECT)
