@@ -23,7 +23,8 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/broker": {"qmf.bus", "qmf.codec"},
     "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus"},
-    "codegen/qmf_codegen": {"qmf.schema"},
+    # The console only for `--from-agent`, when it is asked for.
+    "codegen/qmf_codegen": {"qmf.schema", "qmf.console"},
     "shell/qmf_shell": {"qmf.console", "qmf.schema", "qmf.broker", "qmf.hostagent"},
 }
 OPEN = {"qmf", "qmf.errors", "qmf._version", "qmf._entry"}
@@ -100,6 +101,9 @@ def fresh(code: str) -> str:
     [
         ("qmf.schema", ["lxml", "asyncio", "proton", "socket"]),
         ("qmf.protocol", ["asyncio", "socket", "proton", "lxml"]),
+        ("qmf.models.host.agent", ["qmf.console", "lxml"]),
+        ("qmf.models.host.console", ["qmf.agent", "lxml"]),
+        ("qmf_codegen.cli", ["qmf.console", "asyncio"]),
         ("qmf.agent", ["qmf.console", "qmf.broker", "lxml", "jinja2", "psutil"]),
         ("qmf.console", ["qmf.agent", "qmf.broker", "qmf.models", "lxml", "jinja2", "psutil"]),
     ],

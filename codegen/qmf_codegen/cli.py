@@ -1,7 +1,7 @@
 """The command line of `qmf-codegen`.
 
 Exit codes: 0 all done, or everything is fresh; 1 a schema is invalid, or `--check` found something stale; 2 the command
-line is wrong, or a file cannot be found, read or written.
+line is wrong, a file cannot be found, read or written, or an agent cannot be asked.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qmf._version import __version__
-from qmf.errors import Problem, SchemaError
+from qmf.errors import Problem, QmfError, SchemaError
 from qmf_codegen.comparing import changes
 from qmf_codegen.errors import CodegenError
-from qmf_codegen.generator import generate
+from qmf_codegen.generator import Format, GeneratedFile, generate
 from qmf_codegen.writing import write
 
 OK, INVALID, USAGE = 0, 1, 2
+
+#: Where output goes that goes to no file.
+STDOUT = Path("-")
+
+DEFAULT_URL = "amqp://127.0.0.1:5672"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,38 +35,102 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         the exit code.
     """
+    parser = _parser()
     try:
-        options = _parser().parse_args(argv)
+        options = parser.parse_args(argv)
+        _check_usage(parser, options)
     except SystemExit as error:
         return error.code if isinstance(error.code, int) else USAGE
     try:
-        return _run(options.schema, options.output, check=options.check)
+        if options.from_agent is not None:
+            return _from_agent(options)
+        return _run(options.schema, options.output or Path(), Format(options.format), check=options.check)
     except SchemaError as error:
         print(error, file=sys.stderr)
         return INVALID
-    except CodegenError as error:
+    except QmfError as error:
         return _fail(str(error))
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _fail(f"{where}{error.strerror or error}")
+    except KeyboardInterrupt:
+        return _fail("interrupted")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="qmf-codegen", description="Generate Python packages from QMF schemas.")
-    parser.add_argument("schema", nargs="+", type=Path, metavar="SCHEMA.xml", help="schema file; becomes one package")
+    parser = argparse.ArgumentParser(
+        prog="qmf-codegen",
+        description="Generate typed Python packages, and documents, from QMF schemas.",
+        epilog="Exit codes: 0 fine, 1 an invalid schema or stale files, 2 wrong usage, files or agents out of reach.",
+    )
+    parser.add_argument("schema", nargs="*", type=Path, metavar="SCHEMA.xml", help="schema file; becomes one package")
     parser.add_argument(
-        "-o", "--output", type=Path, default=Path(), metavar="DIR", help="where packages are written; default: here"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="where packages and documents are written (default: here); - writes one document to the standard output. "
+        "With --from-agent, a file or directory (default: standard output)",
+    )
+    parser.add_argument(
+        "--format",
+        choices=[item.value for item in Format],
+        default=Format.PYTHON.value,
+        help="what to make of each schema: a Python package, canonical XML, a JSON Schema (draft 2020-12), or a "
+        "reference page (default: %(default)s)",
     )
     parser.add_argument(
         "--check", action="store_true", help="write nothing; show what is stale as a diff and end with 1 if anything is"
+    )
+    agent = parser.add_argument_group("instead of schema files")
+    agent.add_argument(
+        "--from-agent",
+        metavar="NAME",
+        help="write the schemas that a live agent publishes as XML; NAME is its name, a part of it, or `broker`",
+    )
+    agent.add_argument(
+        "-b", "--broker", metavar="URL", default=DEFAULT_URL, help="broker to connect to (default: %(default)s)"
+    )
+    agent.add_argument("--package", metavar="NAME", help="only this package")
+    agent.add_argument("--domain", metavar="NAME", default="default", help="QMF domain (default: %(default)s)")
+    agent.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, default=10.0, help="longest wait for an answer (default: 10)"
     )
     parser.add_argument("--version", action="version", version=f"qmf-codegen {__version__}")
     return parser
 
 
-def _run(schemas: Sequence[Path], output: Path, *, check: bool) -> int:
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0.01 <= value <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0.01 to 3600")
+    return value
+
+
+def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """End with a message about options that don't go together."""
+    if options.from_agent is not None:
+        if options.schema or options.check:
+            parser.error("--from-agent goes with neither schema files nor --check")
+        if options.format not in (Format.PYTHON.value, Format.XML.value):
+            parser.error("--from-agent writes XML; make other formats of that")
+    elif not options.schema:
+        parser.error("name a schema file, or an agent with --from-agent")
+    elif options.output == STDOUT and (options.format == Format.PYTHON.value or options.check):
+        parser.error("-o - is for a document: choose --format xml, json-schema or markdown, without --check")
+
+
+def _run(schemas: Sequence[Path], output: Path, format: Format, *, check: bool) -> int:
     # Named twice by patterns of the shell that overlap: once is meant.
-    files = generate(list(dict.fromkeys(schemas)), _warn)
+    files = generate(list(dict.fromkeys(schemas)), _warn, format)
+    if output == STDOUT:
+        if len(files) != 1:
+            raise CodegenError("-o - takes one schema file")
+        sys.stdout.write(files[0].text)
+        return OK
     found = changes(files, output)
     if not check:
         write(found, print)
@@ -69,6 +138,31 @@ def _run(schemas: Sequence[Path], output: Path, *, check: bool) -> int:
     for change in found:
         sys.stdout.write(change.diff())
     return INVALID if found else OK
+
+
+def _from_agent(options: argparse.Namespace) -> int:
+    # The console and the bus are loaded for this alone.
+    from qmf_codegen.harvest import harvest
+
+    crop = harvest(
+        options.broker, options.from_agent, package=options.package, domain=options.domain, timeout=options.timeout
+    )
+    output = options.output or STDOUT
+    whole = output.is_dir()
+    if not whole and len(crop.files) != 1:
+        names = ", ".join(file.path.stem for file in crop.files)
+        raise CodegenError(f"the agent has several packages ({names}): choose by --package, or a directory by -o")
+    for note in crop.notes:
+        print(f"note: {note}", file=sys.stderr)
+    if whole:
+        write(changes(crop.files, output), print)
+    elif output == STDOUT:
+        sys.stdout.write(crop.files[0].text)
+    else:
+        write(changes([GeneratedFile(Path(output.name), crop.files[0].text)], output.parent), print)
+    for problem in crop.problems:
+        print(problem, file=sys.stderr)
+    return INVALID if crop.problems else OK
 
 
 def _warn(problem: Problem) -> None:

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import enum
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
 
 from qmf.errors import Problem
+from qmf.schema import Schema
 from qmf_codegen.checking import check
-from qmf_codegen.packages import package_names
-from qmf_codegen.reading import read_all
+from qmf_codegen.formats import json_schema, markdown, xml
+from qmf_codegen.packages import file_names, package_names
+from qmf_codegen.reading import Source, read_all
 from qmf_codegen.rendering import render
-from qmf_codegen.views import view_of
+
+
+class Format(enum.Enum):
+    """What is made of a schema. The values are the words of the command line."""
+
+    PYTHON = "python"  #: a package of modules
+    XML = "xml"  #: the schema itself in canonical form
+    JSON_SCHEMA = "json-schema"  #: a JSON Schema document
+    MARKDOWN = "markdown"  #: a reference page
+
+
+#: Formats of one file per schema: its suffix, and who writes it.
+_DOCUMENTS: Mapping[Format, tuple[str, Callable[[Schema, str], str]]] = {
+    Format.XML: (".xml", xml.document),
+    Format.JSON_SCHEMA: (".json", json_schema.document),
+    Format.MARKDOWN: (".md", markdown.document),
+}
 
 
 @attrs.frozen
@@ -20,7 +39,7 @@ class GeneratedFile:
     """One file to be written.
 
     Attributes:
-        path: where, relative to the output directory: package and module.
+        path: where, relative to the output directory.
         text: all of it.
     """
 
@@ -28,26 +47,38 @@ class GeneratedFile:
     text: str
 
 
-def generate(paths: Sequence[Path], warn: Callable[[Problem], None] | None = None) -> list[GeneratedFile]:
-    """Generate all modules for some schema files, in memory.
+def generate(
+    paths: Sequence[Path], warn: Callable[[Problem], None] | None = None, format: Format = Format.PYTHON
+) -> list[GeneratedFile]:
+    """Generate all files for some schema files, in memory.
 
     The result depends on nothing but the files' names and contents.
 
     Args:
-        paths: schema files; a package is made from each.
+        paths: schema files; a package, or a document of the same name, is made from each.
         warn: called with each warning about a schema.
+        format: what is made.
 
     Raises:
         SchemaError: schemas are invalid; holds the problems of all of them.
-        CodegenError: two files would become the same package.
+        CodegenError: two files would become the same package or document.
         OSError: a file cannot be read.
     """
-    packages = package_names(paths)
-    files: list[GeneratedFile] = []
-    for source in read_all(paths, warn):
-        package = packages[source.path]
-        for name, text in render(view_of(source.schema, source.path.name)).items():
-            path = Path(package, name)
-            check(str(path), text)
-            files.append(GeneratedFile(path, text))
+    if format is Format.PYTHON:
+        packages = package_names(paths)
+        return [file for source in read_all(paths, warn) for file in _package(source, packages[source.path])]
+    suffix, document = _DOCUMENTS[format]
+    names = file_names(paths, suffix)
+    return [
+        GeneratedFile(Path(names[source.path]), document(source.schema, source.path.name))
+        for source in read_all(paths, warn)
+    ]
+
+
+def _package(source: Source, package: str) -> list[GeneratedFile]:
+    files = []
+    for name, text in render(source.schema, source.path.name).items():
+        path = Path(package, name)
+        check(str(path), text)
+        files.append(GeneratedFile(path, text))
     return files

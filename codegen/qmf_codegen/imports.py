@@ -37,6 +37,23 @@ AGENT: Table = {
     "qmf.schema": ("ClassSchema", "EventSchema"),
 }
 
+#: Imports of console modules.
+CONSOLE: Table = {
+    "qmf.console.typed": (
+        "UNSET",
+        "Attribute",
+        "HiLoAttribute",
+        "MmaAttribute",
+        "ObjectId",
+        "Ref",
+        "TypedEvent",
+        "TypedObject",
+        "TypedResult",
+        "Unset",
+    ),
+    "qmf.schema": ("ClassSchema", "EventSchema"),
+}
+
 #: Imports of schema modules.
 SCHEMA: Table = {
     "qmf.schema": (
@@ -57,7 +74,7 @@ SCHEMA: Table = {
 }
 
 #: Every name that a module with names of the schema's author may import: those names must evade it.
-IMPORTED = frozenset(name for table in (_STANDARD, AGENT) for names in table.values() for name in names) | {
+IMPORTED = frozenset(name for table in (_STANDARD, AGENT, CONSOLE) for names in table.values() for name in names) | {
     "attrs",
     "schema",
 }

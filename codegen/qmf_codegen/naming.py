@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 import attrs
 
@@ -31,6 +31,9 @@ RESERVED_CONSTANTS = frozenset({"PACKAGE", "SCHEMA", "TYPES", "UUID"}) | _AMBIGU
 
 #: No class, member or parameter may have one of these names.
 RESERVED = IMPORTED | _BUILTINS | _LOCALS | _AMBIGUOUS | frozenset(keyword.kwlist)
+
+#: No field of an event that a console receives may have one of these names: every event has them anyway.
+RESERVED_IN_EVENTS = RESERVED | {"agent", "object_id", "severity", "timestamp"}
 
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -113,6 +116,13 @@ def parameter_names(method: Method) -> dict[str, str]:
 def output_names(method: Method) -> dict[str, str]:
     """Names of the fields of a method's result."""
     return plain_names([argument.name for argument in method.outputs])
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """A name of ours beside `taken` ones of the schema."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _members(item: ClassSchema, results: Mapping[str, str]) -> MemberNames:

@@ -1,10 +1,10 @@
-"""Second pass: which Python package a schema file becomes."""
+"""Second pass: which Python package, or which file, a schema file becomes."""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from qmf_codegen.errors import CodegenError
@@ -26,9 +26,22 @@ def package_names(paths: Iterable[Path]) -> dict[Path, str]:
     Raises:
         CodegenError: two files want the same one.
     """
+    return _own(paths, package_name, "package")
+
+
+def file_names(paths: Iterable[Path], suffix: str) -> dict[Path, str]:
+    """The name of the one file that each schema file becomes.
+
+    Raises:
+        CodegenError: two files want the same one.
+    """
+    return _own(paths, lambda path: f"{path.stem}{suffix}", "file")
+
+
+def _own(paths: Iterable[Path], name: Callable[[Path], str], what: str) -> dict[Path, str]:
     owners: dict[str, Path] = {}
     for path in paths:
-        other = owners.setdefault(package_name(path), path)
+        other = owners.setdefault(name(path), path)
         if other is not path:
-            raise CodegenError(f"{other} and {path} would both become package {package_name(path)!r}")
+            raise CodegenError(f"{other} and {path} would both become {what} {name(path)!r}")
     return {path: name for name, path in owners.items()}

@@ -4,12 +4,13 @@ Knows no wire format. The model (`qmf.schema.model`) and its types (`qmf.schema.
 goes through passes, each in its own module: bytes to XML (`document`), structure (`grammar`), single elements
 (`attributes`, `references`, `fields`, `arguments`), groups (`groups`), rules over a class (`rules`, `classes`), hashes
 (`hashing`), all of them driven by `assembly`. Problems are collected in a `report`, so that one run tells every fault.
+The way back, from a model to XML, is `writer`.
 """
 
 from __future__ import annotations
 
 from qmf.schema.constraints import check_value, zero_value
-from qmf.schema.literals import parse_value
+from qmf.schema.literals import format_value, parse_value
 from qmf.schema.model import (
     Access,
     Argument,
@@ -28,6 +29,7 @@ from qmf.schema.model import (
 )
 from qmf.schema.reader import parse_schema, read_schema
 from qmf.schema.types import TYPES, TYPES_BY_CODE, QmfType, Style
+from qmf.schema.writer import losses, to_xml
 
 __all__ = [
     "TYPES",
@@ -49,8 +51,11 @@ __all__ = [
     "StatisticEntry",
     "Style",
     "check_value",
+    "format_value",
+    "losses",
     "parse_schema",
     "parse_value",
     "read_schema",
+    "to_xml",
     "zero_value",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from qmf.schema.types import QmfType
@@ -43,6 +44,29 @@ def parse_value(type: QmfType, text: str) -> object:
         case "list":
             return _json(text, list, "array")
     raise ValueError("an object id cannot be written as text")
+
+
+def format_value(value: object) -> str:
+    """The text that `parse_value` converts back to `value`.
+
+    Raises:
+        ValueError: there is none: an object id, or a map or list that JSON cannot hold.
+    """
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() | UUID():
+            return str(value)
+        case float():
+            return repr(value).removesuffix(".0")
+        case Mapping() | Sequence() if not isinstance(value, bytes):
+            try:
+                return json.dumps(value, allow_nan=False)
+            except (TypeError, RecursionError):
+                raise ValueError("holds something that JSON cannot") from None
+    raise ValueError(f"a {type(value).__name__} cannot be written as text")
 
 
 def parse_integer(text: str) -> int:

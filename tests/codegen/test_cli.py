@@ -37,8 +37,8 @@ def contents(directory: Path) -> dict[str, str]:
 def test_it_writes_a_package_and_says_so(source: Path, output: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(source, "-o", output) == 0
     package = output / "my_thing"
-    assert set(contents(package)) == {"__init__.py", "agent.py", "schema.py"}
-    names = ("__init__.py", "agent.py", "schema.py")
+    names = ("__init__.py", "agent.py", "console.py", "schema.py")
+    assert set(contents(package)) == set(names)
     assert capsys.readouterr().out.splitlines() == [f"wrote {package / name}" for name in names]
 
 
@@ -98,7 +98,7 @@ def test_check_shows_what_is_stale_and_writes_nothing(
 def test_check_misses_a_whole_package(source: Path, output: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(source, "-o", output, "--check") == 1
     diff = capsys.readouterr().out.splitlines()
-    assert diff.count("--- /dev/null") == 3
+    assert diff.count("--- /dev/null") == 4
     assert f"+++ {output / 'my_thing' / 'schema.py'}" in diff
     assert not output.exists()
 

@@ -15,7 +15,7 @@ from qmf.errors import ConstraintError, Problem
 GOLDEN = Path(__file__).parent / "golden"
 
 
-@pytest.mark.parametrize("name", ["__init__.py", "agent.py", "schema.py"])
+@pytest.mark.parametrize("name", ["__init__.py", "agent.py", "console.py", "schema.py"])
 def test_generated_files_are_as_kept(name: str) -> None:
     """After a wanted change: ``qmf-codegen tests/codegen/golden/pump-station.xml -o tests/codegen/golden``."""
     files = {file.path: file.text for file in generate([GOLDEN / "pump-station.xml"])}
@@ -33,7 +33,7 @@ def test_there_are_no_other_files() -> None:
 def test_real_schemas_make_clean_code(tmp_path: Path) -> None:
     paths = [*sorted(APACHE.glob("*.xml")), *sorted(SHIPPED.glob("*.xml"))]
     assert main([*map(str, paths), "-o", str(tmp_path)]) == 0
-    assert len(list(tmp_path.rglob("*.py"))) == 3 * len(paths)
+    assert len(list(tmp_path.rglob("*.py"))) == 4 * len(paths)
     assert complaints(tmp_path) == ""
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import tempfile
 from pathlib import Path
 
+import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
+from qmf_codegen.agent_views import is_required
 from qmf_codegen.checking import check
-from qmf_codegen.naming import names_of
+from qmf_codegen.naming import RESERVED_IN_EVENTS, names_of, plain_names
 from qmf_codegen.rendering import render
-from qmf_codegen.views import is_required, view_of
+from qmf_codegen.views import fields_of
 from support.generated import complaints, imported, make
 from support.schemas import schemas
 
-from qmf.schema import Property, Schema, Statistic
+from qmf.schema import Access, Property, Schema
 
 pytestmark = pytest.mark.slow
 
@@ -24,14 +27,14 @@ RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, H
 @RELAXED
 @given(schema=schemas())
 def test_it_compiles(schema: Schema) -> None:
-    for name, text in render(view_of(schema, "invented.xml")).items():
+    for name, text in render(schema, "invented.xml").items():
         check(name, text)
 
 
 @RELAXED
 @given(schema=schemas())
 def test_rendering_again_gives_the_same(schema: Schema) -> None:
-    assert render(view_of(schema, "a.xml")) == render(view_of(schema, "a.xml"))
+    assert render(schema, "a.xml") == render(schema, "a.xml")
 
 
 @settings(RELAXED, max_examples=25)
@@ -58,13 +61,52 @@ def test_the_agent_module_declares_everything(schema: Schema) -> None:
                 made = getattr(agent, names.classes[item.name])
                 members = names.members[item.name]
                 assert made._qmf_schema_ == item
-                fields: list[Property | Statistic] = [*item.properties, *item.statistics]
+                fields = fields_of(item)
                 assert [vars(made)[members.fields[field.name]].schema_name for field in fields] == [
                     f.name for f in fields
                 ]
                 assert all(callable(vars(made)[members.methods[method.name]]) for method in item.methods)
             for event in schema.events:
                 assert getattr(agent, names.events[event.name])._qmf_schema_ == event
+
+
+@settings(RELAXED, max_examples=25)
+@given(schema=schemas())
+def test_the_console_module_declares_everything(schema: Schema) -> None:
+    names = names_of(schema)
+    with tempfile.TemporaryDirectory() as directory:
+        make(schema, Path(directory), "pkg")
+        with imported(Path(directory), "pkg", "schema", "console") as (_, console):
+            for item in schema.classes:
+                made = getattr(console, names.classes[item.name])
+                members = names.members[item.name]
+                assert made._qmf_schema_ == item
+                for field in fields_of(item):
+                    assert vars(made)[members.fields[field.name]].schema_name == field.name
+                taken = {*members.fields.values(), *members.methods.values()}
+                own = {name for name in vars(made) if not name.startswith("_")} - taken
+                assert own == (_setters(own) if any(field.access is Access.RW for field in item.properties) else set())
+                for method in item.methods:
+                    function = vars(made)[members.methods[method.name]]
+                    parameters = inspect.signature(function).parameters.values()
+                    kinds = [parameter.kind for parameter in parameters]
+                    given = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * (1 + len(method.inputs))
+                    assert kinds == [*given, inspect.Parameter.KEYWORD_ONLY]
+            for event in schema.events:
+                made = getattr(console, names.events[event.name])
+                assert made._qmf_schema_ == event
+                fields = plain_names([argument.name for argument in event.arguments], RESERVED_IN_EVENTS)
+                assert {field.name for field in attrs.fields(made)} == {*fields.values(), *COMMON}
+
+
+COMMON = ("agent", "object_id", "severity", "timestamp")
+
+
+def _setters(own: set[str]) -> set[str]:
+    """The one name of `own`, which is `set` with as many underscores as it takes."""
+    assert len(own) == 1
+    assert {name.rstrip("_") for name in own} == {"set"}
+    return own
 
 
 def test_required_properties_are_those_of_the_runtime_base() -> None:

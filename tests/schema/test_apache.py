@@ -81,7 +81,12 @@ def test_hashes_are_those_of_a_real_broker() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(SHIPPED.glob("*.xml")), ids=lambda path: path.name)
-def test_shipped_schemas_read_without_warning(path: Path) -> None:
+def test_shipped_schemas_read_without_needless_warning(path: Path) -> None:
     warnings: list[Problem] = []
     assert list(read_schema(path, warnings.append))
-    assert warnings == []
+    # The events of the broker's model use counter types, and ours is as Apache's.
+    assert [item.message for item in warnings] == (
+        [f"arg '{name}': type count64 is for statistics; sent as uint64" for name in ("msgDepth", "byteDepth")]
+        if path.name == "broker.xml"
+        else []
+    )

@@ -11,7 +11,6 @@ from pathlib import Path
 from types import ModuleType
 
 from qmf_codegen.rendering import render
-from qmf_codegen.views import view_of
 
 from qmf.schema import Schema
 
@@ -21,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def make(schema: Schema, directory: Path, package: str) -> None:
     """Generate a package for a schema in memory."""
     (directory / package).mkdir(parents=True)
-    for name, text in render(view_of(schema, "invented.xml")).items():
+    for name, text in render(schema, "invented.xml").items():
         (directory / package / name).write_bytes(text.encode())
 
 

@@ -24,11 +24,26 @@ def class_doc(item: ClassSchema, names: Mapping[str, str]) -> str:
     return docstring(sections, 4)
 
 
-def method_doc(item: Method, names: Mapping[str, str], outputs: Mapping[str, str]) -> str:
-    """Docstring of a method; `names` are those of its parameters, `outputs` those of its result's fields."""
+def method_doc(item: Method, names: Mapping[str, str], outputs: Mapping[str, str], timeout: str | None = None) -> str:
+    """Docstring of a method.
+
+    Args:
+        item: the method.
+        names: of its parameters.
+        outputs: names of its result's fields.
+        timeout: name of the parameter that says how long a console waits, if it has one.
+    """
     sections = [_summary(item.desc, f"Method {item.name}", 8)]
-    sections += _section("Args", [_field(names[field.name], field, 12) for field in item.inputs], 8)
+    entries = [_field(names[field.name], field, 12) for field in item.inputs]
+    sections += _section("Args", entries + ([] if timeout is None else [_timeout(timeout)]), 8)
     sections += _section("Returns", [_field(outputs[field.name], field, 12) for field in item.outputs], 8)
+    return docstring(sections, 8)
+
+
+def set_doc(items: Iterable[Property], names: Mapping[str, str], timeout: str) -> str:
+    """Docstring of the method that sets properties; `names` are those of its parameters."""
+    sections = ["Set properties, all or none; those that are not given stay as they are."]
+    sections += _section("Args", [*(_field(names[item.name], item, 12) for item in items), _timeout(timeout)], 8)
     return docstring(sections, 8)
 
 
@@ -53,7 +68,7 @@ def facts(item: Property | Statistic | Argument) -> str:
     words = [item.type.name]
     if item.unit and item.unit.strip():
         words.append(" ".join(item.unit.split()))
-    words += _bounds(item)
+    words += bounds(item)
     if isinstance(item, Property):
         words.append(item.access.value)
         flags = {"index": item.index, "optional": item.optional, "names the parent": item.parent_ref}
@@ -68,7 +83,8 @@ def facts(item: Property | Statistic | Argument) -> str:
     return ", ".join(words)
 
 
-def _bounds(item: Property | Statistic | Argument) -> Iterable[str]:
+def bounds(item: Property | Statistic | Argument) -> Iterable[str]:
+    """The bounds of a value in words."""
     if item.minimum is not None and item.maximum is not None:
         yield f"{item.minimum} to {item.maximum}"
     elif item.minimum is not None:
@@ -89,6 +105,10 @@ def _field(name: str, item: Property | Statistic | Argument, indent: int) -> str
     if item.desc and item.desc.strip():
         text = f"{text} {sentence(item.desc)}"
     return wrap(escape(text), indent, first=f"{name}:", hanging=4)
+
+
+def _timeout(name: str) -> str:
+    return f"{name}: Seconds to wait for the answer; None for the client's."
 
 
 def _section(title: str, entries: Iterable[str], indent: int) -> list[str]:

@@ -20,6 +20,13 @@ def descriptor(item: Property | Statistic) -> str:
     return f"Attribute[{value(item.type, optional=isinstance(item, Property) and item.optional)}]"
 
 
+def remote_descriptor(item: Property | Statistic) -> str:
+    """The descriptor that declares a property or statistic of a remote object."""
+    if item.type.style in (Style.HILO, Style.MMA):
+        return _DESCRIPTORS[item.type.style]
+    return f"Attribute[{value(item.type, optional=isinstance(item, Property) and item.optional)}]"
+
+
 def value(type: QmfType, *, optional: bool = False) -> str:
     """The type of a value that a program reads or gets as an argument."""
     python = type.python
@@ -29,3 +36,18 @@ def value(type: QmfType, *, optional: bool = False) -> str:
 def given(item: Property | Argument, *, optional: bool = False) -> str:
     """The type of a value that a program gives: for references, also the object itself."""
     return "Ref" if item.type.name == "objId" else value(item.type, optional=optional)
+
+
+def received(item: Argument) -> str:
+    """The type of a value that a console receives."""
+    return value(item.type)
+
+
+def asked(item: Property | Argument) -> str:
+    """The type of a value that a console sends: for references, a remote object or its id."""
+    return "Ref" if item.type.name == "objId" else item.type.python
+
+
+def settable(item: Property) -> str:
+    """The type of a property's value that a console sends if it wants to."""
+    return f"{asked(item)} | Unset" + (" | None" if item.optional else "")

@@ -1,0 +1,11 @@
+"""The schema itself in canonical XML: groups resolved, attributes in one order, every value in one spelling."""
+
+from __future__ import annotations
+
+from qmf.schema import Schema, to_xml
+from qmf_codegen import marks
+
+
+def document(schema: Schema, source: str) -> str:
+    """The XML of a schema from file `source`."""
+    return f"{marks.markup(source)}\n{to_xml(schema)}"

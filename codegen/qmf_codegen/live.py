@@ -1,0 +1,86 @@
+"""Schemas learned from a live agent, over the bus.
+
+Agents of this project tell everything that their schema file says, but for comments and groups. libqmf2's know neither
+statistics nor bounds. qpidd's tell by QMFv1, which calls counters plain integers, and has neither severities nor the
+classes that references lead to (QMF2.md 5.3, 8).
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from qmf.console.aio import Agent, Client
+from qmf.schema import ClassKey
+from qmf_codegen.assembling import AnySchema
+from qmf_codegen.errors import CodegenError
+
+#: The agent of the broker itself, whatever its name.
+BROKER = "broker"
+
+_MAX_SHOWN = 5
+
+
+async def published(client: Client, name: str, package: str | None = None) -> tuple[str, list[AnySchema]]:
+    """Ask an agent for its classes and events.
+
+    Args:
+        client: is open.
+        name: the agent's whole name, or a part that no other agent's has; ``broker`` is the broker's own.
+        package: only of this one; None for all.
+
+    Returns:
+        the agent's whole name, and what it told.
+
+    Raises:
+        CodegenError: no such agent, more than one, or none of its classes are in the package.
+        QmfError: no answer.
+    """
+    agent = _find(client, name)
+    keys = await _keys(client, agent)
+    wanted = [key for key in keys if package in (None, key.package)]
+    if not wanted:
+        raise CodegenError(_nothing(agent.name, package, {key.package for key in keys}))
+    return agent.name, [await client.schema(key) for key in wanted]
+
+
+def _find(client: Client, name: str) -> Agent:
+    if name == BROKER and client.broker is not None:
+        return client.broker
+    agents = {agent.name: agent for agent in client.agents}
+    if name in agents:
+        return agents[name]
+    found = [full for full in agents if name in full]
+    if len(found) == 1:
+        return agents[found[0]]
+    if found:
+        raise CodegenError(f"several agents at {client.url} have {name!r} in their name: {_list(sorted(found))}")
+    raise CodegenError(f"no agent {name!r} at {client.url}{_hint(name, list(agents), client.broker)}")
+
+
+def _hint(name: str, known: Sequence[str], broker: Agent | None) -> str:
+    """The names that look most like `name`, as a whole or in one part; without any, those that there are."""
+    if not known:
+        return ": no agent announced itself"
+    parts = {part: full for full in known for part in (*full.split(":"), full)}
+    if broker is not None:
+        parts[BROKER] = BROKER
+    near = dict.fromkeys(parts[part] for part in difflib.get_close_matches(name, parts, n=_MAX_SHOWN, cutoff=0.6))
+    return f"; did you mean {' or '.join(near)}?" if near else f"; there are {_list(sorted(known))}"
+
+
+def _list(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_SHOWN
+    return ", ".join(names[:_MAX_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _nothing(agent: str, package: str | None, packages: set[str]) -> str:
+    if packages:
+        return f"agent {agent} has no package {package!r}; it has {_list(sorted(packages))}"
+    return f"agent {agent} tells no classes"
+
+
+async def _keys(client: Client, agent: Agent) -> list[ClassKey]:
+    """The classes of one agent: those that it lists, or that were seen of it where it can't."""
+    core = client._core
+    return await core.explorer.classes(agent, client.timeout) or core.schemas.used_by(agent.name)
