@@ -13,7 +13,7 @@ which other peers ignore, so that nothing is lost between our own agents and con
 ``_general_reference``       true for a reference to objects of any class
 ``_default``                 default of a method's argument
 ``_group``                   ``statistic`` for each value of a statistic
-``_qmf_name``                name of the statistic, in the map of its first value
+``_qmf_name``                name of the statistic, in the map of its first value; name of the class as written in XML
 ``_assign``                  expression that a statistic equals
 ===========================  ===========================================================================================
 """
@@ -90,6 +90,8 @@ def schema_to_map(schema: ClassSchema | EventSchema) -> dict[str, object]:
         out["_properties"] = [_argument_to_map(item) for item in schema.arguments]
         out["_methods"] = []
         return out
+    if schema.name != schema.key.name:
+        out["_qmf_name"] = wire_text(schema.name)
     properties = [_property_to_map(item) for item in schema.properties]
     for statistic in schema.statistics:
         properties += _statistic_to_maps(statistic)
@@ -120,9 +122,10 @@ def schema_from_map(item: object) -> ClassSchema | EventSchema:
             arguments=tuple(_argument_from_map(item) for item in items),
             desc=desc,
         )
+    written = get_text(fields, "_qmf_name")
     return ClassSchema(
         package=key.package,
-        name=key.name,
+        name=written if written is not None and written.lower() == key.name else key.name,
         hash=key.hash,
         properties=tuple(_property_from_map(item) for item in items if item.get("_group") != _STATISTIC),
         statistics=tuple(_statistics_from_maps(item for item in items if item.get("_group") == _STATISTIC)),
