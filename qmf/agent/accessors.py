@@ -2,32 +2,26 @@
 
 Rules:
 
-* A change takes the object's lock, stores, sets the object's mark and returns: no call into the agent, no time read.
+* A change stores, sets the object's mark and returns: no call into the agent, no time read.
 * High, low, minimum, maximum and average describe the publisher's interval. Only the publisher begins a new one
-  (`_restart`); queries and other readers take nothing away.
+  (`_take`); queries and other readers take nothing away.
 * A value that leaves the range of its type, or the bounds of its schema, raises ConstraintError and changes nothing.
-
-Methods with an underscore belong to `qmf.agent.model`, which calls them with the object's lock held.
+* No update is lost, whatever threads do. CPython with its global lock switches threads only where a function begins, at
+  calls and at the end of a loop's round; in 3.11 the garbage collector may also run where a container is made. So
+  between the first read of an accessor's state and the last write to it there is none of these; a test reads the byte
+  code. (Lines traced in Python, as by a debugger, are such places too.) Where there is no global lock,
+  `qmf.agent.guarded` gives each accessor one of its own. A lock here would cost twice as much as all the rest.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from typing import Protocol
+import math
 
-from qmf.agent.layout import STATISTICS, Field
-from qmf.errors import ConstraintError
+from qmf.agent.complaints import out_of_range, whole
+from qmf.agent.layout import STATISTICS_CELL, Cells, Field
 
-#: What `_restart` took away; opaque, for `_restore`.
-Interval = tuple[int, ...]
-
-
-class Owner(Protocol):
-    """What an accessor knows of its object."""
-
-    _qmf_lock: threading.Lock
-    _qmf_marks: int
+#: What `_take` took away; opaque, for `_restore`.
+Interval = tuple[int | float, ...]
 
 
 class Counter:
@@ -36,14 +30,13 @@ class Counter:
     Any thread may call any method; no update is lost.
     """
 
-    __slots__ = ("_field", "_high_bound", "_lock", "_low_bound", "_owner", "_value")
+    __slots__ = ("_cells", "_field", "_least", "_most", "_value")
 
-    def __init__(self, owner: Owner, field: Field) -> None:
-        self._owner = owner
+    def __init__(self, cells: Cells, field: Field) -> None:
+        self._cells = cells
         self._field = field
-        self._lock = owner._qmf_lock
-        self._low_bound = field.low
-        self._high_bound = field.high
+        self._least = field.low
+        self._most = field.high
         self._value = max(0, int(field.low))
 
     @property
@@ -62,15 +55,21 @@ class Counter:
         """
         if type(n) is not int:
             n = whole(n, self._field)
-        with self._lock:
-            self._store(self._value + n)
+        new = self._value + n
+        if not self._least <= new <= self._most:
+            raise out_of_range(self._field, new)
+        self._value = new
+        self._cells[STATISTICS_CELL] = True
 
     def dec(self, n: int = 1) -> None:
         """Subtract; as `inc`."""
         if type(n) is not int:
             n = whole(n, self._field)
-        with self._lock:
-            self._store(self._value - n)
+        new = self._value - n
+        if not self._least <= new <= self._most:
+            raise out_of_range(self._field, new)
+        self._value = new
+        self._cells[STATISTICS_CELL] = True
 
     def set(self, value: int) -> None:
         """Replace. Setting what is there already is no change.
@@ -83,29 +82,25 @@ class Counter:
         """
         if type(value) is not int:
             value = whole(value, self._field)
-        with self._lock:
-            if value != self._value:
-                self._store(value)
+        if not self._least <= value <= self._most:
+            raise out_of_range(self._field, value)
+        if value != self._value:
+            self._value = value
+            self._cells[STATISTICS_CELL] = True
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._field.where} {self.value}>"
 
-    def _store(self, value: int) -> None:
-        if not self._low_bound <= value <= self._high_bound:
-            raise out_of_range(self._field, value)
-        self._value = value
-        if not self._owner._qmf_marks & STATISTICS:
-            self._owner._qmf_marks |= STATISTICS
-
     def _read(self) -> tuple[int, ...]:
+        """The values for the wire."""
         return (self._value,)
 
-    def _restart(self) -> Interval | None:
-        """Begin a new interval; what the old one held, or None where nothing changed by that."""
-        return None
+    def _take(self) -> tuple[tuple[int, ...], Interval | None]:
+        """Begin a new interval; the values of the old one, and what restores it if anything changed by that."""
+        return (self._value,), None
 
     def _restore(self, interval: Interval) -> None:
-        """Take the time before `_restart` into the interval that runs: it could not be published."""
+        """Take the time before `_take` into the interval that runs: it could not be published."""
 
 
 class HiLo(Counter):
@@ -115,12 +110,13 @@ class HiLo(Counter):
     never anything else: its first interval begins with that value, not with 0.
     """
 
-    __slots__ = ("_high", "_low", "_untouched")
+    __slots__ = ("_fresh", "_high", "_low")
 
-    def __init__(self, owner: Owner, field: Field) -> None:
-        super().__init__(owner, field)
+    def __init__(self, cells: Cells, field: Field) -> None:
+        super().__init__(cells, field)
         self._high = self._low = self._value
-        self._untouched = True
+        # Until the first `set` or the first new interval. What `inc` and `dec` do is seen by the marks.
+        self._fresh = True
 
     @property
     def high(self) -> int:
@@ -132,40 +128,81 @@ class HiLo(Counter):
         """Lowest value since the interval began."""
         return self._low
 
+    def inc(self, n: int = 1) -> None:
+        """Add; as `Counter.inc`."""
+        if type(n) is not int:
+            n = whole(n, self._field)
+        new = self._value + n
+        # What lies between the marks is in range.
+        if new > self._high:
+            if new > self._most:
+                raise out_of_range(self._field, new)
+            self._high = new
+        elif new < self._low:
+            if new < self._least:
+                raise out_of_range(self._field, new)
+            self._low = new
+        self._value = new
+        self._cells[STATISTICS_CELL] = True
+
+    def dec(self, n: int = 1) -> None:
+        """Subtract; as `Counter.inc`."""
+        if type(n) is not int:
+            n = whole(n, self._field)
+        new = self._value - n
+        if new > self._high:
+            if new > self._most:
+                raise out_of_range(self._field, new)
+            self._high = new
+        elif new < self._low:
+            if new < self._least:
+                raise out_of_range(self._field, new)
+            self._low = new
+        self._value = new
+        self._cells[STATISTICS_CELL] = True
+
     def set(self, value: int) -> None:
         """Replace; as `Counter.set`."""
         if type(value) is not int:
             value = whole(value, self._field)
-        with self._lock:
-            first = self._untouched
-            if value != self._value:
-                self._store(value)
-                if first:
-                    self._high = self._low = value
-            self._untouched = False
-
-    def _store(self, value: int) -> None:
-        Counter._store(self, value)
-        self._untouched = False
+        if self._fresh:
+            self._begin(value)
         if value > self._high:
+            if value > self._most:
+                raise out_of_range(self._field, value)
             self._high = value
         elif value < self._low:
+            if value < self._least:
+                raise out_of_range(self._field, value)
             self._low = value
+        if value != self._value:
+            self._value = value
+            self._cells[STATISTICS_CELL] = True
+
+    def _begin(self, value: int) -> None:
+        if self._least <= value <= self._most:
+            self._fresh = False
+            if self._high == self._low:
+                self._high = self._low = value
 
     def _read(self) -> tuple[int, ...]:
         return self._value, self._high, self._low
 
-    def _restart(self) -> Interval | None:
-        if self._high == self._low:
-            return None
-        interval = (self._high, self._low)
-        self._high = self._low = self._value
-        return interval
+    def _take(self) -> tuple[tuple[int, ...], Interval | None]:
+        value = self._value
+        high = self._high
+        low = self._low
+        if high != low:
+            self._high = self._low = value
+            self._fresh = False
+        return (value, high, low), None if high == low else (high, low)
 
     def _restore(self, interval: Interval) -> None:
-        high, low = interval
-        self._high = max(self._high, high)
-        self._low = min(self._low, low)
+        high, low = map(int, interval)
+        if high > self._high:
+            self._high = high
+        if low < self._low:
+            self._low = low
 
 
 class Mma:
@@ -174,15 +211,16 @@ class Mma:
     Each interval starts empty; without samples every value is 0. Any thread may call any method.
     """
 
-    __slots__ = ("_field", "_high_bound", "_lock", "_low_bound", "_max", "_min", "_owner", "_samples", "_total")
+    __slots__ = ("_cells", "_field", "_least", "_max", "_min", "_most", "_samples", "_total")
 
-    def __init__(self, owner: Owner, field: Field) -> None:
-        self._owner = owner
+    def __init__(self, cells: Cells, field: Field) -> None:
+        self._cells = cells
         self._field = field
-        self._lock = owner._qmf_lock
-        self._low_bound = field.low
-        self._high_bound = field.high
-        self._samples = self._total = self._min = self._max = 0
+        self._least = field.low
+        self._most = field.high
+        self._samples = self._total = 0
+        self._min: int | float = math.inf
+        self._max: int | float = -math.inf
 
     @property
     def samples(self) -> int:
@@ -192,18 +230,19 @@ class Mma:
     @property
     def min(self) -> int:
         """Smallest sample, or 0 without any."""
-        return self._min
+        return self._read()[1]
 
     @property
     def max(self) -> int:
         """Largest sample, or 0 without any."""
-        return self._max
+        return self._read()[2]
 
     @property
     def average(self) -> float:
         """Mean of the samples, or 0.0 without any. On the wire it is rounded down."""
-        with self._lock:
-            return self._total / self._samples if self._samples else 0.0
+        samples = self._samples
+        total = self._total
+        return total / samples if samples else 0.0
 
     def sample(self, value: int) -> None:
         """Add one sample.
@@ -216,98 +255,46 @@ class Mma:
         """
         if type(value) is not int:
             value = whole(value, self._field)
-        if not self._low_bound <= value <= self._high_bound:
-            raise out_of_range(self._field, value)
-        with self._lock:
-            if not self._samples:
-                self._min = self._max = value
-            elif value < self._min:
-                self._min = value
-            elif value > self._max:
+        # What lies between the marks is in range.
+        if value > self._max or value < self._min:
+            if not self._least <= value <= self._most:
+                raise out_of_range(self._field, value)
+            if value > self._max:
                 self._max = value
-            self._samples += 1
-            self._total += value
-            if not self._owner._qmf_marks & STATISTICS:
-                self._owner._qmf_marks |= STATISTICS
+            if value < self._min:
+                self._min = value
+        self._samples += 1
+        self._total += value
+        self._cells[STATISTICS_CELL] = True
 
     def __repr__(self) -> str:
-        return f"<Mma {self._field.where} {self._samples} samples>"
+        return f"<{type(self).__name__} {self._field.where} {self._samples} samples>"
 
     def _read(self) -> tuple[int, ...]:
-        average = self._total // self._samples if self._samples else 0
-        return self._samples, self._min, self._max, average
+        samples = self._samples
+        total = self._total
+        low = self._min
+        high = self._max
+        return (samples, int(low), int(high), total // samples) if samples else (0, 0, 0, 0)
 
-    def _restart(self) -> Interval | None:
-        if not self._samples:
-            return None
-        interval = (self._samples, self._total, self._min, self._max)
-        self._samples = self._total = self._min = self._max = 0
-        return interval
+    def _take(self) -> tuple[tuple[int, ...], Interval | None]:
+        samples = self._samples
+        total = self._total
+        low = self._min
+        high = self._max
+        self._samples = self._total = 0
+        self._min = math.inf
+        self._max = -math.inf
+        if not samples:
+            return (0, 0, 0, 0), None
+        return (samples, int(low), int(high), total // samples), (samples, total, low, high)
 
     def _restore(self, interval: Interval) -> None:
         samples, total, low, high = interval
-        self._min = min(self._min, low) if self._samples else low
-        self._max = max(self._max, high) if self._samples else high
+        samples, total = int(samples), int(total)
+        if low < self._min:
+            self._min = low
+        if high > self._max:
+            self._max = high
         self._samples += samples
         self._total += total
-
-
-class Derived(HiLo):
-    """A counter or hilo that equals an expression of other statistics. Reading computes it; it cannot be set.
-
-    High and low equal the value: nothing watches the expression between two reads.
-    """
-
-    __slots__ = ("_compute",)
-
-    def __init__(self, owner: Owner, field: Field, compute: Callable[[], int | float]) -> None:
-        super().__init__(owner, field)
-        self._compute = compute
-
-    @property
-    def value(self) -> int:
-        """The expression's value now."""
-        return int(self._compute())
-
-    @property
-    def high(self) -> int:
-        """The value."""
-        return self.value
-
-    @property
-    def low(self) -> int:
-        """The value."""
-        return self.value
-
-    def _store(self, value: int) -> None:
-        raise read_only(self._field, value)
-
-    def set(self, value: int) -> None:
-        """Refuse.
-
-        Raises:
-            ConstraintError: always.
-        """
-        raise read_only(self._field, value)
-
-
-def whole(value: object, field: Field) -> int:
-    """A whole number of another class than `int`, as one.
-
-    Raises:
-        ConstraintError: not a whole number; `bool` is none.
-    """
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int(value)
-    raise ConstraintError(field.where, field.type.name, value, "must be a whole number")
-
-
-def out_of_range(field: Field, value: int) -> ConstraintError:
-    """The error for a number beyond the bounds of a field."""
-    return ConstraintError(field.where, field.type.name, value, f"must be {field.low} to {field.high}")
-
-
-def read_only(field: Field, value: object) -> ConstraintError:
-    """The error for setting a derived statistic."""
-    text = field.formula.text if field.formula else ""
-    return ConstraintError(field.where, field.type.name, value, f"is computed as {text!r} and cannot be set")

@@ -1,51 +1,48 @@
 """The agent: makes a program's objects visible on the bus.
 
-Puts the parts of this room together and owns their life: `identity` (who), `objects` (what), `publisher` and `events`
-(telling), `requests` (being asked). One agent lives once: make, start, close.
+`Agent` is the face; `core` puts the parts of this room together and owns their life. One agent lives once: make, start,
+close.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+from qmf.agent.access import Access
+from qmf.agent.arguments import Event
 from qmf.agent.checks import copied
 from qmf.agent.clock import Clock, SystemClock
-from qmf.agent.discovery import Discovery
-from qmf.agent.events import EventQueue
+from qmf.agent.core import Core, make_bus
+from qmf.agent.floods import EventLimit
 from qmf.agent.identity import make_identity
-from qmf.agent.methods import Methods
-from qmf.agent.model import Event, ManagedObject
-from qmf.agent.objects import ObjectStore, schema_of
-from qmf.agent.outbox import Outbox
-from qmf.agent.publisher import Publisher
-from qmf.agent.queries import Queries
-from qmf.agent.requests import Requests
-from qmf.agent.tally import AgentStatistics, Tally
-from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
+from qmf.agent.model import ManagedObject
+from qmf.agent.objects import schema_of
+from qmf.agent.providers import Handler, Provider
+from qmf.agent.subscriptions import ANNOUNCEMENT, VERSION, SubscriptionLimits
+from qmf.agent.tally import AgentStatistics
+from qmf.agent.threads import AgentThread, in_thread
+from qmf.bus.base import Bus
+from qmf.codec.types import UInt32
 from qmf.errors import CallerError
-from qmf.protocol import AgentInfo, BodyForm, EventData, ObjectId, direct_exchange, topic_exchange
+from qmf.protocol import AgentInfo, BodyForm, EventData, ObjectId
 from qmf.schema import TYPES, ClassSchema, EventSchema, Severity
 
-_log = logging.getLogger("qmf.agent")
+P = TypeVar("P", bound=Provider | Handler)
 
-#: Key on the topic exchange under which consoles ask all agents.
-CONSOLE_KEY = "console.#"
-
-#: Seconds that `close` gives to the last publication.
-CLOSE_TIMEOUT = 5.0
+_EVENT_LIMIT = EventLimit()
+_SUBSCRIPTION_LIMITS = SubscriptionLimits()
 
 
 class Agent:
     """Publishes managed objects and events, and answers consoles.
 
     `add`, `remove`, `raise_event`, `register` and all accessors of objects may be called from any thread, before the
-    start and while there is no connection; everything else belongs to the event loop's thread.
+    start and while there is no connection; everything else belongs to the event loop's thread. A program without an
+    event loop uses `run_in_thread`.
     """
 
     def __init__(
@@ -63,6 +60,14 @@ class Agent:
         form: BodyForm = BodyForm.DATA010,
         max_calls: int = 16,
         method_timeout: float | None = None,
+        debug: bool = False,
+        access: Access | None = None,
+        publish_data: bool = True,
+        publish_events: bool = True,
+        numbering: bool = True,
+        goodbye: bool = True,
+        event_limit: EventLimit | None = _EVENT_LIMIT,
+        subscription_limits: SubscriptionLimits | None = _SUBSCRIPTION_LIMITS,
         clock: Clock | None = None,
     ) -> None:
         """Make an agent; with `state_dir` this counts as its start.
@@ -78,7 +83,17 @@ class Agent:
             epoch: number of this start, instead of counting; 1 to 4294967295, different at each start.
             form: how message bodies are encoded; every peer understands the default.
             max_calls: methods that run at the same time; more calls wait.
-            method_timeout: seconds after which an ``async`` method is cancelled, or None for never.
+            method_timeout: seconds after which a caller is told that a method took too long, or None for never. An
+                ``async`` method is cancelled then; the result of another one is dropped.
+            debug: send tracebacks to consoles, in the value ``traceback`` of exceptions. They tell about the inside of
+                the program, so never where strangers can call.
+            access: decides on queries, method calls, property changes and subscriptions. None allows all.
+            publish_data: tell changes of objects without being asked. Without, consoles query or subscribe.
+            publish_events: send events; without, `raise_event` only checks them.
+            numbering: number what is sent without being asked for, so that our consoles notice losses.
+            goodbye: send a last heartbeat that says so when the agent closes; other consoles see a heartbeat.
+            event_limit: how many events of a class and severity go out before further ones are held back; None for all.
+            subscription_limits: what subscriptions consoles of ours may have; None for none.
             clock: where the time comes from; for tests.
 
         Raises:
@@ -88,6 +103,8 @@ class Agent:
             raise CallerError(f"the interval of an agent must be a positive number of seconds, not {interval!r}")
         if max_calls < 1:
             raise CallerError(f"an agent must be able to run at least one method, not {max_calls!r}")
+        if method_timeout is not None and not method_timeout > 0:
+            raise CallerError(f"the time limit of methods must be a positive number of seconds, not {method_timeout!r}")
         facts = copied(attributes or {}, TYPES["map"], "the attributes of an agent")
         assert isinstance(facts, dict)
         self._clock = clock or SystemClock()
@@ -100,23 +117,45 @@ class Agent:
             state_dir=None if state_dir is None else Path(state_dir),
             epoch=epoch,
             now=self._clock.time_ns(),
+            extras={} if subscription_limits is None else {ANNOUNCEMENT: UInt32(VERSION)},
         )
-        self._domain = domain
-        self._tally = Tally()
-        self._store = ObjectStore(self.name, self.epoch, self._clock.time_ns)
-        self._bus = _make_bus(url_or_bus)
-        self._opened = False
-        self._outbox = Outbox(self._bus, self.name, form, self._tally)
-        self._events = EventQueue(self._outbox, self._identity, domain, self._tally)
-        self._publisher = Publisher(self._store, self._outbox, self._identity, domain, self._clock, self._tally)
-        discovery = Discovery(self._identity, self._store, self._outbox, self._clock, self._tally)
-        queries = Queries(self._store, self._outbox, self._tally)
-        methods = Methods(self._store, self._outbox, self._tally, limit=max_calls, timeout=method_timeout)
-        self._requests = Requests(discovery, queries, methods, self._outbox, self._tally)
-        self._subscriptions: list[Subscription] = []
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._unwatch: Callable[[], None] | None = None
-        self._started = self._closed = False
+        self._bus = make_bus(url_or_bus)
+        self._publish_events = publish_events
+        self._core = Core(
+            self._bus,
+            self._identity,
+            self._clock,
+            domain=domain,
+            form=form,
+            max_calls=max_calls,
+            method_timeout=method_timeout,
+            debug=debug,
+            access=access,
+            publish_data=publish_data,
+            numbering=numbering,
+            goodbye=goodbye,
+            event_limit=event_limit,
+            subscription_limits=subscription_limits,
+        )
+        self._store = self._core.store
+
+    @classmethod
+    def run_in_thread(cls, url_or_bus: str | Bus, *, timeout: float = 10.0, **options: Any) -> AgentThread:
+        """Make and start an agent on an event loop in a thread of its own, for programs without one.
+
+        Methods of objects are called in that thread.
+
+        Args:
+            url_or_bus, options: as for `Agent`; a bus must not be in use in another loop.
+            timeout: seconds for connecting.
+
+        Returns:
+            a handle with the agent; close it at the end, or use it in a ``with`` block.
+
+        Raises:
+            ConnectError, AuthenticationError, LinkError, CallerError: as `Agent` and `start`.
+        """
+        return in_thread(lambda: cls(url_or_bus, **options), timeout)
 
     @property
     def name(self) -> str:
@@ -140,20 +179,18 @@ class Agent:
 
     @property
     def objects(self) -> tuple[ManagedObject, ...]:
-        """All objects, in the order in which they were added."""
+        """All objects that were added, in that order; not those of providers."""
         return tuple(self._store.all())
 
     @property
     def statistics(self) -> AgentStatistics:
         """What the agent counted about itself up to now."""
-        return self._tally.snapshot(
-            events_dropped=self._events.dropped, deletions_dropped=self._store.deletions_dropped
-        )
+        return self._core.statistics
 
     def register(self, *items: type[ManagedObject] | type[Event] | ClassSchema | EventSchema) -> None:
         """Make classes known to consoles before the first object or event of theirs.
 
-        `add` and `raise_event` do it, too.
+        `add`, `provide` and `raise_event` do it, too.
 
         Args:
             items: generated classes, or schemas.
@@ -184,6 +221,27 @@ class Agent:
         """
         self._store.remove(obj)
 
+    def provide(self, cls: type[ManagedObject], handler: Provider | Handler) -> None:
+        """Answer for a class on demand, without objects that wait to be asked for (see `qmf.agent.providers`).
+
+        Args:
+            cls: the generated class.
+            handler: a `Provider`, or a function from a `ProviderQuery` to pages.
+
+        Raises:
+            CallerError: the class has a provider already.
+        """
+        self._core.sources.provide(cls, handler)
+
+    def provider(self, cls: type[ManagedObject]) -> Callable[[P], P]:
+        """`provide` as a decorator of the handler."""
+
+        def take(handler: P) -> P:
+            self.provide(cls, handler)
+            return handler
+
+        return take
+
     def raise_event(self, event: Event, *, severity: Severity | int | None = None) -> None:
         """Tell consoles that something happened. Events go out at once and in order, after a reconnect where need be.
 
@@ -203,14 +261,10 @@ class Agent:
         except ValueError as error:
             raise CallerError(f"a severity is 0 (emerg) to 7 (debug), not {severity!r}") from error
         self._store.register((schema,))
-        self._events.put(
-            EventData(
-                values=event._qmf_values(),
-                class_key=schema.key,
-                timestamp=self._clock.time_ns(),
-                severity=int(level),
-            )
-        )
+        values = event._qmf_values()
+        if self._publish_events:
+            now = self._clock.time_ns()
+            self._core.events.put(EventData(values=values, class_key=schema.key, timestamp=now, severity=int(level)))
 
     async def start(self, timeout: float = 10.0) -> None:
         """Connect, listen to consoles, and send the first heartbeat. Objects follow an interval later.
@@ -223,49 +277,15 @@ class Agent:
             LinkError: the broker refused a subscription or the heartbeat.
             CallerError: the agent was started or closed before.
         """
-        if self._started or self._closed:
-            raise CallerError(f"agent {self.name} was started or closed before; make a new one")
-        self._started = True
-        self._unwatch = self._bus.watch(self._on_bus_event)
-        try:
-            if not self._bus.connected:
-                self._opened = True
-                await self._bus.open(timeout)
-            await self._subscribe()
-            await self._publisher.heartbeat(confirm=True)
-        except BaseException:
-            await self.close()
-            raise
-        self._spawn(self._events.run())
-        self._spawn(self._publisher.run())
+        await self._core.start(timeout)
 
     async def close(self) -> None:
-        """Publish what is pending, stop, and close the bus if `start` opened it. A second call does nothing.
+        """Publish what is pending, say goodbye, stop, and close the bus if `start` opened it; once is enough.
 
-        Methods that still run are cancelled, and their callers told. Objects are not reported as deleted: the agent
-        ends, not what it managed. QMF has no goodbye; consoles notice by missing heartbeats.
+        Methods that still run are cancelled, and their callers told; so are subscribers. Objects are not reported as
+        deleted: the agent ends, not what it managed.
         """
-        if self._closed:
-            return
-        self._closed = True
-        if self._unwatch is not None:
-            self._unwatch()
-        for subscription in self._subscriptions:
-            await subscription.close()
-        await self._requests.close()
-        tasks, self._tasks = self._tasks, set()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        try:
-            async with asyncio.timeout(CLOSE_TIMEOUT):
-                await self._events.flush()
-                await self._publisher.publish(heartbeat=False)
-        except TimeoutError:
-            _log.warning("agent %s closes without its last publication: the broker takes nothing", self.name)
-        finally:
-            if self._opened:
-                await self._bus.close()
+        await self._core.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -275,37 +295,3 @@ class Agent:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-    async def _subscribe(self) -> None:
-        topic = topic_exchange(self._domain)
-        for binding in (
-            Binding(direct_exchange(self._domain), self.name, ExchangeKind.DIRECT),
-            Binding(topic, CONSOLE_KEY),
-            Binding(topic, self._identity.direct_subject),
-        ):
-            self._subscriptions.append(await self._bus.subscribe(binding, self._requests.deliver))
-
-    def _on_bus_event(self, event: BusEvent) -> None:
-        if isinstance(event, Connected) and event.again:
-            _log.info("agent %s is connected again", self.name)
-            self._events.wake()
-            self._spawn(self._publisher.announce())
-        elif isinstance(event, Disconnected):
-            level = logging.INFO if event.retry is not None else logging.WARNING
-            _log.log(level, "agent %s lost its connection: %s", self.name, event.reason)
-        elif isinstance(event, LinkLost) and not event.reopened:
-            _log.warning("agent %s cannot use %r: %s", self.name, event.address, event.description or event.condition)
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-
-def _make_bus(url_or_bus: str | Bus) -> Bus:
-    if isinstance(url_or_bus, Bus):
-        return url_or_bus
-    # Programs that bring their own bus do not pay for loading the AMQP engine.
-    from qmf.bus.amqp import AmqpBus
-
-    return AmqpBus(url_or_bus)

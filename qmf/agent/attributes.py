@@ -1,8 +1,8 @@
 """Descriptors that generated classes declare: one per property and statistic.
 
-They derive from `property` over `operator.attrgetter`, because reading then runs no Python code. Values lie in the
-instance's `__dict__` under names no schema can have. A descriptor belongs to the class that holds the schema;
-subclasses share it.
+At run time they are `property` objects, whose reading and writing is C code around one function each; those functions
+are made when the class is first used, for they know cell and bounds. A descriptor belongs to the class that holds the
+schema; subclasses share it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,13 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
 
-from qmf.agent.accessors import Counter, Derived, HiLo, Mma, read_only
-from qmf.agent.layout import PENDING, Field, numbers
+from qmf.agent.accessors import Counter, HiLo, Mma
+from qmf.agent.complaints import read_only
+from qmf.agent.derived import Derived, compute
+from qmf.agent.guarded import HAS_GLOBAL_LOCK, guarded
+from qmf.agent.layout import Field, slot_name
 from qmf.agent.references import Referable, is_pending, resolve
+from qmf.agent.setters import Setter, make_setter
 from qmf.errors import ConstraintError
 from qmf.protocol.values import ObjectId
 
@@ -37,21 +41,15 @@ class Descriptor(_Property):
 
     def __init__(self, schema_name: str) -> None:
         self.schema_name = schema_name
-        self._field: Field | None = None
-        self._read_by(attrgetter(f"_qmf_v_{schema_name}"))
+        self._work_by(None, None)
 
-    def _read_by(self, getter: Callable[[Any], Any]) -> None:
+    def _work_by(self, getter: Callable[[Any], Any] | None, setter: Setter | None) -> None:
         if not TYPE_CHECKING:
-            super().__init__(getter, doc=f"The value of {self.schema_name!r}; the docstring of the class says more.")
+            super().__init__(getter, setter, doc=f"The value of {self.schema_name!r}; the class's docstring says more.")
 
     def _bind(self, field: Field) -> None:
         """Learn the field, before the first instance of the class is made."""
-        self._field = field
-
-    def _place(self, instance: ManagedObject, value: object) -> None:
-        """Put what a new instance holds into its `__dict__`: `value` has been checked already."""
-        assert self._field is not None
-        instance.__dict__[self._field.slot] = value
+        raise NotImplementedError
 
 
 class Attribute(Descriptor, Generic[T]):
@@ -69,27 +67,16 @@ class Attribute(Descriptor, Generic[T]):
         @overload
         def __get__(self, instance: ManagedObject, owner: type) -> T: ...
         def __get__(self, instance: ManagedObject | None, owner: type) -> Self | T: ...
-
-    def __set__(self, instance: ManagedObject, value: T) -> None:
-        field = self._field
-        assert field is not None
-        if field.fixed or field.index or field.formula is not None:
-            refuse_fixed(instance, field, value)
-        stored = field.check(value)
-        values = instance.__dict__
-        slot = field.slot
-        with instance._qmf_lock:
-            before = values[slot]
-            # 1 == True == 1.0, so the types are compared too. A map or list counts as new each time.
-            if type(before) is type(stored) and before == stored and not isinstance(stored, (dict, list)):
-                return
-            values[slot] = stored
-            instance._qmf_marks |= field.group
+        def __set__(self, instance: ManagedObject, value: T) -> None: ...
 
     def _bind(self, field: Field) -> None:
-        super()._bind(field)
+        cell = field.cell
         if field.formula is not None:
-            self._read_by(lambda instance: compute(instance, field))
+            self._work_by(lambda instance: compute(instance, field), _refusing(field))
+        elif field.fixed or field.index:
+            self._work_by(lambda instance: instance._qmf_cells[cell], _refusing(field))
+        else:
+            self._work_by(lambda instance: instance._qmf_cells[cell], make_setter(field))
 
 
 class ReferenceAttribute(Descriptor):
@@ -105,55 +92,56 @@ class ReferenceAttribute(Descriptor):
         @overload
         def __get__(self, instance: ManagedObject, owner: type) -> ObjectId | None: ...
         def __get__(self, instance: ManagedObject | None, owner: type) -> Self | ObjectId | None: ...
-
-    def __set__(self, instance: ManagedObject, value: Referable | ObjectId | None) -> None:
-        field = self._field
-        assert field is not None
-        if field.fixed or field.index:
-            refuse_fixed(instance, field, value)
-        stored = field.check(value)
-        with instance._qmf_lock:
-            if stored != instance.__dict__[field.slot]:
-                self._place(instance, stored)
-                instance._qmf_marks |= field.group
+        def __set__(self, instance: ManagedObject, value: Referable | ObjectId | None) -> None: ...
 
     def _bind(self, field: Field) -> None:
-        super()._bind(field)
-        slot = field.slot
-        self._read_by(lambda instance: resolve(instance.__dict__[slot]))
+        cell, mark, check = field.cell, field.mark, field.check
 
-    def _place(self, instance: ManagedObject, value: object) -> None:
-        super()._place(instance, value)
-        if isinstance(value, Referable) and is_pending(value):
-            instance._qmf_marks |= PENDING
+        def put(instance: ManagedObject, value: object) -> None:
+            stored = check(value)
+            cells = instance._qmf_cells
+            if stored != cells[cell]:
+                cells[cell] = stored
+                if isinstance(stored, Referable) and is_pending(stored):
+                    instance._qmf_pending = True
+                cells[mark] = True
+
+        setter = _refusing(field, put) if field.fixed or field.index else put
+        self._work_by(lambda instance: resolve(instance._qmf_cells[cell]), setter)
 
 
-class _AccessorDescriptor(Descriptor):
+class AccessorDescriptor(Descriptor):
     """Gives an accessor object; refuses assignment, which would replace it."""
 
-    _accessor: Callable[[ManagedObject, Field], object]
+    _accessor: Callable[..., object]
 
-    def __set__(self, instance: ManagedObject, value: Never) -> None:
-        assert self._field is not None
-        way = "sample(...)" if self._accessor is Mma else "set(...)"
-        raise ConstraintError(
-            self._field.where, self._field.type.name, value, f"cannot be assigned; call .{self.schema_name}.{way}"
-        )
+    def __init__(self, schema_name: str) -> None:
+        super().__init__(schema_name)
+        self.slot = slot_name(schema_name)
 
-    def _place(self, instance: ManagedObject, value: object) -> None:  # noqa: ARG002  # accessors start by themselves
-        field = self._field
-        assert field is not None
-        accessor = type(self)._accessor
-        if field.formula is None:
-            super()._place(instance, accessor(instance, field))
-        else:
-            super()._place(instance, Derived(instance, field, lambda: compute(instance, field)))
+    if TYPE_CHECKING:
+
+        def __set__(self, instance: ManagedObject, value: Never) -> None: ...
+
+    def _bind(self, field: Field) -> None:
+        way = "sample(...)" if isinstance(self, MmaAttribute) else "set(...)"
+
+        def refuse(_: ManagedObject, value: object) -> None:
+            raise ConstraintError(field.where, field.type.name, value, f"cannot be assigned; call .{field.name}.{way}")
+
+        self._work_by(attrgetter(self.slot), refuse)
+
+    def _make(self, instance: ManagedObject, field: Field) -> object:
+        """The accessor of a new instance."""
+        if field.formula is not None:
+            return Derived(instance._qmf_cells, field, lambda: compute(instance, field))
+        return type(self)._accessor(instance._qmf_cells, field)
 
 
-class CounterAttribute(_AccessorDescriptor):
+class CounterAttribute(AccessorDescriptor):
     """A statistic with a `Counter`."""
 
-    _accessor = Counter
+    _accessor = Counter if HAS_GLOBAL_LOCK else guarded(Counter)
 
     if TYPE_CHECKING:
 
@@ -164,10 +152,10 @@ class CounterAttribute(_AccessorDescriptor):
         def __get__(self, instance: ManagedObject | None, owner: type) -> Self | Counter: ...
 
 
-class HiLoAttribute(_AccessorDescriptor):
+class HiLoAttribute(AccessorDescriptor):
     """A statistic with a `HiLo`."""
 
-    _accessor = HiLo
+    _accessor = HiLo if HAS_GLOBAL_LOCK else guarded(HiLo)
 
     if TYPE_CHECKING:
 
@@ -178,10 +166,10 @@ class HiLoAttribute(_AccessorDescriptor):
         def __get__(self, instance: ManagedObject | None, owner: type) -> Self | HiLo: ...
 
 
-class MmaAttribute(_AccessorDescriptor):
+class MmaAttribute(AccessorDescriptor):
     """A statistic with an `Mma`."""
 
-    _accessor = Mma
+    _accessor = Mma if HAS_GLOBAL_LOCK else guarded(Mma)
 
     if TYPE_CHECKING:
 
@@ -192,18 +180,17 @@ class MmaAttribute(_AccessorDescriptor):
         def __get__(self, instance: ManagedObject | None, owner: type) -> Self | Mma: ...
 
 
-def compute(instance: ManagedObject, field: Field) -> int | float:
-    """The value of a derived statistic now, from one consistent state of its sources."""
-    with instance._qmf_lock:
-        values = numbers(instance._qmf_layout, instance.__dict__)
-    return field.derived(values)
+def _refusing(field: Field, put: Setter | None = None) -> Setter:
+    """A setter for a field that cannot be assigned (now); `put` sets the key of an object that has no id yet."""
+    put = put or make_setter(field)
 
+    def refuse(instance: ManagedObject, value: object) -> None:
+        if field.formula is not None:
+            raise read_only(field, value)
+        if field.fixed:
+            raise ConstraintError(field.where, field.type.name, value, "cannot change after the object is made")
+        if instance._qmf_id is not None:
+            raise ConstraintError(field.where, field.type.name, value, "is part of the object's id and cannot change")
+        put(instance, value)
 
-def refuse_fixed(instance: ManagedObject, field: Field, value: object) -> None:
-    """Raise ConstraintError for a field that cannot be assigned (now)."""
-    if field.formula is not None:
-        raise read_only(field, value)
-    if field.fixed:
-        raise ConstraintError(field.where, field.type.name, value, "cannot change after the object is made")
-    if instance._qmf_id is not None:
-        raise ConstraintError(field.where, field.type.name, value, "is part of the object's id and cannot change")
+    return refuse

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from qmf.agent.references import check_reference
@@ -57,22 +58,15 @@ def _make_check(item: Argument | Property | Statistic, where: str) -> Check:
         return lambda value: check_reference(value, where)
     if kind.base in ("map", "list"):
         return lambda value: copied(general(value), kind, where)
-    if kind.is_integer:
-        low, high = bounds(item)
+    simple = quick_range(item)
+    if simple is not None:
+        number, least, most = simple
 
-        def integer(value: object) -> object:
+        def quick(value: Any) -> object:
             # The common case without a call; everything else, errors included, is the general check's.
-            return value if type(value) is int and low <= value <= high else general(value)
+            return value if type(value) is number and least <= value <= most else general(value)
 
-        return integer
-    if kind.base == "double":
-        least = -math.inf if item.minimum is None else item.minimum
-        most = math.inf if item.maximum is None else item.maximum
-
-        def number(value: object) -> object:
-            return value if type(value) is float and least <= value <= most else general(value)
-
-        return number
+        return quick
     if kind.is_string:
         limit = min(kind.max_bytes or 0, item.max_len if item.max_len is not None else 1 << 16)
 
@@ -82,6 +76,17 @@ def _make_check(item: Argument | Property | Statistic, where: str) -> Check:
 
         return string
     return general
+
+
+def quick_range(item: Argument | Property | Statistic) -> tuple[type[Any], int | float, int | float] | None:
+    """For numbers: the Python type, smallest and largest value of what needs no further check. None for the others."""
+    if item.type.is_integer:
+        return int, *bounds(item)
+    if item.type.base != "double":
+        return None
+    least = -math.inf if item.minimum is None else item.minimum
+    most = math.inf if item.maximum is None else item.maximum
+    return float, least, most
 
 
 def bounds(item: Argument | Property | Statistic) -> tuple[int | float, int | float]:

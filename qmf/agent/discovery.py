@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 
+from qmf.agent.access import Action, Gate
 from qmf.agent.clock import Clock
 from qmf.agent.identity import Identity
 from qmf.agent.objects import ObjectStore
 from qmf.agent.outbox import Outbox
+from qmf.agent.refusal import Refusal
 from qmf.agent.tally import Tally
 from qmf.errors import ProtocolError
 from qmf.protocol import (
@@ -22,6 +24,7 @@ from qmf.protocol import (
     SchemaRequest,
     SchemaResponse,
     V1Message,
+    What,
     encode,
     matches,
     parse_reply_to,
@@ -30,11 +33,17 @@ from qmf.protocol.maps import agent_to_map
 
 _log = logging.getLogger("qmf.agent")
 
+#: Characters of a refusal in QMFv1; its length in bytes is sent as one byte.
+MAX_V1_TEXT = 60
+
 
 class Discovery:
     """Answers for one agent."""
 
-    def __init__(self, identity: Identity, store: ObjectStore, outbox: Outbox, clock: Clock, tally: Tally) -> None:
+    def __init__(
+        self, identity: Identity, store: ObjectStore, outbox: Outbox, gate: Gate, clock: Clock, tally: Tally
+    ) -> None:
+        self._gate = gate
         self._identity = identity
         self._store = store
         self._outbox = outbox
@@ -66,7 +75,7 @@ class Discovery:
             return False
         to, subject = parse_reply_to(message.reply_to)
         answer = V1Message(
-            frames=[self._v1_schema(frame) for frame in asked],
+            frames=[await self._v1_schema(message, frame) for frame in asked],
             to=to,
             subject=subject,
             agent=self._identity.name,
@@ -75,7 +84,12 @@ class Discovery:
         await self._outbox.answer_encoded(encode(answer))
         return True
 
-    def _v1_schema(self, request: SchemaRequest) -> Frame:
+    async def _v1_schema(self, message: V1Message, request: SchemaRequest) -> Frame:
+        asker = Envelope(content=LocateRequest(), reply_to=message.reply_to, user_id=message.user_id)
+        try:
+            await self._gate.check(asker, Action.QUERY, what=What.SCHEMA, class_key=request.key)
+        except Refusal as refusal:
+            return CommandComplete(refusal.code, refusal.text[:MAX_V1_TEXT], request.sequence)
         for schema in self._store.schemas():
             key = schema.key
             # The request does not say of which kind the class is.

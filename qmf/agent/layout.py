@@ -1,26 +1,35 @@
 """What the runtime base knows of a managed class: one `Field` per property and statistic, one `Layout` per class.
 
-Built when the first object of a class is made, then read only. A field says under which name of the instance's
-`__dict__` its value lies, how values are checked, which mark a change sets, and what it expands to on the wire.
+Built when the first object of a class is made, then read only. A field says where in an instance its value lies, how
+values are checked, which mark a change sets, and what it expands to on the wire. An instance holds a list of *cells*: a
+mark for each of the two groups of values, and the plain values; accessors lie in slots. A mark is set by storing True:
+that takes no lock, and needs none.
+
 Knows the schema and the class's descriptors; knows no object, no agent and no message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from qmf.agent.checks import Check, bounds, make_check
 from qmf.agent.expressions import Expression
+from qmf.codec import typed
 from qmf.errors import CallerError
 from qmf.schema import TYPES, Access, ClassKey, ClassSchema, Property, QmfType, Statistic, Style, zero_value
 
-#: Marks of an object: which groups of values changed since they were published last.
+#: Groups of values: what changed is published group by group.
 PROPERTIES = 1
 STATISTICS = 2
-#: A reference to an object without id yet; the publisher looks again at each interval.
-PENDING = 4
 BOTH = PROPERTIES | STATISTICS
+
+#: What lies in the list of an instance: marks that a group changed, then plain values.
+Cells = list[Any]
+PROPERTIES_CELL = 0
+STATISTICS_CELL = 1
+FIRST_VALUE = 2
 
 
 class Field:
@@ -29,12 +38,14 @@ class Field:
     Attributes:
         name: name in the schema.
         python_name: name of the descriptor in the class; differs for Python's keywords.
-        slot: key in the `__dict__` of instances.
+        slot: name of the slot of instances where the accessor lies.
+        cell: where the plain value lies in the list of instances; set by the layout.
         where: ``Class.name``, as errors say it.
         item: its declaration.
         type: its type.
-        direct: the slot holds the value itself, not an accessor.
-        group: `PROPERTIES` or `STATISTICS`, the mark that a change sets.
+        direct: there is a plain value, and no accessor.
+        group: `PROPERTIES` or `STATISTICS`.
+        mark: cell of the mark that a change sets.
         optional: may be unset.
         required: must be given when an object is made.
         fixed: cannot change after that.
@@ -46,6 +57,7 @@ class Field:
     """
 
     __slots__ = (
+        "cell",
         "check",
         "direct",
         "fixed",
@@ -55,6 +67,7 @@ class Field:
         "index",
         "item",
         "low",
+        "mark",
         "name",
         "optional",
         "python_name",
@@ -69,7 +82,8 @@ class Field:
         self.item = item
         self.name = item.name
         self.python_name = python_name
-        self.slot = f"_qmf_v_{item.name}"
+        self.slot = slot_name(item.name)
+        self.cell = 0
         self.where = f"{class_name}.{item.name}"
         self.type: QmfType = item.type
         self.direct = item.type.style is Style.DIRECT
@@ -89,6 +103,7 @@ class Field:
             self.wire = tuple((entry.name, base) for entry in item.entries)
             if item.assign:
                 self.formula = Expression(item.assign, self.where)
+        self.mark = PROPERTIES_CELL if self.group == PROPERTIES else STATISTICS_CELL
         self.check: Check = make_check(item, self.where, optional=self.optional)
 
     def initial(self) -> object:
@@ -113,12 +128,35 @@ class Layout:
         properties, statistics: fields in schema order.
         by_name: fields by schema name and by Python name.
         index: fields that make the object's key.
+        required: fields that a new object must be given.
         references: fields that hold a reference.
+        accessors: fields with an accessor.
+        makers: what makes the accessor of a new instance, by field.
         derived: statistics with a formula.
         sources: fields that formulas use.
+        wire: by group, or both: name and wrapper of each value on the wire, in order.
+        positions: by group, or both: where in that order the values of a field begin.
     """
 
-    __slots__ = ("by_name", "derived", "index", "key", "properties", "references", "schema", "sources", "statistics")
+    __slots__ = (
+        "_fields",
+        "_initial",
+        "_mutable",
+        "accessors",
+        "by_name",
+        "derived",
+        "index",
+        "key",
+        "makers",
+        "positions",
+        "properties",
+        "references",
+        "required",
+        "schema",
+        "sources",
+        "statistics",
+        "wire",
+    )
 
     def __init__(self, schema: ClassSchema, python_names: Mapping[str, str]) -> None:
         """Build.
@@ -141,22 +179,45 @@ class Layout:
         self.by_name: dict[str, Field] = {field.python_name: field for field in self}
         self.by_name.update({field.name: field for field in self})
         self.index = tuple(field for field in self.properties if field.index)
+        self.required = tuple(field for field in self if field.required)
         self.references = tuple(field for field in self if field.type.name == "objId")
+        self.accessors = tuple(field for field in self if not field.direct)
+        self.makers: dict[Field, Callable[[Any, Field], object]] = {}
+        direct = [field for field in self if field.direct]
+        for cell, field in enumerate(direct, FIRST_VALUE):
+            field.cell = cell
+        self._initial: Cells = [True, True, *(field.initial() for field in direct)]
+        self._mutable = tuple(field for field in direct if isinstance(field.initial(), (dict, list)))
         self.derived = tuple(field for field in self.statistics if field.formula is not None)
         for field in self.derived:
             self._check_formula(field)
         names = {name for field in self.derived if field.formula for name in field.formula.names}
         self.sources = tuple(field for field in self if field.name in names)
+        self._fields = {
+            PROPERTIES: self.properties,
+            STATISTICS: self.statistics,
+            BOTH: self.properties + self.statistics,
+        }
+        self.wire: dict[int, tuple[tuple[str, Wrapper | None], ...]] = {
+            group: tuple((name, wrapper_of(base)) for field in fields for name, base in field.wire)
+            for group, fields in self._fields.items()
+        }
+        self.positions = {group: _positions(fields) for group, fields in self._fields.items()}
 
     def __iter__(self) -> Iterator[Field]:
         yield from self.properties
         yield from self.statistics
 
     def fields(self, groups: int) -> tuple[Field, ...]:
-        """The fields of the groups whose marks are set in `groups`, in wire order."""
-        if groups & BOTH == BOTH:
-            return self.properties + self.statistics
-        return self.properties if groups & PROPERTIES else self.statistics
+        """The fields of a group, or of both, in wire order."""
+        return self._fields[groups]
+
+    def new_cells(self) -> Cells:
+        """The cells of a new instance: everything unset, and to be published."""
+        cells = self._initial[:]
+        for field in self._mutable:
+            cells[field.cell] = field.initial()
+        return cells
 
     def _check_formula(self, field: Field) -> None:
         assert field.formula is not None
@@ -172,8 +233,22 @@ class Layout:
                 )
 
 
-def numbers(layout: Layout, values: Mapping[str, Any]) -> dict[str, int | float]:
-    """What the class's formulas use, read from an instance's `__dict__` with its lock held."""
-    return {
-        field.name: (values[field.slot] if field.direct else values[field.slot].value) or 0 for field in layout.sources
-    }
+def _positions(fields: tuple[Field, ...]) -> dict[Field, int]:
+    starts = itertools.accumulate((len(field.wire) for field in fields), initial=0)
+    return dict(zip(fields, starts, strict=False))
+
+
+#: Gives a value the type that says its width on the wire.
+Wrapper = Callable[[Any], object]
+
+
+def wrapper_of(base: QmfType) -> Wrapper | None:
+    """What `typed` wraps checked values of a type in; None where it leaves them as they are."""
+    zero = zero_value(base)
+    kind = type(typed(base, zero))
+    return None if kind is type(zero) else kind
+
+
+def slot_name(schema_name: str) -> str:
+    """Name of the slot for an accessor; no schema can have such a name."""
+    return f"_qmf_v_{schema_name}"

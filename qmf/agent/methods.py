@@ -7,26 +7,28 @@ Rules:
 * Synchronous methods run on the event loop and must not block; `async` ones run beside it. Arguments are passed by
   position, in schema order.
 * `NotImplementedError` becomes code 3, `MethodError` its own code, any other exception code 7 with one line of text.
-  The traceback goes to the log, never to the bus.
+  The traceback goes to the log, and to the bus only if the agent was made with `debug`.
+* Whoever waits longer than the time limit, for a turn or for the end, gets code 7. What comes too late is logged.
 * ``_set_properties`` sets properties with access RW: our extension; no schema can declare such a name.
 """
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any
+from functools import partial
 
 import attrs
 
+from qmf.agent.access import Action, Gate
+from qmf.agent.arguments import Result, argument_check, python_name, typed_arguments
 from qmf.agent.checks import make_check
-from qmf.agent.model import ManagedObject, Result, argument_check, python_name, typed_arguments
-from qmf.agent.objects import ObjectStore
+from qmf.agent.model import ManagedObject
 from qmf.agent.outbox import Outbox
-from qmf.agent.refusal import MethodError, Refusal, one_line
+from qmf.agent.refusal import Refusal
+from qmf.agent.running import Runner
+from qmf.agent.sources import Sources
 from qmf.agent.tally import Tally
 from qmf.errors import ConstraintError, NotFoundError, ProtocolError
 from qmf.protocol import Envelope, ErrorCode, MethodRequest, MethodResponse, from_wire
@@ -63,19 +65,21 @@ def current_caller() -> Caller | None:
 class Methods:
     """Runs the methods of one agent's objects."""
 
-    def __init__(self, store: ObjectStore, outbox: Outbox, tally: Tally, *, limit: int, timeout: float | None) -> None:
+    def __init__(
+        self, sources: Sources, outbox: Outbox, gate: Gate, tally: Tally, *, limit: int, timeout: float | None
+    ) -> None:
         """Set up.
 
         Args:
-            store, outbox, tally: of the agent.
+            sources, outbox, gate, tally: of the agent.
             limit: calls that run at the same time; more wait for their turn.
             timeout: seconds for one call, or None. Only what awaits can be interrupted.
         """
-        self._store = store
+        self._sources = sources
         self._outbox = outbox
+        self._gate = gate
         self._tally = tally
-        self._free = asyncio.Semaphore(limit)
-        self._timeout = timeout
+        self._runner = Runner(limit, timeout)
 
     async def answer(self, request: Envelope, call: MethodRequest) -> None:
         """Run one call in the current task and answer it.
@@ -84,24 +88,23 @@ class Methods:
             Refusal: the call is invalid or failed.
         """
         self._tally.add("method_calls")
-        async with self._free:
-            _caller.set(Caller(request.user_id, request.reply_to))
-            obj = self._find(call)
-            if call.method == SET_PROPERTIES:
-                outputs = await self._set_properties(obj, call.arguments)
-            else:
-                outputs = await self._call(obj, call)
+        _caller.set(Caller(request.user_id, request.reply_to))
+        obj = await self._find(call)
+        if call.method == SET_PROPERTIES:
+            outputs = await self._set_properties(request, obj, call.arguments)
+        else:
+            outputs = await self._call(request, obj, call)
         await self._outbox.answer(request, MethodResponse(arguments=outputs))
 
-    def _find(self, call: MethodRequest) -> ManagedObject:
+    async def _find(self, call: MethodRequest) -> ManagedObject:
         if call.object_id is None:
             raise Refusal(ErrorCode.INVALID_PARAMETER, f"method {call.method} needs an '_object_id'")
-        obj = self._store.find(call.object_id)
+        obj = await self._sources.find(call.object_id)
         if obj is None:
             raise Refusal(ErrorCode.UNKNOWN_OBJECT, f"no object found with id {call.object_id}")
         return obj
 
-    async def _call(self, obj: ManagedObject, call: MethodRequest) -> dict[str, object]:
+    async def _call(self, request: Envelope, obj: ManagedObject, call: MethodRequest) -> dict[str, object]:
         schema = obj._qmf_layout.schema
         where = f"{schema.name}.{call.method}"
         method = schema.method(call.method)
@@ -112,40 +115,27 @@ class Methods:
         function = getattr(obj, python_name(type(obj), method.name), None)
         if not callable(function):
             raise Refusal(ErrorCode.NOT_IMPLEMENTED, f"{where} is not implemented")
-        result = await self._run(where, lambda: function(*arguments))
+        await self._gate.check(
+            request,
+            Action.METHOD,
+            class_key=schema.key,
+            object_id=obj._qmf_id,
+            method=method.name,
+            arguments={item.name: value for item, value in zip(method.inputs, arguments, strict=True)},
+        )
+        result = await self._runner.run(where, lambda: function(*arguments))
         return _check_result(method, result, where)
 
-    async def _set_properties(self, obj: ManagedObject, values: Mapping[str, object]) -> dict[str, object]:
+    async def _set_properties(
+        self, request: Envelope, obj: ManagedObject, values: Mapping[str, object]
+    ) -> dict[str, object]:
         """All are checked before the first is set."""
         checked = {name: _check_property(obj, name, value) for name, value in values.items()}
+        schema = obj._qmf_layout.schema
+        await self._gate.check(request, Action.SET, class_key=schema.key, object_id=obj._qmf_id, arguments=checked)
         for name, value in checked.items():
-            where = f"{obj._qmf_layout.schema.name}.{name}"
-            await self._run(where, lambda name=name, value=value: obj._qmf_set_property(name, value))  # type: ignore[misc]
+            await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, value))
         return {}
-
-    async def _run(self, where: str, function: Callable[[], Any | Awaitable[Any]]) -> Any:
-        """Run what an application wrote, and turn all that it may do into a result or a `Refusal`."""
-        try:
-            async with asyncio.timeout(self._timeout) as limit:
-                result = function()
-                return await result if inspect.isawaitable(result) else result
-        except MethodError as error:
-            raise Refusal(error.code, error.text) from error
-        except NotImplementedError as error:
-            text = str(error) or f"{where} is not implemented"
-            raise Refusal(ErrorCode.NOT_IMPLEMENTED, text) from error
-        except asyncio.CancelledError as error:
-            raise Refusal(ErrorCode.EXCEPTION, f"{where} was cancelled") from error
-        except TimeoutError as error:
-            if not limit.expired():
-                raise self._failed(where, error) from error
-            raise Refusal(ErrorCode.EXCEPTION, f"{where} took longer than {self._timeout:g} s") from error
-        except Exception as error:
-            raise self._failed(where, error) from error
-
-    def _failed(self, where: str, error: Exception) -> Refusal:
-        _log.error("%s failed", where, exc_info=error)
-        return Refusal(ErrorCode.EXCEPTION, one_line(error))
 
 
 def _check_arguments(method: Method, given: Mapping[str, object], where: str) -> list[object]:

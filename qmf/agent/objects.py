@@ -14,11 +14,11 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from uuid import UUID
 
-from qmf.agent.layout import BOTH, Field
-from qmf.agent.model import Event, ManagedObject, layout_of
-from qmf.agent.references import resolve
+from qmf.agent.arguments import Event
+from qmf.agent.keys import index_key
+from qmf.agent.layout import PROPERTIES_CELL, STATISTICS_CELL
+from qmf.agent.model import ManagedObject, layout_of
 from qmf.errors import CallerError
 from qmf.protocol.values import ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema, EventSchema
@@ -62,6 +62,7 @@ class ObjectStore:
         self._serials: dict[ClassKey, itertools.count[int]] = {}
         self._deleted: deque[ObjectData] = deque()
         self._schemas: dict[ClassKey, ClassSchema | EventSchema] = {}
+        self._ticks = itertools.count(1)
         self.deletions_dropped = 0
         #: Nanoseconds since 1970 when a schema came last, 0 without any.
         self.schema_updated = 0
@@ -96,12 +97,11 @@ class ObjectStore:
             name = f"{layout.key.package}:{layout.key.name}:{self._key(obj) if key is None else key}"
             if name in self._objects:
                 raise DuplicateObjectError(name)
-            object_id = ObjectId(name, self._agent_name, self._epoch)
-            with obj._qmf_lock:
-                obj._qmf_id = object_id
-                obj._qmf_home = self
-                obj._qmf_create_ts = obj._qmf_update_ts = self._now()
-                obj._qmf_marks |= BOTH
+            object_id = self.object_id(name)
+            obj._qmf_id = object_id
+            obj._qmf_create_ts = obj._qmf_update_ts = self._now()
+            obj._qmf_cells[PROPERTIES_CELL] = obj._qmf_cells[STATISTICS_CELL] = True
+            obj._qmf_home = self
             self._objects[name] = obj
             self._classes.setdefault(layout.key.name, {})[name] = obj
         return object_id
@@ -134,9 +134,19 @@ class ObjectStore:
 
     def find(self, object_id: ObjectId) -> ManagedObject | None:
         """The object with an id, or None. Agent name and epoch must be ours where the id has them."""
-        if object_id.agent_name not in (None, "", self._agent_name) or object_id.agent_epoch not in (0, self._epoch):
-            return None
-        return self._objects.get(object_id.object_name)
+        return self._objects.get(object_id.object_name) if self.is_ours(object_id) else None
+
+    def is_ours(self, object_id: ObjectId) -> bool:
+        """Whether an id can be one of ours: agent name and epoch are, where it has them."""
+        return object_id.agent_name in (None, "", self._agent_name) and object_id.agent_epoch in (0, self._epoch)
+
+    def object_id(self, object_name: str) -> ObjectId:
+        """The id of one of our objects, or of a provided one, by its name."""
+        return ObjectId(object_name, self._agent_name, self._epoch)
+
+    def tick(self) -> int:
+        """A number that is larger each time: when changes were noted. For the event loop's thread."""
+        return next(self._ticks)
 
     def schemas(self) -> list[ClassSchema | EventSchema]:
         """All schemas known, ordered by key."""
@@ -169,7 +179,7 @@ class ObjectStore:
             taken = self._classes.get(layout.key.name, {})
             prefix = f"{layout.key.package}:{layout.key.name}:"
             return next(str(n) for n in serials if f"{prefix}{n}" not in taken)
-        return ",".join(_key_part(field, obj.__dict__[field.slot]) for field in layout.index)
+        return index_key(obj)
 
 
 def schema_of(item: type[ManagedObject] | type[Event] | ClassSchema | EventSchema) -> ClassSchema | EventSchema:
@@ -187,16 +197,3 @@ def describe(obj: ManagedObject, values: dict[str, object], *, delete_ts: int = 
         create_ts=obj._qmf_create_ts,
         delete_ts=delete_ts,
     )
-
-
-def _key_part(field: Field, value: object) -> str:
-    if value is None:
-        return ""
-    if field.type.name == "objId":
-        target = resolve(value)  # type: ignore[arg-type]  # the field's check let only targets in
-        if target is None:
-            raise CallerError(f"{field.where} is part of the key: add the object that it refers to first")
-        return target.object_name
-    if isinstance(value, bool):
-        return "1" if value else "0"
-    return str(value) if isinstance(value, (str, int, float, UUID)) else repr(value)

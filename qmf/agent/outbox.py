@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-
 from qmf.agent.tally import Tally
 from qmf.bus.base import Bus
-from qmf.errors import NetworkError, QmfError
-from qmf.protocol import BodyForm, Content, Envelope, ObjectData, encode, parse_reply_to
-
-#: Objects in one message, as qpidd sends (QMF2.md 4.4.1).
-MAX_OBJECTS = 100
-
-#: Bytes in one message of several objects. qpidd drops bodies over 65536 bytes (QMF2.md 4), and other peers were
-#: written next to it; the rest is room for properties and headers. A single larger object still goes out alone.
-MAX_BYTES = 60_000
+from qmf.errors import NetworkError
+from qmf.protocol import BodyForm, Content, Envelope, encode, parse_reply_to
 
 
 class Outbox:
@@ -40,8 +31,11 @@ class Outbox:
         correlation_id: str | None = None,
         partial: bool = False,
         ttl: float | None = None,
+        subscription: str | None = None,
+        sequence: int | None = None,
+        suppressed: int = 0,
     ) -> bytes:
-        """Encode a message from this agent."""
+        """Encode a message from this agent; the arguments are those of `Envelope`."""
         envelope = Envelope(
             content=content,
             to=to,
@@ -50,6 +44,9 @@ class Outbox:
             agent=self._agent_name,
             partial=partial,
             ttl=ttl,
+            subscription=subscription,
+            sequence=sequence,
+            suppressed=suppressed,
         )
         return encode(envelope, form=self._form)
 
@@ -85,51 +82,3 @@ class Outbox:
             self._tally.once("answer", "an answer is lost: %s", error)
             return False
         return True
-
-
-class Packer:
-    """Splits objects into messages within `MAX_OBJECTS` and `MAX_BYTES`.
-
-    The size of a message is known only once it is encoded. Objects of a class have about the same size, so the packer
-    learns from each message how many fit into the next.
-
-    Attributes:
-        room: how many objects to offer at a time.
-    """
-
-    def __init__(self, tally: Tally) -> None:
-        self._tally = tally
-        self.room = MAX_OBJECTS
-
-    def pack(
-        self, objects: Sequence[ObjectData], build: Callable[[Sequence[ObjectData], bool], bytes], *, more: bool
-    ) -> Iterator[tuple[bytes, int]]:
-        """Encode objects.
-
-        Args:
-            objects: at most `MAX_OBJECTS`.
-            build: encodes a message; the second argument says that it is not the last.
-            more: another call follows, so that even the last message of this one is not the last.
-
-        Returns:
-            the messages and the number of objects in each; at least one message unless `more`.
-        """
-        try:
-            data = build(objects, more)
-        except (ValueError, QmfError) as error:
-            # Halving finds the one that cannot be encoded; the others shall not suffer.
-            if len(objects) == 1:
-                self._tally.add("unencodable")
-                self._tally.once("unencodable", "skipped object %s: %s", objects[0].object_id, error)
-                if not more:
-                    yield build((), False), 0
-                return
-        else:
-            if objects:
-                self.room = max(1, min(MAX_OBJECTS, MAX_BYTES * len(objects) // len(data)))
-            if len(data) <= MAX_BYTES or len(objects) < 2:
-                yield data, len(objects)
-                return
-        half = len(objects) // 2
-        yield from self.pack(objects[:half], build, more=True)
-        yield from self.pack(objects[half:], build, more=more)

@@ -15,25 +15,51 @@ import logging
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+import attrs
+
 from qmf.agent.clock import Clock
 from qmf.agent.identity import Identity
-from qmf.agent.model import ManagedObject, Taken
+from qmf.agent.model import ManagedObject
+from qmf.agent.numbering import Numbers
 from qmf.agent.objects import ObjectStore, describe
-from qmf.agent.outbox import Outbox, Packer
+from qmf.agent.outbox import Outbox
+from qmf.agent.parts import Packer
 from qmf.agent.tally import Tally
+from qmf.agent.values import Taken, is_dirty
 from qmf.errors import NetworkError
-from qmf.protocol import Heartbeat, ObjectData, ObjectsIndication, data_key, heartbeat_key, topic_exchange
+from qmf.protocol import Content, Heartbeat, ObjectData, ObjectsIndication, data_key, heartbeat_key, topic_exchange
 from qmf.schema import ClassKey
 
 _log = logging.getLogger("qmf.agent")
+
+#: Attribute of an agent's last heartbeat: consoles of ours need not wait for the next ones to be missing.
+GOODBYE = "_goodbye"
 
 
 class Publisher:
     """Publishes for one agent; belongs to the event loop's thread, and never holds up a setter."""
 
     def __init__(
-        self, store: ObjectStore, outbox: Outbox, identity: Identity, domain: str, clock: Clock, tally: Tally
+        self,
+        store: ObjectStore,
+        outbox: Outbox,
+        identity: Identity,
+        domain: str,
+        clock: Clock,
+        tally: Tally,
+        *,
+        data: bool,
+        numbers: Numbers | None,
     ) -> None:
+        """Set up.
+
+        Args:
+            store, outbox, identity, domain, clock, tally: of the agent.
+            data: tell changes; without, intervals pass all the same, and nobody hears of them.
+            numbers: what numbers messages, or None.
+        """
+        self._data = data
+        self._numbers = numbers
         self._store = store
         self._outbox = outbox
         self._identity = identity
@@ -42,6 +68,7 @@ class Publisher:
         self._tally = tally
         self._turn = asyncio.Lock()
         self._packers: dict[ClassKey, Packer] = {}
+        self._heartbeat_key = heartbeat_key(identity.info(0, 0))
 
     async def run(self) -> None:
         """Publish each interval until cancelled. Being late delays the next; missed intervals are not made up for."""
@@ -58,20 +85,26 @@ class Publisher:
     async def announce(self) -> None:
         """Send a heartbeat and publish, after a reconnect: consoles may have given the agent up meanwhile."""
         try:
-            await self.heartbeat()
+            async with self._turn:
+                await self.heartbeat()
             await self.publish()
         except NetworkError as error:
             _log.info("cannot publish: %s", error)
 
-    async def heartbeat(self, *, confirm: bool = False) -> None:
+    async def heartbeat(self, *, confirm: bool = False, goodbye: bool = False) -> None:
         """Send a heartbeat, worth delivering for two intervals.
+
+        Args:
+            confirm: wait until the broker has it.
+            goodbye: say that it is the last.
 
         Raises:
             NetworkError: it could not be sent.
         """
         info = self._identity.info(self._clock.time_ns(), self._store.schema_updated)
-        data = self._outbox.encode(Heartbeat(info), self._topic, heartbeat_key(info), ttl=2 * self._identity.interval)
-        await self._outbox.send(data, confirm=confirm)
+        if goodbye:
+            info = attrs.evolve(info, attributes={**info.attributes, GOODBYE: True})
+        await self._send(Heartbeat(info), self._heartbeat_key, confirm=confirm, ttl=2 * self._identity.interval)
 
     async def publish(self, *, heartbeat: bool = True) -> bool:
         """Publish once, now.
@@ -85,6 +118,7 @@ class Publisher:
         async with self._turn:
             if not self._outbox.connected:
                 return False
+            numbers = None if self._numbers is None else self._numbers.save()
             deleted = self._store.take_deleted()
             taken: list[Taken] = []
             done = False
@@ -98,8 +132,10 @@ class Publisher:
                 _log.info("publishing stopped, and will go on after a reconnect: %s", error)
             finally:
                 if done:
-                    self._tally.add("objects_published", len(deleted) + len(taken))
+                    self._tally.add("objects_published", (len(deleted) + len(taken)) if self._data else 0)
                 else:
+                    if self._numbers is not None and numbers is not None:
+                        self._numbers.restore(numbers)
                     self._store.restore_deleted(deleted)
                     for item in taken:
                         item.restore()
@@ -113,13 +149,13 @@ class Publisher:
         for key, items in groups.items():
             while items:
                 room = self._packer(key).room
-                await self._send(key, items[:room])
+                await self._send_objects(key, items[:room])
                 del items[:room]
 
     async def _send_changed(self, taken: list[Taken]) -> None:
         groups: dict[ClassKey, list[ManagedObject]] = {}
         for obj in self._store.all():
-            if obj._qmf_marks:
+            if is_dirty(obj):
                 groups.setdefault(obj._qmf_layout.key, []).append(obj)
         for key, objects in groups.items():
             rest = iter(objects)
@@ -128,23 +164,37 @@ class Publisher:
                 content = []
                 for obj in part:
                     # What was removed meanwhile is told by its deletion, in the next interval.
-                    item = obj._qmf_take() if obj._qmf_home is self._store else None
+                    item = obj._qmf_take(self._store.tick()) if obj._qmf_home is self._store else None
                     if item is not None:
                         obj._qmf_update_ts = now
                         taken.append(item)
                         content.append(describe(obj, item.values))
-                await self._send(key, content)
+                await self._send_objects(key, content)
 
-    async def _send(self, key: ClassKey, objects: Sequence[ObjectData]) -> None:
-        if not objects:
+    async def _send_objects(self, key: ClassKey, objects: Sequence[ObjectData]) -> None:
+        if not objects or not self._data:
             return
         subject = data_key(key, self._identity.info(0, 0))
-        for data, _ in self._packer(key).pack(
-            objects, lambda part, _: self._outbox.encode(ObjectsIndication(part), self._topic, subject), more=True
-        ):
+
+        def build(part: Sequence[ObjectData], _: bool) -> bytes:
+            return self._encode(ObjectsIndication(part), subject)
+
+        for data, _ in self._packer(key).pack(objects, build, more=True):
             await self._outbox.send(data)
+            if self._numbers is not None:
+                self._numbers.use(subject)
             # Ten thousand objects shall not keep requests waiting.
             await asyncio.sleep(0)
+
+    async def _send(self, content: Content, subject: str, *, confirm: bool, ttl: float) -> None:
+        data = self._encode(content, subject, ttl=ttl)
+        await self._outbox.send(data, confirm=confirm)
+        if self._numbers is not None:
+            self._numbers.use(subject)
+
+    def _encode(self, content: Content, subject: str, *, ttl: float | None = None) -> bytes:
+        number = None if self._numbers is None else self._numbers.next(subject)
+        return self._outbox.encode(content, self._topic, subject, ttl=ttl, sequence=number)
 
     def _packer(self, key: ClassKey) -> Packer:
         return self._packers.setdefault(key, Packer(self._tally))

@@ -12,125 +12,160 @@ snapshot of one instant, and they never hold up the loop.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import TypeVar
 
-from qmf.agent.model import ManagedObject
-from qmf.agent.objects import ObjectStore, describe
-from qmf.agent.outbox import Outbox, Packer
+import attrs
+
+from qmf.agent.access import Action, Gate
+from qmf.agent.layout import Layout
+from qmf.agent.outbox import Outbox
+from qmf.agent.parts import Packer, Parts
 from qmf.agent.refusal import Refusal
+from qmf.agent.sources import Sources, Wanted, expand
 from qmf.agent.tally import Tally
 from qmf.errors import ProtocolError
 from qmf.protocol import (
+    Content,
     Envelope,
     ErrorCode,
     ObjectData,
     ObjectsResponse,
+    Predicate,
     QueryRequest,
     SchemaIdsResponse,
     SchemasResponse,
+    SubscribeRequest,
     What,
     compile_predicate,
 )
-from qmf.schema import ClassKey, ClassSchema, EventSchema, Style
+from qmf.schema import ClassKey, ClassSchema, EventSchema
 
-_Fits = Callable[[Mapping[str, object]], bool]
+T = TypeVar("T")
 
-#: Objects examined between two turns of the loop; about 5 ms.
-SCAN = 100
+Fits = Callable[[Mapping[str, object]], bool]
+
+#: Schemas or their keys in a message; in practice `MAX_BYTES` comes first.
+MAX_SCHEMAS = 1000
 
 
 class Queries:
     """Answers queries for one agent."""
 
-    def __init__(self, store: ObjectStore, outbox: Outbox, tally: Tally) -> None:
-        self._store = store
+    def __init__(self, sources: Sources, outbox: Outbox, gate: Gate, tally: Tally) -> None:
+        self._sources = sources
         self._outbox = outbox
+        self._gate = gate
         self._tally = tally
 
     async def answer(self, request: Envelope, query: QueryRequest) -> None:
         """Answer one query.
 
         Raises:
-            Refusal: the query is invalid.
+            Refusal: the query is invalid, not allowed, or failed on the way; parts may have been sent before.
         """
         self._tally.add("queries")
-        try:
-            fits = compile_predicate(query.where)
-        except ProtocolError as error:
-            raise _invalid(f"invalid predicate: {error}") from error
+        fits = compiled(query.where)
         if query.what is What.SCHEMA_ID:
-            keys = [schema.key for schema in self._store.schemas()]
-            await self._outbox.answer(request, SchemaIdsResponse(keys))
+            await self._gate.check(request, Action.QUERY, what=query.what)
+            keys = [schema.key for schema in self._sources.store.schemas()]
+            await self._send(request, keys, SchemaIdsResponse)
         elif query.what is What.SCHEMA:
-            await self._outbox.answer(request, SchemasResponse(self._find_schemas(query.class_key)))
+            found = self._find_schemas(query.class_key)
+            await self._gate.check(request, Action.QUERY, what=query.what, class_key=query.class_key)
+            await self._send(request, found, SchemasResponse)
         else:
-            await self._answer_objects(request, query, fits, self._candidates(query))
+            wanted = wanted_by(query, query.what.value)
+            key = class_meant(self._sources, wanted)
+            await self._gate.check(request, Action.QUERY, what=query.what, class_key=key, object_id=query.object_id)
+            await self._answer_objects(request, query.what, wanted, fits)
 
     def _find_schemas(self, key: ClassKey | None) -> list[ClassSchema | EventSchema]:
         if key is None or not key.name:
             raise _invalid("a query for SCHEMA must name a class in '_schema_id'")
-        return [schema for schema in self._store.schemas() if _is_asked_for(schema.key, key)]
+        return [schema for schema in self._sources.store.schemas() if _is_asked_for(schema.key, key)]
 
-    def _candidates(self, query: QueryRequest) -> Iterable[ManagedObject]:
-        if query.object_id is not None:
-            found = self._store.find(query.object_id)
-            return [] if found is None else [found]
-        if query.class_key is None:
-            raise _invalid(f"a query for {query.what.value} must have an '_object_id' or a '_schema_id'")
-        return self._store.of_class(query.class_key.package, query.class_key.name)
+    async def _answer_objects(self, request: Envelope, what: What, wanted: Wanted, fits: Fits) -> None:
+        ids_only = what is What.OBJECT_ID
+        parts = self._parts(request, ObjectsResponse, Packer(self._tally))
+        needs_values = not ids_only or bool(wanted.where)
+        try:
+            async with aclosing(self._sources.objects(wanted, values=needs_values)) as batches:
+                async for layout, batch in batches:
+                    for data in batch:
+                        if wanted.where and not fits(data.values):
+                            continue
+                        if ids_only:
+                            await parts.add(attrs.evolve(data, values={}))
+                        else:
+                            await parts.add(selected(data, layout, wanted))
+            await parts.finish()
+        except _Lost:
+            return
 
-    async def _answer_objects(
-        self, request: Envelope, query: QueryRequest, fits: _Fits, candidates: Iterable[ManagedObject]
-    ) -> None:
-        packer = Packer(self._tally)
-        part: list[ObjectData] = []
-        for number, obj in enumerate(candidates, 1):
-            if number % SCAN == 0:
-                await asyncio.sleep(0)
-            item = self._select(query, fits, obj)
-            if item is None:
-                continue
-            # A part is sent when one more object is known to follow: only then it is surely not the last.
-            if len(part) >= packer.room:
-                if not await self._send(request, packer, part, more=True):
-                    return
-                part = []
-            part.append(item)
-        await self._send(request, packer, part, more=False)
+    async def _send(self, request: Envelope, items: Sequence[T], kind: Callable[[Sequence[T]], Content]) -> None:
+        parts = self._parts(request, kind, Packer(self._tally, MAX_SCHEMAS))
+        try:
+            for item in items:
+                await parts.add(item)
+            await parts.finish()
+        except _Lost:
+            return
 
-    def _select(self, query: QueryRequest, fits: _Fits, obj: ManagedObject) -> ObjectData | None:
-        """What the query wants of an object; None if that is nothing, or the object went while others were sent."""
-        if obj._qmf_home is not self._store:
-            return None
-        if query.what is What.OBJECT_ID and not query.where:
-            return describe(obj, {})
-        values = obj._qmf_values()
-        if not fits(values):
-            return None
-        if query.what is What.OBJECT_ID:
-            values = {}
-        elif query.select:
-            names = set(_expand(obj, query.select))
-            values = {name: value for name, value in values.items() if name in names}
-        return describe(obj, values)
+    def _parts(self, request: Envelope, kind: Callable[[Sequence[T]], Content], packer: Packer) -> Parts[T]:
+        def build(items: Sequence[T], partial: bool) -> bytes:
+            return self._outbox.encode_answer(request, kind(items), partial=partial)
 
-    async def _send(self, request: Envelope, packer: Packer, part: Sequence[ObjectData], *, more: bool) -> bool:
-        def build(objects: Sequence[ObjectData], partial: bool) -> bytes:
-            return self._outbox.encode_answer(request, ObjectsResponse(objects), partial=partial)
-
-        for data, _ in packer.pack(part, build, more=more):
+        async def send(data: bytes, last: bool) -> None:  # noqa: ARG001  # the message itself says whether it is
             if not await self._outbox.answer_encoded(data):
-                return False
-            await asyncio.sleep(0)
-        return True
+                raise _Lost
+
+        return Parts(packer, build, send)
 
 
-def _expand(obj: ManagedObject, select: Collection[str]) -> Iterator[str]:
-    yield from select
-    for field in obj._qmf_layout.statistics:
-        if field.type.style is Style.MMA and field.name in select:
-            yield from (name for name, _ in field.wire)
+class _Lost(Exception):
+    """The connection is gone: the rest of the answer need not be made."""
+
+
+def compiled(where: Predicate) -> Fits:
+    """The function that a predicate stands for.
+
+    Raises:
+        Refusal: it is not well formed.
+    """
+    try:
+        return compile_predicate(where)
+    except ProtocolError as error:
+        raise _invalid(f"invalid predicate: {error}") from error
+
+
+def wanted_by(request: QueryRequest | SubscribeRequest, what: str) -> Wanted:
+    """What a request for objects wants; `what` is its word for errors.
+
+    Raises:
+        Refusal: it names neither class nor object.
+    """
+    if request.object_id is None and request.class_key is None:
+        raise _invalid(f"a query for {what} must have an '_object_id' or a '_schema_id'")
+    return Wanted(class_key=request.class_key, object_id=request.object_id, where=request.where, select=request.select)
+
+
+def class_meant(sources: Sources, wanted: Wanted) -> ClassKey | None:
+    """The class whose objects are meant, as far as it is known."""
+    for obj in sources.stored(wanted) if wanted.object_id is not None else ():
+        return obj._qmf_layout.key
+    for provided in sources.providers(wanted):
+        return provided.layout.key
+    return wanted.class_key if wanted.object_id is None else None
+
+
+def selected(data: ObjectData, layout: Layout, wanted: Wanted) -> ObjectData:
+    """An object with no more than the values that are wanted."""
+    if not wanted.select:
+        return data
+    names = expand(layout, wanted.select)
+    return attrs.evolve(data, values={name: value for name, value in data.values.items() if name in names})
 
 
 def _is_asked_for(key: ClassKey, asked: ClassKey) -> bool:

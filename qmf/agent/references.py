@@ -17,7 +17,9 @@ class Referable:
         _qmf_id: object id, or None until the object is added to an agent. It stays when the object is removed.
     """
 
-    _qmf_id: ObjectId | None = None
+    __slots__ = ("_qmf_id",)
+
+    _qmf_id: ObjectId | None
 
 
 #: How a reference is stored: an object that has no id yet, an id, or unset.

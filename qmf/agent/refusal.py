@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import traceback
+
 from qmf.errors import CallerError
 from qmf.protocol import ErrorCode, ExceptionResponse
 
 #: Characters of an exception's text that go to the console; the log has all of it.
 MAX_TEXT = 1000
+
+#: Name of the value that holds a traceback, and its characters: the end tells where it happened.
+TRACEBACK = "traceback"
+MAX_TRACEBACK = 16_000
 
 
 class MethodError(CallerError):
@@ -33,17 +39,25 @@ class MethodError(CallerError):
 
 
 class Refusal(Exception):
-    """Ends the handling of a request with an exception message; never leaves the agent."""
+    """Ends the handling of a request with an exception message; never leaves the agent.
 
-    def __init__(self, code: int, text: str) -> None:
+    Attributes:
+        code, text: what the console gets.
+        fault: the error of the program that is behind it, or None where the console is to blame.
+    """
+
+    def __init__(self, code: int, text: str, fault: BaseException | None = None) -> None:
         self.code = code
         self.text = text
+        self.fault = fault
         super().__init__(code, text)
 
-    @property
-    def response(self) -> ExceptionResponse:
-        """The answer."""
-        return ExceptionResponse(text=self.text[:MAX_TEXT], code=self.code)
+    def response(self, *, debug: bool = False) -> ExceptionResponse:
+        """The answer; with `debug` it has the fault's traceback in a value of its own."""
+        values: dict[str, object] = {}
+        if debug and self.fault is not None:
+            values[TRACEBACK] = "".join(traceback.format_exception(self.fault))[-MAX_TRACEBACK:]
+        return ExceptionResponse(text=self.text[:MAX_TEXT], code=self.code, values=values)
 
 
 def one_line(error: BaseException) -> str:

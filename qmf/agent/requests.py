@@ -18,6 +18,7 @@ from qmf.agent.methods import Methods
 from qmf.agent.outbox import Outbox
 from qmf.agent.queries import Queries
 from qmf.agent.refusal import Refusal, one_line
+from qmf.agent.subscriptions import Subscriptions
 from qmf.agent.tally import Tally
 from qmf.bus.base import Received
 from qmf.errors import DecodeError, ProtocolError
@@ -30,6 +31,9 @@ from qmf.protocol import (
     LocateRequest,
     MethodRequest,
     QueryRequest,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
     V1Message,
     decode,
 )
@@ -45,7 +49,24 @@ _Handler = Callable[[Envelope, Any], Awaitable[None]]
 class Requests:
     """Handles requests to one agent; belongs to the event loop's thread."""
 
-    def __init__(self, discovery: Discovery, queries: Queries, methods: Methods, outbox: Outbox, tally: Tally) -> None:
+    def __init__(
+        self,
+        discovery: Discovery,
+        queries: Queries,
+        methods: Methods,
+        subscriptions: Subscriptions,
+        outbox: Outbox,
+        tally: Tally,
+        *,
+        debug: bool,
+    ) -> None:
+        """Set up.
+
+        Args:
+            discovery, queries, methods, subscriptions, outbox, tally: of the agent.
+            debug: add tracebacks to exceptions.
+        """
+        self._debug = debug
         self._discovery = discovery
         self._outbox = outbox
         self._tally = tally
@@ -54,6 +75,9 @@ class Requests:
             LocateRequest: discovery.answer_locate,
             QueryRequest: queries.answer,
             MethodRequest: methods.answer,
+            SubscribeRequest: subscriptions.answer,
+            SubscribeRefresh: subscriptions.refresh,
+            SubscribeCancel: subscriptions.cancel,
         }
 
     def deliver(self, received: Received) -> None:
@@ -86,17 +110,18 @@ class Requests:
 
     async def _v2(self, request: Envelope) -> None:
         handler = self._handlers.get(type(request.content))
-        if handler is None or not request.reply_to:
+        if handler is None or not (request.reply_to or isinstance(request.content, _ONE_WAY)):
             self._tally.add("ignored")
             return
         try:
             await handler(request, request.content)
         except Refusal as refusal:
             _log.debug("refused a request: %s", refusal.text)
-            await self._outbox.answer(request, refusal.response)
+            await self._outbox.answer(request, refusal.response(debug=self._debug))
         except Exception as error:  # noqa: BLE001  # whatever it is, the console shall not wait for nothing
             _log.exception("a bug: %s could not be answered", type(request.content).__name__)
-            await self._outbox.answer(request, ExceptionResponse(text=one_line(error), code=ErrorCode.EXCEPTION))
+            failure = Refusal(ErrorCode.EXCEPTION, one_line(error), error)
+            await self._outbox.answer(request, failure.response(debug=self._debug))
 
     async def _v1(self, message: V1Message) -> None:
         if not await self._discovery.answer_v1(message):
@@ -114,4 +139,11 @@ class Requests:
 
 
 #: Codes for requests with invalid content (QMF2.md 4.6). A locate request is never refused: other agents got it, too.
-_CODES = {"_query_request": ErrorCode.UNKNOWN_OBJECT, "_method_request": ErrorCode.INVALID_PARAMETER}
+_CODES = {
+    "_query_request": ErrorCode.UNKNOWN_OBJECT,
+    "_method_request": ErrorCode.INVALID_PARAMETER,
+    "_subscribe_request": ErrorCode.INVALID_PARAMETER,
+}
+
+#: What needs no answer.
+_ONE_WAY = (SubscribeRefresh, SubscribeCancel)

@@ -22,9 +22,11 @@ class AgentStatistics:
         queries: queries answered, refusals included.
         method_calls: method requests answered, refusals and property changes included.
         schema_requests: QMFv1 schema requests answered.
+        subscriptions: subscriptions granted.
         answers_lost: answers that could not be sent because the connection was gone or the broker refused.
         events_sent: events that the broker took.
-        events_dropped: events lost because the buffer was full while there was no connection.
+        events_dropped: events lost because the buffer was full while there was no connection, or refused by the broker.
+        events_suppressed: events held back because there were too many of their kind.
         objects_published: objects in indications that the broker took; each time counts.
         deletions_dropped: deletions lost because too many came up while there was no connection.
         unencodable: objects or events skipped because they could not be encoded: a bug of this library.
@@ -38,9 +40,11 @@ class AgentStatistics:
     queries: int = 0
     method_calls: int = 0
     schema_requests: int = 0
+    subscriptions: int = 0
     answers_lost: int = 0
     events_sent: int = 0
     events_dropped: int = 0
+    events_suppressed: int = 0
     objects_published: int = 0
     deletions_dropped: int = 0
     unencodable: int = 0

@@ -42,6 +42,10 @@ from qmf.protocol.contents import (
     QueryRequest,
     SchemaIdsResponse,
     SchemasResponse,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
+    SubscribeResponse,
     What,
 )
 from qmf.protocol.decode import decode
@@ -110,6 +114,10 @@ __all__ = [
     "SchemaRequest",
     "SchemaResponse",
     "SchemasResponse",
+    "SubscribeCancel",
+    "SubscribeRefresh",
+    "SubscribeRequest",
+    "SubscribeResponse",
     "UnknownOpcode",
     "V1Message",
     "What",

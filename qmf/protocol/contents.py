@@ -153,6 +153,65 @@ class EventsIndication:
     events: Sequence[EventData]
 
 
+@attrs.frozen(kw_only=True)
+class SubscribeRequest:
+    """Asks an agent to keep publishing the objects that match a query: between our own agents and consoles only.
+
+    Attributes:
+        class_key, object_id, where, select: as in `QueryRequest`.
+        interval: seconds wanted between publications, to the millisecond; 0 leaves it to the agent.
+        lifetime: whole seconds wanted until the subscription ends unless refreshed; 0 leaves it to the agent.
+    """
+
+    class_key: ClassKey | None = None
+    object_id: ObjectId | None = None
+    where: Predicate = ()
+    select: Sequence[str] = ()
+    interval: float = 0
+    lifetime: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class SubscribeResponse:
+    """An agent's "yes" to a `SubscribeRequest`.
+
+    Attributes:
+        subscription_id: what publications, refreshing and cancelling name it by.
+        interval: seconds granted between publications, to the millisecond.
+        lifetime: whole seconds granted.
+    """
+
+    subscription_id: str
+    interval: float
+    lifetime: int
+
+
+@attrs.frozen(kw_only=True)
+class SubscribeRefresh:
+    """A console still wants a subscription; its life begins anew.
+
+    Attributes:
+        subscription_id: which.
+        lifetime: whole seconds wanted from now on; 0 stands for as many as were granted.
+    """
+
+    subscription_id: str
+    lifetime: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class SubscribeCancel:
+    """A subscription ends: said by the console that has enough, or by the agent that gives it up.
+
+    Attributes:
+        subscription_id: which.
+        reason: the agent's words, or empty.
+    """
+
+    subscription_id: str
+    reason: str = ""
+
+
 Content = (
     LocateRequest
     | LocateResponse
@@ -166,6 +225,10 @@ Content = (
     | ExceptionResponse
     | ObjectsIndication
     | EventsIndication
+    | SubscribeRequest
+    | SubscribeResponse
+    | SubscribeRefresh
+    | SubscribeCancel
 )
 
 
@@ -183,6 +246,10 @@ class Envelope:
         user_id: who sends it, as the broker vouches for, or None.
         partial: more parts of the same answer follow.
         ttl: seconds that it is worth delivering, or None.
+        subscription: id of the subscription that an indication belongs to, or None.
+        sequence: number of the message among those of its subscription or, without one, of its agent and subject,
+            from 1; None where not sent.
+        suppressed: events of the same class and severity that were held back before this one.
     """
 
     content: Content
@@ -194,3 +261,6 @@ class Envelope:
     user_id: str | None = None
     partial: bool = False
     ttl: float | None = None
+    subscription: str | None = None
+    sequence: int | None = None
+    suppressed: int = 0

@@ -6,7 +6,7 @@ Nothing else is asked of it: app-id and `method` are missing from some peers' me
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from qmf.codec import amqp010
@@ -25,13 +25,11 @@ from qmf.protocol.contents import (
     MethodResponse,
     ObjectsIndication,
     ObjectsResponse,
-    QueryRequest,
     SchemaIdsResponse,
     SchemasResponse,
-    What,
 )
 from qmf.protocol.errors import ContentError, UnknownOpcode
-from qmf.protocol.fields import Map, get_list, get_map, get_text, get_texts, mapping, need_text, sequence
+from qmf.protocol.fields import Map, get_map, get_text, get_texts, mapping, need_text, sequence
 from qmf.protocol.maps import (
     agent_from_map,
     class_key_from_map,
@@ -39,6 +37,13 @@ from qmf.protocol.maps import (
     get_class_key,
     get_object_id,
     objects_from_list,
+)
+from qmf.protocol.queries import (
+    cancel_from_map,
+    query_from_map,
+    refresh_from_map,
+    subscribe_from_map,
+    subscribed_from_map,
 )
 from qmf.protocol.schemas import schema_from_map
 from qmf.protocol.v1 import MAGIC, V1Message, decode_frames
@@ -83,6 +88,9 @@ def decode(data: bytes) -> Envelope | V1Message:
         user_id=_user_id(message),
         partial=words.PARTIAL in properties,
         ttl=message.ttl,
+        subscription=_subscription(properties),
+        sequence=_count(properties, words.SEQUENCE),
+        suppressed=_count(properties, words.SUPPRESSED) or 0,
     )
 
 
@@ -110,6 +118,17 @@ def _agent(message: Message) -> str | None:
 
 def _user_id(message: Message) -> str | None:
     return message.user_id.decode(errors="surrogateescape") if message.user_id else None
+
+
+def _subscription(properties: Mapping[str, object]) -> str | None:
+    value = properties.get(words.SUBSCRIPTION)
+    return value if isinstance(value, str) and value else None
+
+
+def _count(properties: Mapping[str, object], key: str) -> int | None:
+    """A count among the properties. It only helps along, so one of a wrong type does not spoil the message."""
+    value = properties.get(key)
+    return value if type(value) is int and value >= 0 else None
 
 
 def _id(value: object) -> str | None:
@@ -159,22 +178,6 @@ def _locate_response(message: Message) -> Content:
 
 def _heartbeat(message: Message) -> Content:
     return Heartbeat(agent_from_map(get_map(_map_body(message), "_values") or {}))
-
-
-def _query_request(message: Message) -> Content:
-    fields = _map_body(message)
-    word = need_text(fields, "_what")
-    try:
-        what = What(word)
-    except ValueError:
-        raise ProtocolError(f"_what is {word!r}") from None
-    return QueryRequest(
-        what=what,
-        class_key=get_class_key(fields),
-        object_id=get_object_id(fields),
-        where=get_list(fields, "_where") or (),
-        select=tuple(need_text({"_select": name}, "_select") for name in get_list(fields, "_select")),
-    )
 
 
 def _query_response(message: Message) -> Content:
@@ -230,10 +233,14 @@ _READERS: dict[str, Callable[[Message], Content]] = {
     words.LOCATE_REQUEST: _locate_request,
     words.LOCATE_RESPONSE: _locate_response,
     words.HEARTBEAT: _heartbeat,
-    words.QUERY_REQUEST: _query_request,
+    words.QUERY_REQUEST: lambda message: query_from_map(_map_body(message)),
     words.QUERY_RESPONSE: _query_response,
     words.METHOD_REQUEST: _method_request,
     words.METHOD_RESPONSE: _method_response,
     words.EXCEPTION: _exception,
     words.DATA_INDICATION: _data_indication,
+    words.SUBSCRIBE_REQUEST: lambda message: subscribe_from_map(_map_body(message)),
+    words.SUBSCRIBE_RESPONSE: lambda message: subscribed_from_map(_map_body(message)),
+    words.SUBSCRIBE_REFRESH: lambda message: refresh_from_map(_map_body(message)),
+    words.SUBSCRIBE_CANCEL: lambda message: cancel_from_map(_map_body(message)),
 }

@@ -10,7 +10,7 @@ import attrs
 from qmf.codec import amqp010
 from qmf.codec.errors import escaped
 from qmf.codec.message import Message, Section, encode_message
-from qmf.codec.types import UInt32
+from qmf.codec.types import UInt32, UInt64
 from qmf.protocol import words
 from qmf.protocol.contents import (
     Envelope,
@@ -26,6 +26,10 @@ from qmf.protocol.contents import (
     QueryRequest,
     SchemaIdsResponse,
     SchemasResponse,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
+    SubscribeResponse,
 )
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.maps import (
@@ -37,6 +41,13 @@ from qmf.protocol.maps import (
     wire_text,
     wire_value,
     wire_values,
+)
+from qmf.protocol.queries import (
+    cancel_to_map,
+    query_to_map,
+    refresh_to_map,
+    subscribe_to_map,
+    subscribed_to_map,
 )
 from qmf.protocol.schemas import schema_to_map
 from qmf.protocol.v1 import V1Message, encode_frames
@@ -62,13 +73,19 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010) 
         return encode_message(_v1(message))
     kind = _KINDS[type(message.content)]
     body = kind.body(message.content)
-    properties = {words.METHOD: kind.method, words.OPCODE: kind.opcode, words.APP_ID: words.QMF2}
+    properties: dict[str, object] = {words.METHOD: kind.method, words.OPCODE: kind.opcode, words.APP_ID: words.QMF2}
     if message.agent is not None:
         properties[words.AGENT] = message.agent
     if kind.content is not None:
         properties[words.CONTENT] = kind.content
     if message.partial:
         properties[words.PARTIAL] = ""
+    if message.subscription is not None:
+        properties[words.SUBSCRIPTION] = message.subscription
+    if message.sequence is not None:
+        properties[words.SEQUENCE] = UInt64(message.sequence)
+    if message.suppressed:
+        properties[words.SUPPRESSED] = UInt64(message.suppressed)
     is_map = isinstance(body, Mapping)
     encoded: object = body
     if form is BodyForm.DATA010:
@@ -101,19 +118,6 @@ def _v1(message: V1Message) -> Message:
         section=Section.DATA,
         body=encode_frames(message.frames),
     )
-
-
-def _query(content: QueryRequest) -> _Body:
-    out: dict[str, object] = {"_what": content.what.value}
-    if content.class_key is not None:
-        out["_schema_id"] = class_key_to_map(content.class_key)
-    if content.object_id is not None:
-        out["_object_id"] = object_id_to_map(content.object_id)
-    if content.where:
-        out["_where"] = wire_value(list(content.where))
-    if content.select:
-        out["_select"] = list(content.select)
-    return out
 
 
 def _method_request(content: MethodRequest) -> _Body:
@@ -158,7 +162,7 @@ _KINDS: dict[type, _Kind] = {
     LocateRequest: _Kind(words.LOCATE_REQUEST, _REQUEST, None, lambda c: [wire_value(item) for item in c.where]),
     LocateResponse: _Kind(words.LOCATE_RESPONSE, _INDICATION, None, lambda c: {"_values": agent_to_map(c.agent)}),
     Heartbeat: _Kind(words.HEARTBEAT, _INDICATION, None, lambda c: {"_values": agent_to_map(c.agent)}),
-    QueryRequest: _Kind(words.QUERY_REQUEST, _REQUEST, None, _query),
+    QueryRequest: _Kind(words.QUERY_REQUEST, _REQUEST, None, query_to_map),
     ObjectsResponse: _Kind(
         words.QUERY_RESPONSE, _RESPONSE, words.DATA, lambda c: [object_to_map(item) for item in c.objects]
     ),
@@ -177,4 +181,8 @@ _KINDS: dict[type, _Kind] = {
     EventsIndication: _Kind(
         words.DATA_INDICATION, _INDICATION, words.EVENT, lambda c: [event_to_map(item) for item in c.events]
     ),
+    SubscribeRequest: _Kind(words.SUBSCRIBE_REQUEST, _REQUEST, None, subscribe_to_map),
+    SubscribeResponse: _Kind(words.SUBSCRIBE_RESPONSE, _RESPONSE, None, subscribed_to_map),
+    SubscribeRefresh: _Kind(words.SUBSCRIBE_REFRESH, _INDICATION, None, refresh_to_map),
+    SubscribeCancel: _Kind(words.SUBSCRIBE_CANCEL, _INDICATION, None, cancel_to_map),
 }

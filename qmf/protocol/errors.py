@@ -29,7 +29,7 @@ class ContentError(ProtocolError):
 
 
 class UnknownOpcode(ContentError):
-    """A QMF message of a kind that this project does not know, or that no peer implements (QMF2.md 4.8)."""
+    """A QMF message of a kind that this project does not know."""
 
     def __init__(self, opcode: str, reply_to: str | None = None, correlation_id: str | None = None) -> None:
         super().__init__(opcode, "unknown opcode", reply_to, correlation_id)

@@ -21,7 +21,18 @@ from qmf.codec.types import (
     UInt64,
 )
 from qmf.errors import ProtocolError
-from qmf.protocol.fields import Map, get_int, get_map, get_number, get_text, get_texts, get_uuid, mapping, need_text
+from qmf.protocol.fields import (
+    Map,
+    get_flag,
+    get_int,
+    get_map,
+    get_number,
+    get_text,
+    get_texts,
+    get_uuid,
+    mapping,
+    need_text,
+)
 from qmf.protocol.values import AgentInfo, EventData, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, Kind
 
@@ -149,6 +160,8 @@ def object_to_map(data: ObjectData) -> dict[str, object]:
         out["_delete_ts"] = UInt64(data.delete_ts)
     if data.subtypes:
         out["_subtypes"] = dict(data.subtypes)
+    if data.left:
+        out["_left"] = True
     return out
 
 
@@ -172,6 +185,7 @@ def objects_from_list(items: Iterable[object]) -> list[ObjectData]:
                 create_ts=get_int(fields, "_create_ts"),
                 delete_ts=get_int(fields, "_delete_ts"),
                 subtypes=get_texts(fields, "_subtypes"),
+                left=get_flag(fields, "_left"),
             )
         )
     return out

@@ -37,6 +37,7 @@ class ObjectData:
         class_key: None for data without schema.
         update_ts, create_ts, delete_ts: nanoseconds since 1970, 0 where not sent; once `delete_ts` is set it is gone.
         subtypes: hints on values, by name.
+        left: in a subscription's publications: the object does not match any more, though it may live on.
     """
 
     values: Mapping[str, object]
@@ -46,6 +47,7 @@ class ObjectData:
     create_ts: int = 0
     delete_ts: int = 0
     subtypes: Mapping[str, str] = attrs.field(factory=dict)
+    left: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from agent.fakes import FakeBus, FakeClock
+from agent.subscribing import Subscriber
 
 from qmf.agent import Agent
 
@@ -30,3 +31,18 @@ async def agent(bus: FakeBus, clock: FakeClock) -> AsyncIterator[Agent]:
     bus.take()
     yield agent
     await agent.close()
+
+
+@pytest.fixture
+async def quiet_agent(bus: FakeBus, clock: FakeClock) -> AsyncIterator[Agent]:
+    """An agent that publishes nothing by itself while tests last."""
+    agent = Agent(bus, vendor="v", product="p", instance="i", epoch=3, clock=clock, interval=1e6)
+    await agent.start()
+    bus.take()
+    yield agent
+    await agent.close()
+
+
+@pytest.fixture
+def subscriber(bus: FakeBus, clock: FakeClock) -> Subscriber:
+    return Subscriber(bus, clock)

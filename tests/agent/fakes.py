@@ -107,6 +107,11 @@ class FakeBus(Bus):
 
         subscription.deliver(Received(data, done))
 
+    def deliver_request(self, content: Content, reply_to: str, correlation_id: str) -> None:
+        """Give a request to the agent, and wait for nothing."""
+        message = Envelope(content=content, reply_to=reply_to, correlation_id=correlation_id)
+        self.deliver(encode(message), self.direct_key())
+
     def direct_key(self) -> str:
         """The key under which the agent listens on the direct exchange."""
         return next(item.binding.key for item in self.subscriptions if item.binding.kind is ExchangeKind.DIRECT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from agent.marks import changed, settle
 from agent.warehouse import Shelf
 
 from qmf.agent.layout import STATISTICS
@@ -14,7 +15,7 @@ from qmf.errors import ConstraintError
 @pytest.fixture
 def shelf() -> Shelf:
     shelf = Shelf(number=1)
-    shelf._qmf_marks = 0
+    settle(shelf)
     return shelf
 
 
@@ -31,12 +32,12 @@ def test_counter_adds_subtracts_and_sets(shelf: Shelf) -> None:
     assert shelf.in_.value == 3
     shelf.in_.set(70)
     assert wire(shelf, "in") == [70]
-    assert shelf._qmf_marks == STATISTICS
+    assert changed(shelf) == STATISTICS
 
 
 def test_setting_the_same_is_no_change(shelf: Shelf) -> None:
     shelf.in_.set(0)
-    assert shelf._qmf_marks == 0
+    assert changed(shelf) == 0
 
 
 # (operations, then value, high, low); "|" stands for a new interval.
@@ -143,7 +144,7 @@ def test_giving_back_into_an_empty_interval(shelf: Shelf) -> None:
     assert taken is not None
     taken.restore()
     assert (shelf.wait.samples, shelf.wait.min, shelf.wait.max) == (1, 10, 10)
-    assert shelf._qmf_marks == STATISTICS
+    assert changed(shelf) == STATISTICS
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(
         getattr(getattr(shelf, name), action)(value)
     assert str(caught.value) == text
     assert shelf._qmf_values() == before
-    assert shelf._qmf_marks == 0
+    assert changed(shelf) == 0
 
 
 def test_derived_statistics_follow_their_sources(shelf: Shelf) -> None:

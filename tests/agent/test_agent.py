@@ -86,6 +86,7 @@ async def test_no_connection_is_told(clock: FakeClock) -> None:
     [
         ({"interval": 0}, "the interval of an agent must be a positive number of seconds, not 0"),
         ({"max_calls": 0}, "an agent must be able to run at least one method, not 0"),
+        ({"method_timeout": 0}, "the time limit of methods must be a positive number of seconds, not 0"),
         ({"vendor": "a:b"}, "the vendor of an agent must not be empty or contain ':', not 'a:b'"),
     ],
 )
@@ -219,7 +220,7 @@ async def test_garbage_is_counted_and_logged_once_per_kind(
 ) -> None:
     good = encode(Envelope(content=QueryRequest(what=What.SCHEMA_ID), reply_to="q"))
     with caplog.at_level(logging.WARNING, "qmf.agent"):
-        for data in (b"", b"\xff" * 40, good[:-3], b"\xff" * 41, raw_request("_subscribe_request", {})):
+        for data in (b"", b"\xff" * 40, good[:-3], b"\xff" * 41, raw_request("_package_request", {})):
             assert await bus.request_raw(data) == []
     assert (agent.statistics.malformed, bus.undone) == (5, 0)
     kinds = {record.getMessage().split(":")[0] for record in caplog.records}
@@ -254,14 +255,29 @@ async def test_close_publishes_what_is_pending(bus: FakeBus, clock: FakeClock) -
         agent.remove(gone)
         bus.take()
         agent.raise_event(ShelfSpill(shelf=site, items=1, class_=""))
-    event, deleted, changed = bus.take()
+    event, deleted, changed, goodbye = bus.take()
     assert event.subject is not None
     assert event.subject.startswith("agent.ind.event.")
     assert isinstance(deleted.content, ObjectsIndication)
     assert isinstance(changed.content, ObjectsIndication)
     assert [item.values["name"] for item in (*deleted.content.objects, *changed.content.objects)] == ["b", "a"]
+    assert isinstance(goodbye.content, Heartbeat)
+    assert goodbye.content.agent.attributes["_goodbye"] is True
     await agent.close()
     assert bus.take() == []
+
+
+async def test_the_goodbye_can_be_left_out(bus: FakeBus, clock: FakeClock) -> None:
+    async with Agent(bus, vendor="v", product="p", clock=clock, goodbye=False):
+        bus.take()
+    assert bus.take() == []
+
+
+async def test_a_failed_goodbye_does_not_matter(bus: FakeBus, clock: FakeClock) -> None:
+    async with Agent(bus, vendor="v", product="p", clock=clock):
+        bus.take()
+        bus.failures = [DisconnectedError("fake://", "gone")]
+    assert (bus.failures, bus.take()) == ([], [])
 
 
 async def test_close_without_connection(bus: FakeBus, clock: FakeClock) -> None:

@@ -6,10 +6,11 @@ from collections import OrderedDict
 from uuid import UUID
 
 import pytest
+from agent.marks import changed, settle
 from agent.warehouse import Belt, Shelf, Site
 
-from qmf.agent import Attribute, ManagedObject, ObjectId
-from qmf.agent.layout import BOTH, PENDING, PROPERTIES, STATISTICS
+from qmf.agent import Attribute, CounterAttribute, ManagedObject, ObjectId
+from qmf.agent.layout import BOTH, PROPERTIES, STATISTICS
 from qmf.errors import CallerError, ConstraintError
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
@@ -17,7 +18,7 @@ from qmf.schema import TYPES, ClassSchema, Property, Statistic
 @pytest.fixture
 def shelf() -> Shelf:
     shelf = Shelf(number=1)
-    shelf._qmf_marks = 0
+    settle(shelf)
     return shelf
 
 
@@ -26,7 +27,7 @@ def test_a_new_object_holds_zero_values_and_what_was_given() -> None:
     assert (shelf.number, shelf.label, shelf.class_) == (7, "top", "A")
     assert (shelf.limit, shelf.weight, shelf.open, shelf.options, shelf.tags) == (0, 0.0, False, {}, [])
     assert (shelf.token, shelf.nextRef, shelf.since) == (UUID(int=0), None, 0)
-    assert shelf._qmf_marks == BOTH
+    assert changed(shelf) == BOTH
 
 
 def test_values_on_the_wire() -> None:
@@ -66,7 +67,7 @@ def test_assignment_stores_and_marks(shelf: Shelf, name: str, value: object, sto
     setattr(shelf, name, value)
     assert getattr(shelf, name) == stored
     assert type(getattr(shelf, name)) is type(stored)
-    assert shelf._qmf_marks == marks
+    assert changed(shelf) == marks
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(shelf: Shelf, name: st
         setattr(shelf, name, value)
     assert str(caught.value) == text
     assert shelf._qmf_values() == before
-    assert shelf._qmf_marks == 0
+    assert changed(shelf) == 0
 
 
 def test_nesting_is_limited(shelf: Shelf) -> None:
@@ -149,7 +150,7 @@ def test_a_reference_to_an_object_without_agent_is_pending(shelf: Shelf) -> None
     site = Site(name="north")
     shelf.nextRef = site
     seen = [shelf.nextRef]
-    assert shelf._qmf_marks == PROPERTIES | PENDING
+    assert (changed(shelf), shelf._qmf_pending) == (PROPERTIES, True)
     taken = shelf._qmf_take()
     assert taken is not None
     assert "nextRef" not in taken.values
@@ -159,14 +160,14 @@ def test_a_reference_to_an_object_without_agent_is_pending(shelf: Shelf) -> None
     taken = shelf._qmf_take()
     assert taken is not None
     assert taken.values["nextRef"] == ObjectId("north")
-    assert shelf._qmf_marks & PENDING == 0
+    assert not shelf._qmf_pending
 
 
 def test_a_reference_does_not_keep_an_object_with_id_alive(shelf: Shelf) -> None:
     site = Site(name="north")
     site._qmf_id = ObjectId("north")
     shelf.nextRef = site
-    assert site not in shelf.__dict__.values()
+    assert site not in shelf._qmf_cells
 
 
 def test_only_the_changed_group_is_taken(shelf: Shelf) -> None:
@@ -179,7 +180,7 @@ def test_only_the_changed_group_is_taken(shelf: Shelf) -> None:
     assert taken is not None
     assert set(taken.values) == set(shelf._qmf_values(statistics=False))
     taken.restore()
-    assert shelf._qmf_marks == PROPERTIES
+    assert changed(shelf) == PROPERTIES
 
 
 def test_subclasses_share_the_layout() -> None:
@@ -214,6 +215,22 @@ def test_a_class_must_fit_its_schema() -> None:
         Bare()
     with pytest.raises(CallerError, match="ManagedObject has no schema"):
         ManagedObject()
+
+
+@pytest.mark.parametrize(
+    ("kind", "descriptor", "text"),
+    [
+        ("bool", CounterAttribute("a"), "Odd.a is a bool and cannot be declared as CounterAttribute"),
+        ("count8", Attribute[int]("a"), "Odd.a is a count8 and cannot be declared as Attribute"),
+    ],
+)
+def test_a_descriptor_must_fit_its_type(kind: str, descriptor: object, text: str) -> None:
+    class Odd(ManagedObject):
+        _qmf_schema_ = ClassSchema(package="p", name="Odd", statistics=(Statistic(name="a", type=TYPES[kind]),))
+        a = descriptor
+
+    with pytest.raises(CallerError, match=text):
+        Odd()
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_starts_are_counted_in_the_state_directory(tmp_path: Path) -> None:
     starts = [identity(state_dir=folder) for _ in range(3)]
     assert [item.epoch for item in starts] == [1, 2, 3]
     assert len({item.name for item in starts}) == 1
-    assert [path.name for path in folder.iterdir()] == ["example.org,stock.json"]
+    assert {path.name for path in folder.iterdir()} == {"example.org,stock.json", "example.org,stock.lock"}
 
 
 def test_agents_with_instances_are_counted_apart(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_count_wraps_to_1(tmp_path: Path) -> None:
 def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    with pytest.raises(CallerError, match=r"example.org,stock.json: Not a directory"):
+    with pytest.raises(CallerError, match=r"example.org,stock.json: File exists"):
         identity(state_dir=file)
 
 

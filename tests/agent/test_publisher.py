@@ -7,7 +7,7 @@ from agent.fakes import FakeBus, FakeClock, until
 from agent.warehouse import Belt, Shelf, Site
 
 from qmf.agent import Agent
-from qmf.agent.outbox import MAX_BYTES
+from qmf.agent.parts import MAX_BYTES
 from qmf.errors import DisconnectedError, LinkError
 from qmf.protocol import Envelope, Heartbeat, ObjectData, ObjectsIndication
 
@@ -39,7 +39,7 @@ async def test_an_interval_ends_with_a_confirmed_heartbeat(agent: Agent, bus: Fa
     info = message.content.agent
     assert (info.name, info.epoch, info.heartbeat_interval, info.capability) == ("example.org:stock:one", 3, 10, 1)
     assert info.timestamp == clock.now
-    assert info.attributes == {"site": "lab"}
+    assert info.attributes == {"site": "lab", "_subscriptions": 1}
     assert (message.to, message.subject) == ("qmf.default.topic", "agent.ind.heartbeat.example_org.stock.one")
     assert (message.ttl, message.agent, message.correlation_id) == (20.0, "example.org:stock:one", None)
 
@@ -192,7 +192,7 @@ async def test_an_object_that_cannot_be_encoded_does_not_stop_the_others(
     shelves = [Shelf(number=number) for number in range(9)]
     for shelf in shelves:
         agent.add(shelf)
-    shelves[4].__dict__["_qmf_v_tags"] = [object()]
+    shelves[4]._qmf_cells[Shelf(number=1)._qmf_field("tags").cell] = [object()]
     found = objects(await interval(bus, clock))
     assert [item.values["number"] for item in found] == [0, 1, 2, 3, 5, 6, 7, 8]
     assert agent.statistics.unencodable == 1

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import attrs
 import pytest
 from agent.fakes import FakeBus, until
+from agent.marks import changed
 from agent.warehouse import BELT, PACKAGE, SHELF, SITE, SPILL, Belt, Shelf, ShelfSpill, Site
 
 from qmf.agent import Agent, ObjectId
-from qmf.agent.outbox import MAX_BYTES
+from qmf.agent.parts import MAX_BYTES
 from qmf.errors import DisconnectedError
 from qmf.protocol import (
     Envelope,
@@ -164,7 +165,7 @@ async def test_parts_are_bounded_in_bytes(agent: Agent, bus: FakeBus) -> None:
 async def test_the_last_part_comes_even_if_its_object_cannot_be_encoded(agent: Agent, bus: FakeBus) -> None:
     for number in range(101):
         agent.add(Shelf(number=number))
-    agent.objects[-1].__dict__["_qmf_v_tags"] = [object()]
+    agent.objects[-1]._qmf_cells[Shelf(number=1)._qmf_field("tags").cell] = [object()]
     answers = await ask(bus, class_key=SHELVES)
     assert answers[-1].partial is False
     assert len(objects(answers)) == 100
@@ -185,7 +186,7 @@ async def test_a_query_takes_nothing_from_the_publication(agent: Agent, bus: Fak
     for _ in range(2):
         data = objects(await ask(bus, object_id=shelves[0]._qmf_id))[0]
         assert (data.values["usersHigh"], data.values["usersLow"]) == (5, 0)
-    assert shelves[0]._qmf_marks
+    assert changed(shelves[0])
 
 
 @pytest.mark.slow

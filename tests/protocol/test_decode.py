@@ -275,10 +275,10 @@ def test_errors_name_opcode_and_key(opcode: str, kind: str | None, body: object,
 
 
 def test_unknown_opcodes_are_named() -> None:
-    with pytest.raises(UnknownOpcode, match="_subscribe_request: unknown opcode") as caught:
-        decode(message("_subscribe_request", {}, reply_to="exchange/key", correlation_id=7))
+    with pytest.raises(UnknownOpcode, match="_package_request: unknown opcode") as caught:
+        decode(message("_package_request", {}, reply_to="exchange/key", correlation_id=7))
     error = caught.value
-    assert (error.opcode, error.reply_to, error.correlation_id) == ("_subscribe_request", "exchange/key", "7")
+    assert (error.opcode, error.reply_to, error.correlation_id) == ("_package_request", "exchange/key", "7")
 
 
 @pytest.mark.parametrize(

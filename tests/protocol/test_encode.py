@@ -30,6 +30,10 @@ from qmf.protocol import (
     ObjectsResponse,
     QueryRequest,
     SchemaIdsResponse,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
+    SubscribeResponse,
     V1Message,
     What,
     decode,
@@ -40,6 +44,8 @@ from qmf.schema.model import ClassKey, Kind
 # -- invented contents -------------------------------------------------------------------------------------------------
 
 NUMBERS = st.integers(0, 2**64 - 1)
+#: Seconds, as whole milliseconds of 32 bits give them.
+MILLISECONDS = st.integers(0, 2**32 - 1).map(lambda ms: ms / 1000)
 #: Text in values: any, also what came as binary that was no UTF-8.
 NAMES = wire.TEXTS | st.binary(max_size=10).map(lambda raw: raw.decode(errors="surrogateescape"))
 #: Binary in values that is UTF-8 would come back as text.
@@ -69,6 +75,7 @@ OBJECTS = st.builds(
     create_ts=NUMBERS,
     delete_ts=NUMBERS,
     subtypes=TEXT_MAPS,
+    left=st.booleans(),
 )
 EVENTS = st.builds(
     EventData,
@@ -134,6 +141,18 @@ CONTENTS: st.SearchStrategy[Content] = st.one_of(
     st.builds(MethodResponse, arguments=VALUES, subtypes=TEXT_MAPS),
     EXCEPTIONS,
     st.builds(EventsIndication, st.lists(EVENTS, max_size=3)),
+    st.builds(
+        SubscribeRequest,
+        class_key=st.none() | keys(st.just(Kind.DATA)),
+        object_id=st.none() | OBJECT_IDS,
+        where=PREDICATES.map(lambda where: where or ()),
+        select=st.lists(wire.TEXTS, max_size=3).map(tuple),
+        interval=MILLISECONDS,
+        lifetime=st.integers(0, 2**32 - 1),
+    ),
+    st.builds(SubscribeResponse, subscription_id=NAMES, interval=MILLISECONDS, lifetime=st.integers(0, 2**32 - 1)),
+    st.builds(SubscribeRefresh, subscription_id=NAMES, lifetime=st.integers(0, 2**32 - 1)),
+    st.builds(SubscribeCancel, subscription_id=NAMES, reason=wire.TEXTS),
 )
 ENVELOPES = st.builds(
     Envelope,
@@ -146,6 +165,9 @@ ENVELOPES = st.builds(
     user_id=st.none() | NAMES.filter(bool),
     partial=st.booleans(),
     ttl=st.none() | st.integers(0, 1000).map(float),
+    subscription=st.none() | wire.TEXTS.filter(bool),
+    sequence=st.none() | NUMBERS,
+    suppressed=NUMBERS,
 )
 
 
@@ -208,6 +230,16 @@ def test_a_request_carries_what_peers_need() -> None:
         (ExceptionResponse(text="no"), "response", "_exception", "_data", "amqp/map"),
         (ObjectsIndication([]), "indication", "_data_indication", "_data", "amqp/list"),
         (EventsIndication([]), "indication", "_data_indication", "_event", "amqp/list"),
+        (SubscribeRequest(), "request", "_subscribe_request", None, "amqp/map"),
+        (
+            SubscribeResponse(subscription_id="s", interval=1, lifetime=1),
+            "response",
+            "_subscribe_response",
+            None,
+            "amqp/map",
+        ),
+        (SubscribeRefresh(subscription_id="s"), "indication", "_subscribe_refresh_indication", None, "amqp/map"),
+        (SubscribeCancel(subscription_id="s"), "indication", "_subscribe_cancel_indication", None, "amqp/map"),
     ],
 )
 @pytest.mark.parametrize("form", BodyForm)

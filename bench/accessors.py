@@ -1,0 +1,129 @@
+"""What an accessor costs the managed program: nanoseconds a call, with the way to it from the object, and without where
+a program keeps the accessor at hand ("held").
+
+Peers in the same run: an increment of a bare attribute, which nothing can beat, and `prometheus_client.Counter.inc`,
+the usual way to count in Python. Medians of several rounds after a warm-up; results of the calls are checked.
+
+    python bench/accessors.py [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import timeit
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+import attrs
+
+from qmf.agent import Attribute, CounterAttribute, HiLoAttribute, ManagedObject, MmaAttribute
+from qmf.schema import TYPES, ClassSchema, Property, Statistic
+
+#: Calls in a round, and rounds: a round takes a few hundredths of a second, long beside the clock's own cost.
+CALLS = 200_000
+ROUNDS = 15
+
+
+class Gauge(ManagedObject):
+    """A class with a statistic of each kind."""
+
+    _qmf_schema_: ClassVar[ClassSchema] = ClassSchema(
+        package="org.example.bench",
+        name="Gauge",
+        properties=(Property(name="limit", type=TYPES["uint32"]),),
+        statistics=(
+            Statistic(name="direct", type=TYPES["uint64"]),
+            Statistic(name="counter", type=TYPES["count64"]),
+            Statistic(name="hilo", type=TYPES["hilo32"]),
+            Statistic(name="mma", type=TYPES["mmaTime"]),
+        ),
+    )
+    limit = Attribute[int]("limit")
+    direct = Attribute[int]("direct")
+    counter = CounterAttribute("counter")
+    hilo = HiLoAttribute("hilo")
+    mma = MmaAttribute("mma")
+
+
+class Bare:
+    """What a program would do without being managed."""
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+@attrs.frozen
+class Case:
+    """Something to measure.
+
+    Attributes:
+        name: what it is.
+        code: two calls, so that a value that is set changes each time.
+        check: whether the calls did what they should.
+    """
+
+    name: str
+    code: str
+    check: Callable[[], bool]
+
+
+def measure(case: Case, names: dict[str, object]) -> float:
+    """Median of the nanoseconds of one call."""
+    timer = timeit.Timer(case.code, globals=names)
+    timer.timeit(CALLS // 10)
+    rounds = [timer.timeit(CALLS // 2) / CALLS * 1e9 for _ in range(ROUNDS)]
+    if not case.check():
+        sys.exit(f"{case.name}: the calls did not do what they should")
+    return statistics.median(rounds)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description="Cost of accessors beside their peers.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    arguments = parser.parse_args()
+    gauge, bare = Gauge(), Bare()
+    names: dict[str, object] = {
+        "gauge": gauge,
+        "bare": bare,
+        "held": gauge.counter,
+        "hilo": gauge.hilo,
+        "mma": gauge.mma,
+    }
+    cases = [
+        Case("bare attribute +=", "bare.value += 1; bare.value += 1", lambda: bare.value > CALLS),
+        Case("direct =", "gauge.direct = 5; gauge.direct = 6", lambda: gauge.direct == 6),
+        Case("property =", "gauge.limit = 5; gauge.limit = 6", lambda: gauge.limit == 6),
+        Case("counter.inc()", "gauge.counter.inc(); gauge.counter.inc()", lambda: gauge.counter.value > CALLS),
+        Case("hilo.inc() .dec()", "gauge.hilo.inc(); gauge.hilo.dec()", lambda: gauge.hilo.high == 1),
+        Case("hilo.set()", "gauge.hilo.set(5); gauge.hilo.set(6)", lambda: gauge.hilo.value == 6),
+        Case("mma.sample()", "gauge.mma.sample(5); gauge.mma.sample(7)", lambda: gauge.mma.average == 6),
+        Case("counter.inc(), held", "held.inc(); held.inc()", lambda: gauge.counter.value > 2 * CALLS),
+        Case("hilo.inc() .dec(), held", "hilo.inc(); hilo.dec()", lambda: gauge.hilo.high == 7),
+        Case("mma.sample(), held", "mma.sample(5); mma.sample(7)", lambda: gauge.mma.average == 6),
+    ]
+    try:
+        import prometheus_client
+    except ImportError:
+        print("prometheus_client is not installed: no figure for it (pip install prometheus-client)")
+    else:
+        counter = prometheus_client.Counter("bench", "bench", registry=prometheus_client.CollectorRegistry())
+        names["counter"] = counter
+        cases.append(Case("prometheus Counter.inc()", "counter.inc(); counter.inc()", lambda: True))
+    figures = {case.name: measure(case, names) for case in cases}
+    base = figures["bare attribute +="]
+    peer = figures.get("prometheus Counter.inc()")
+    print(f"{'':26}{'ns':>8}{'x bare':>9}{'x prometheus':>14}")
+    for name, value in figures.items():
+        share = "" if peer is None else f"{value / peer:.2f}"
+        print(f"{name:26}{value:8.1f}{value / base:9.1f}{share:>14}")
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps({"unit": "ns", "figures": figures}, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

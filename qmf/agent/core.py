@@ -1,0 +1,190 @@
+"""The parts of an agent put together, and their life on the bus: start, what the bus tells, close."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from qmf.agent.access import Access, Gate
+from qmf.agent.clock import Clock
+from qmf.agent.discovery import Discovery
+from qmf.agent.events import EventQueue
+from qmf.agent.floods import EventLimit
+from qmf.agent.identity import Identity
+from qmf.agent.methods import Methods
+from qmf.agent.numbering import Numbers
+from qmf.agent.objects import ObjectStore
+from qmf.agent.outbox import Outbox
+from qmf.agent.publisher import Publisher
+from qmf.agent.queries import Queries
+from qmf.agent.requests import Requests
+from qmf.agent.sources import Sources
+from qmf.agent.subscriptions import SubscriptionLimits, Subscriptions
+from qmf.agent.tally import AgentStatistics, Tally
+from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
+from qmf.errors import CallerError, NetworkError
+from qmf.protocol import BodyForm, direct_exchange, topic_exchange
+
+_log = logging.getLogger("qmf.agent")
+
+#: Key on the topic exchange under which consoles ask all agents.
+CONSOLE_KEY = "console.#"
+
+#: Seconds that `close` gives to the last publication and the goodbye.
+CLOSE_TIMEOUT = 5.0
+
+
+class Core:
+    """One agent behind its public face; see `Agent` for the arguments. Belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        identity: Identity,
+        clock: Clock,
+        *,
+        domain: str,
+        form: BodyForm,
+        max_calls: int,
+        method_timeout: float | None,
+        debug: bool,
+        access: Access | None,
+        publish_data: bool,
+        numbering: bool,
+        goodbye: bool,
+        event_limit: EventLimit | None,
+        subscription_limits: SubscriptionLimits | None,
+    ) -> None:
+        self._bus = bus
+        self._identity = identity
+        self._domain = domain
+        self._goodbye = goodbye
+        tally = self._tally = Tally()
+        self.store = ObjectStore(identity.name, identity.epoch, clock.time_ns)
+        self.sources = Sources(self.store, clock)
+        outbox = Outbox(bus, identity.name, form, tally)
+        gate = Gate(access)
+        # Events count by themselves: they may be raised in any thread.
+        numbers, event_numbers = (Numbers(), Numbers()) if numbering else (None, None)
+        self.events = EventQueue(outbox, identity, domain, clock, tally, limit=event_limit, numbers=event_numbers)
+        self.publisher = Publisher(
+            self.store, outbox, identity, domain, clock, tally, data=publish_data, numbers=numbers
+        )
+        self.subscriptions = Subscriptions(
+            self.sources, outbox, gate, clock, tally, limits=subscription_limits, interval=identity.interval
+        )
+        self._requests = Requests(
+            Discovery(identity, self.store, outbox, gate, clock, tally),
+            Queries(self.sources, outbox, gate, tally),
+            Methods(self.sources, outbox, gate, tally, limit=max_calls, timeout=method_timeout),
+            self.subscriptions,
+            outbox,
+            tally,
+            debug=debug,
+        )
+        self._bindings: list[Subscription] = []
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._unwatch: Callable[[], None] | None = None
+        self._opened = self._started = self._closed = False
+
+    @property
+    def statistics(self) -> AgentStatistics:
+        """What was counted up to now."""
+        return self._tally.snapshot(
+            events_dropped=self.events.dropped,
+            events_suppressed=self.events.suppressed,
+            deletions_dropped=self.store.deletions_dropped,
+        )
+
+    async def start(self, timeout: float) -> None:
+        """See `Agent.start`."""
+        if self._started or self._closed:
+            raise CallerError(f"agent {self._identity.name} was started or closed before; make a new one")
+        self._started = True
+        self._unwatch = self._bus.watch(self._on_bus_event)
+        try:
+            if not self._bus.connected:
+                self._opened = True
+                await self._bus.open(timeout)
+            await self._subscribe()
+            await self.publisher.heartbeat(confirm=True)
+        except BaseException:
+            self._goodbye = False
+            await self.close()
+            raise
+        self._spawn(self.events.run())
+        self._spawn(self.publisher.run())
+
+    async def close(self) -> None:
+        """See `Agent.close`."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._unwatch is not None:
+            self._unwatch()
+        for binding in self._bindings:
+            await binding.close()
+        await self._requests.close()
+        tasks, self._tasks = self._tasks, set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                await self._finish()
+        except TimeoutError:
+            _log.warning("agent %s closes without its last publication: the broker takes nothing", self._identity.name)
+        finally:
+            if self._opened:
+                await self._bus.close()
+
+    async def _finish(self) -> None:
+        await self.subscriptions.close()
+        if not self._started:
+            return
+        await self.events.flush()
+        await self.publisher.publish(heartbeat=False)
+        if self._goodbye and self._bus.connected:
+            try:
+                await self.publisher.heartbeat(confirm=True, goodbye=True)
+            except NetworkError as error:
+                _log.info("agent %s could not say goodbye: %s", self._identity.name, error)
+
+    async def _subscribe(self) -> None:
+        topic = topic_exchange(self._domain)
+        for binding in (
+            Binding(direct_exchange(self._domain), self._identity.name, ExchangeKind.DIRECT),
+            Binding(topic, CONSOLE_KEY),
+            Binding(topic, self._identity.direct_subject),
+        ):
+            self._bindings.append(await self._bus.subscribe(binding, self._requests.deliver))
+
+    def _on_bus_event(self, event: BusEvent) -> None:
+        if isinstance(event, Connected) and event.again:
+            _log.info("agent %s is connected again", self._identity.name)
+            self.events.wake()
+            self._spawn(self.publisher.announce())
+        elif isinstance(event, Disconnected):
+            level = logging.INFO if event.retry is not None else logging.WARNING
+            _log.log(level, "agent %s lost its connection: %s", self._identity.name, event.reason)
+        elif isinstance(event, LinkLost) and not event.reopened:
+            _log.warning(
+                "agent %s cannot use %r: %s", self._identity.name, event.address, event.description or event.condition
+            )
+
+    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def make_bus(url_or_bus: str | Bus) -> Bus:
+    """The bus itself, or one for a URL."""
+    if isinstance(url_or_bus, Bus):
+        return url_or_bus
+    # Programs that bring their own bus do not pay for loading the AMQP engine.
+    from qmf.bus.amqp import AmqpBus
+
+    return AmqpBus(url_or_bus)

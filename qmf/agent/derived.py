@@ -1,0 +1,77 @@
+"""Statistics with an `assign` expression: computed from others on each read, and never set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qmf.agent.accessors import HiLo
+from qmf.agent.complaints import read_only
+from qmf.agent.layout import Cells, Field
+
+if TYPE_CHECKING:
+    from qmf.agent.model import ManagedObject
+
+
+class Derived(HiLo):
+    """A counter or hilo that equals an expression of other statistics. Reading computes it; it cannot be set.
+
+    High and low equal the value: nothing watches the expression between two reads.
+    """
+
+    __slots__ = ("_compute",)
+
+    def __init__(self, cells: Cells, field: Field, compute: Callable[[], int | float]) -> None:
+        super().__init__(cells, field)
+        self._compute = compute
+
+    @property
+    def value(self) -> int:
+        """The expression's value now."""
+        return int(self._compute())
+
+    @property
+    def high(self) -> int:
+        """The value."""
+        return self.value
+
+    @property
+    def low(self) -> int:
+        """The value."""
+        return self.value
+
+    def inc(self, n: int = 1) -> None:
+        """Refuse.
+
+        Raises:
+            ConstraintError: always.
+        """
+        raise read_only(self._field, n)
+
+    dec = inc
+
+    def set(self, value: int) -> None:
+        """Refuse.
+
+        Raises:
+            ConstraintError: always.
+        """
+        raise read_only(self._field, value)
+
+    def _read(self) -> tuple[int, ...]:
+        """Room only: whoever reads an object computes formulas from what it read of their sources."""
+        return (0,) * len(self._field.wire)
+
+    def _take(self) -> tuple[tuple[int, ...], None]:
+        return self._read(), None
+
+
+def compute(instance: ManagedObject, field: Field) -> int | float:
+    """The value of a derived statistic now. Its sources are read one after the other, as programs set them."""
+    return field.derived({source.name: number(instance, source) for source in instance._qmf_layout.sources})
+
+
+def number(instance: ManagedObject, field: Field) -> int | float:
+    """What a formula sees of a source: the number that an instance holds, or 0 where it holds none."""
+    value = instance._qmf_cells[field.cell] if field.direct else getattr(instance, field.slot).value
+    return value or 0

@@ -1,0 +1,138 @@
+"""Queries, and subscriptions to them, as the maps that QMFv2 sends (QMF2.md 4.4; subscriptions are ours, 4.8)."""
+
+from __future__ import annotations
+
+from qmf.codec.types import UInt32
+from qmf.errors import ProtocolError
+from qmf.protocol.contents import (
+    QueryRequest,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
+    SubscribeResponse,
+    What,
+)
+from qmf.protocol.fields import Map, get_int, get_list, get_text, need_text
+from qmf.protocol.maps import class_key_to_map, get_class_key, get_object_id, object_id_to_map, wire_text, wire_value
+
+
+def query_to_map(content: QueryRequest) -> dict[str, object]:
+    """The map of a query."""
+    return _wanted(content, content.what)
+
+
+def query_from_map(fields: Map) -> QueryRequest:
+    """The query of a map.
+
+    Raises:
+        ProtocolError: `_what` is missing or unknown, or a key has a wrong type.
+    """
+    word = need_text(fields, "_what")
+    try:
+        what = What(word)
+    except ValueError:
+        raise ProtocolError(f"_what is {word!r}") from None
+    return QueryRequest(
+        what=what,
+        class_key=get_class_key(fields),
+        object_id=get_object_id(fields),
+        where=get_list(fields, "_where") or (),
+        select=_select(fields),
+    )
+
+
+def subscribe_to_map(content: SubscribeRequest) -> dict[str, object]:
+    """The map of a request to subscribe."""
+    return _wanted(content, What.OBJECT) | _times(content.interval, content.lifetime)
+
+
+def subscribe_from_map(fields: Map) -> SubscribeRequest:
+    """The request to subscribe of a map.
+
+    Raises:
+        ProtocolError: `_what` is not OBJECT, or a key has a wrong type or is out of range.
+    """
+    word = need_text(fields, "_what")
+    if word != What.OBJECT.value:
+        raise ProtocolError(f"_what is {word!r}, and only OBJECT can be subscribed to")
+    return SubscribeRequest(
+        class_key=get_class_key(fields),
+        object_id=get_object_id(fields),
+        where=get_list(fields, "_where") or (),
+        select=_select(fields),
+        interval=_unsigned(fields, "_interval") / 1000,
+        lifetime=_unsigned(fields, "_lifetime"),
+    )
+
+
+def subscribed_to_map(content: SubscribeResponse) -> dict[str, object]:
+    """The map of the answer to it."""
+    return {"_subscription_id": content.subscription_id} | _times(content.interval, content.lifetime)
+
+
+def subscribed_from_map(fields: Map) -> SubscribeResponse:
+    """The answer of a map.
+
+    Raises:
+        ProtocolError: the id is missing, or a key has a wrong type or is out of range.
+    """
+    return SubscribeResponse(
+        subscription_id=need_text(fields, "_subscription_id"),
+        interval=_unsigned(fields, "_interval") / 1000,
+        lifetime=_unsigned(fields, "_lifetime"),
+    )
+
+
+def refresh_to_map(content: SubscribeRefresh) -> dict[str, object]:
+    """The map of a refresh."""
+    return {"_subscription_id": content.subscription_id, "_lifetime": UInt32(content.lifetime)}
+
+
+def refresh_from_map(fields: Map) -> SubscribeRefresh:
+    """The refresh of a map; errors as of `subscribed_from_map`."""
+    return SubscribeRefresh(
+        subscription_id=need_text(fields, "_subscription_id"), lifetime=_unsigned(fields, "_lifetime")
+    )
+
+
+def cancel_to_map(content: SubscribeCancel) -> dict[str, object]:
+    """The map of a cancellation."""
+    out: dict[str, object] = {"_subscription_id": content.subscription_id}
+    if content.reason:
+        out["_reason"] = wire_text(content.reason)
+    return out
+
+
+def cancel_from_map(fields: Map) -> SubscribeCancel:
+    """The cancellation of a map; errors as of `subscribed_from_map`."""
+    return SubscribeCancel(
+        subscription_id=need_text(fields, "_subscription_id"), reason=get_text(fields, "_reason") or ""
+    )
+
+
+def _wanted(content: QueryRequest | SubscribeRequest, what: What) -> dict[str, object]:
+    out: dict[str, object] = {"_what": what.value}
+    if content.class_key is not None:
+        out["_schema_id"] = class_key_to_map(content.class_key)
+    if content.object_id is not None:
+        out["_object_id"] = object_id_to_map(content.object_id)
+    if content.where:
+        out["_where"] = wire_value(list(content.where))
+    if content.select:
+        out["_select"] = list(content.select)
+    return out
+
+
+def _select(fields: Map) -> tuple[str, ...]:
+    return tuple(need_text({"_select": name}, "_select") for name in get_list(fields, "_select"))
+
+
+def _times(interval: float, lifetime: int) -> dict[str, object]:
+    return {"_interval": UInt32(round(interval * 1000)), "_lifetime": UInt32(lifetime)}
+
+
+def _unsigned(fields: Map, key: str) -> int:
+    value = get_int(fields, key)
+    if not 0 <= value <= 0xFFFFFFFF:
+        raise ProtocolError(f"{key} is {value}, not 0 to 4294967295")
+    return value
