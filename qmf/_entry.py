@@ -12,7 +12,7 @@ import sys
 EXIT_NOT_INSTALLED = 2
 
 #: Modules that come with extras: what a ModuleNotFoundError may name without being a fault of ours.
-_OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "rich"}
+_OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "pyarrow", "pyspark", "rich"}
 
 
 def broker() -> int:
@@ -30,9 +30,24 @@ def host_agent() -> int:
     return _run("qmf-host-agent", "qmf.hostagent.cli", "host")
 
 
+def pipeline() -> int:
+    """Run `qmf-pipeline`."""
+    return _run("qmf-pipeline", "qmf.pipeline.cli", "pipeline")
+
+
+def printevents() -> int:
+    """Run `qmf-printevents`."""
+    return _run("qmf-printevents", "qmf_shell.printevents", "shell")
+
+
 def shell() -> int:
     """Run `qmf-shell`."""
     return _run("qmf-shell", "qmf_shell.main", "shell")
+
+
+def stat() -> int:
+    """Run `qmf-stat`."""
+    return _run("qmf-stat", "qmf_shell.stat", "shell")
 
 
 def _run(command: str, module: str, extra: str | None) -> int:

@@ -305,6 +305,8 @@ class BrokerLink:
                 self._tell_object(news)
             case aio.EventRaised(event=event):
                 tell("event", self.broker, Event(event, self._agent_view(event.agent)))
+            case aio.Missed(agent=agent, subject=subject, count=count):
+                log.warning("%d messages of agent %s under %s did not arrive", count, agent, subject)
             case aio.BusLinkLost():
                 error = LinkError(news.address, news.condition, news.description)
                 log.warning("%s: %s", self.broker.getUrl(), error)

@@ -13,6 +13,7 @@ from qmf.console.identity import ClassKey, ObjectId
 from qmf.console.schema_views import SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic
 from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectId as CoreId
+from qmf.schema import Access
 
 if TYPE_CHECKING:
     from qmf.console.brokers import Agent, Broker
@@ -48,7 +49,9 @@ class Object:
     """A proxy for a managed object, or an unmanaged object made by `Session.makeObject`.
 
     Properties, statistics and methods are attributes; `_ref_`, for a reference `ref`, is the object that it names.
-    Values don't follow the agent; see `update`. A method is called with inputs by position, by name, or mixed, and
+    Values don't follow the agent; see `update`. Assigning to a property that is read-write sets it at the agent, which
+    agents of this project take, and raises what the agent says against it. A method is called with inputs by position,
+    by name, or mixed, and
 
     - `_timeout`: seconds to wait, 60 by default;
     - `_async`: True to return a sequence number at once; the answer goes to `Console.methodResponse`.
@@ -146,10 +149,15 @@ class Object:
             raise AttributeError(str(error)) from None
 
     def __setattr__(self, name: str, value: object) -> None:
-        if self._agent is not None:
-            raise AttributeError(f"{name} belongs to the agent; assigning to a proxy would not change it there")
-        if name not in {item.name for item in self._schema.properties}:
+        name = schema_name(name)
+        found = next((item for item in self._schema.properties if item.name == name), None)
+        if found is None:
             raise AttributeError(str(NotFoundError("property", name, [item.name for item in self._schema.properties])))
+        if self._agent is not None:
+            if found.core.access is not Access.RW:
+                raise AttributeError(f"{name} has access {found.core.access.value}: only its agent changes it")
+            self._agent.run(self._remote.set(_timeout=None, **{name: _plain(value)}))
+            return
         data = self._remote.data
         self.__dict__["_remote"] = self._remote.merged(attrs.evolve(data, values={**data.values, name: value}))
 

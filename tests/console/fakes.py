@@ -10,7 +10,7 @@ from uuid import UUID
 
 import attrs
 
-from qmf.bus import Backoff, Binding, ExchangeKind, MemoryBus, MemoryExchange, Received
+from qmf.bus import Backoff, Binding, Bus, ExchangeKind, MemoryBus, MemoryExchange, Received
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio import Notification
 from qmf.errors import DisconnectedError
@@ -43,6 +43,10 @@ from qmf.protocol import (
     SchemaRequest,
     SchemaResponse,
     SchemasResponse,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
+    SubscribeResponse,
     V1Message,
     What,
     data_key,
@@ -152,6 +156,14 @@ def part(
     )
 
 
+@attrs.define
+class Subscriber:
+    """A subscription at a scripted agent: the request, and the number of the last publication."""
+
+    request: Envelope
+    number: int = 0
+
+
 class ScriptedAgent:
     """An agent that answers as told, and keeps what it was asked.
 
@@ -163,18 +175,21 @@ class ScriptedAgent:
         part: objects per part of an answer.
         script: answers instead of everything else, unless it returns None.
         mute: kinds of requests that it doesn't answer.
+        lifetime: seconds that it grants to subscriptions.
+        subscribers: its subscriptions by id; see `tell`.
         asked: requests received.
     """
 
     def __init__(
         self,
-        exchange: MemoryExchange,
+        exchange: MemoryExchange | Bus,
         name: str = "example.org:widgets:1",
         *,
         epoch: int = 1,
         capability: int = 1,
         interval: float = 10,
         qpidd: bool = False,
+        subscriptions: bool = False,
     ) -> None:
         if qpidd:
             name = "apache.org:qpidd:b1"
@@ -187,9 +202,12 @@ class ScriptedAgent:
             epoch=epoch,
             heartbeat_interval=interval,
             capability=0 if qpidd else capability,
+            attributes={"_subscriptions": 1} if subscriptions else {},
         )
         self.qpidd = qpidd
-        self.bus = MemoryBus(exchange, backoff=Backoff(first=0.001, limit=0.01))
+        self.bus = (
+            exchange if isinstance(exchange, Bus) else MemoryBus(exchange, backoff=Backoff(first=0.001, limit=0.01))
+        )
         self.objects: list[ObjectData] = []
         self.schemas: list[ClassSchema | EventSchema] = [WIDGET, ALARM]
         self.methods: dict[str, Callable[[MethodRequest], Content]] = {
@@ -199,6 +217,8 @@ class ScriptedAgent:
         self.part = 100
         self.mute: set[type] = set()
         self.script: Callable[[Content], Content | None] = lambda _: None
+        self.lifetime = 60
+        self.subscribers: dict[str, Subscriber] = {}
         self.asked: list[Envelope] = []
         self.asked_v1: list[Frame] = []
 
@@ -217,15 +237,42 @@ class ScriptedAgent:
         """Send anything."""
         await self.bus.send(encode(envelope))
 
-    async def heartbeat(self) -> None:
+    async def heartbeat(self, *, sequence: int | None = None, **attributes: object) -> None:
         """Say that it lives."""
-        await self.send(self._indication(Heartbeat(self.info), heartbeat_key(self.info)))
+        info = attrs.evolve(self.info, attributes={**self.info.attributes, **attributes})
+        envelope = self._indication(Heartbeat(info), heartbeat_key(self.info))
+        await self.send(attrs.evolve(envelope, sequence=sequence))
 
-    async def publish(self, *objects: ObjectData) -> None:
+    async def tell(self, *objects: ObjectData, skip: int = 0, partial: bool = False, to: str | None = None) -> None:
+        """Publish to the subscribers, or to one; `skip` numbers are left out, as if messages had been lost."""
+        for name, subscriber in list(self.subscribers.items()):
+            if to in (None, name):
+                subscriber.number += skip + 1
+                exchange, key = parse_reply_to(subscriber.request.reply_to)
+                await self.send(
+                    Envelope(
+                        content=ObjectsIndication(objects),
+                        to=exchange,
+                        subject=key,
+                        agent=self.info.name,
+                        partial=partial,
+                        subscription=name,
+                        sequence=subscriber.number,
+                    )
+                )
+
+    async def end(self, name: str, reason: str = "") -> None:
+        """Cancel a subscription."""
+        exchange, key = parse_reply_to(self.subscribers.pop(name).request.reply_to)
+        content = SubscribeCancel(subscription_id=name, reason=reason)
+        await self.send(Envelope(content=content, to=exchange, subject=key, agent=self.info.name))
+
+    async def publish(self, *objects: ObjectData, sequence: int | None = None) -> None:
         """Publish objects."""
         key = objects[0].class_key
         assert key is not None
-        await self.send(self._indication(ObjectsIndication(objects), data_key(key, self.info)))
+        envelope = self._indication(ObjectsIndication(objects), data_key(key, self.info))
+        await self.send(attrs.evolve(envelope, sequence=sequence))
 
     async def raise_event(self, values: dict[str, object], key: ClassKey = ALARM.key, severity: int = 4) -> None:
         """Raise an event."""
@@ -250,9 +297,34 @@ class ScriptedAgent:
                     self._later(self._send_v1(frames, key))
             return
         self.asked.append(message)
+        match message.content:
+            case SubscribeRequest() if type(message.content) not in self.mute and self.script(message.content) is None:
+                self._later(self._subscribe(message, message.content))
+                return
+            case SubscribeCancel(subscription_id=name):
+                self.subscribers.pop(name, None)
+                return
+            case SubscribeRefresh(subscription_id=name):
+                if name not in self.subscribers:
+                    self.subscribers[name] = Subscriber(message)
+                    self._later(self.end(name, "unknown"))
+                return
         if type(message.content) not in self.mute:
             for content, partial in self.answer(message.content):
                 self._later(self.reply(message, content, partial=partial))
+
+    async def _subscribe(self, message: Envelope, request: SubscribeRequest) -> None:
+        name = f"sub-{len([item for item in self.asked if isinstance(item.content, SubscribeRequest)])}"
+        self.subscribers[name] = Subscriber(message)
+        granted = SubscribeResponse(subscription_id=name, interval=request.interval, lifetime=self.lifetime)
+        await self.reply(message, granted)
+        query = QueryRequest(
+            what=What.OBJECT, class_key=request.class_key, object_id=request.object_id, where=request.where
+        )
+        parts = self._parts([item for item in self.objects if self._fits(item, query)])
+        for content, partial in parts:
+            assert isinstance(content, ObjectsResponse)
+            await self.tell(*content.objects, partial=partial, to=name)
 
     async def reply(self, request: Envelope, content: Content, *, partial: bool = False) -> None:
         """Answer a request."""
@@ -298,7 +370,8 @@ class ScriptedAgent:
         assert item.class_key is not None
         if query.class_key.name != item.class_key.name:
             return False
-        if query.class_key.package not in (("", item.class_key.package) if self.qpidd else (item.class_key.package,)):
+        any_package = self.qpidd or "_subscriptions" in self.info.attributes
+        if query.class_key.package not in (("", item.class_key.package) if any_package else (item.class_key.package,)):
             return False
         return self.qpidd or matches(query.where, item.values)
 

@@ -10,6 +10,7 @@ import attrs
 import pytest
 
 from qmf.console.aio.agents import (
+    AFTERGLOW,
     TRANSITIONS,
     Agent,
     AgentChange,
@@ -37,9 +38,9 @@ def change(found: AgentChange | None) -> Change:
 
 
 @pytest.mark.parametrize(("presence", "sign"), list(itertools.product(Presence, Sign)))
-def test_the_table_has_no_way_to_lose_the_broker_but_the_connection(presence: Presence, sign: Sign) -> None:
+def test_the_broker_is_only_lost_with_the_connection_or_by_its_own_word(presence: Presence, sign: Sign) -> None:
     move = TRANSITIONS[presence].get(sign)
-    if presence is Presence.BROKER and sign is not Sign.CUT:
+    if presence is Presence.BROKER and sign not in (Sign.CUT, Sign.GOODBYE):
         assert move is None or move[0] is Presence.BROKER
     if presence is Presence.ABSENT and move is not None:
         assert move[1] is Change.ADDED
@@ -162,6 +163,31 @@ def test_losing_the_connection_removes_all() -> None:
     assert {item.change for item in registry.cut(1.0)} == {Change.REMOVED}
     assert len(registry) == 0
     assert registry.broker is None
+
+
+def test_a_goodbye_removes_at_once_and_what_was_on_its_way_does_not_bring_the_agent_back() -> None:
+    registry = AgentRegistry()
+    registry.announced(info(), 0.0)
+    gone = registry.announced(info(attributes={"_goodbye": True}), 1.0)
+    assert gone is not None
+    assert (gone.change, gone.sign, gone.agent.info.attributes) == (Change.REMOVED, Sign.GOODBYE, {})
+    assert registry.mentioned(NAME, 2.0) is None
+    assert registry.announced(info(attributes={"_goodbye": True}), 3.0) is None
+    assert len(registry) == 0
+    assert change(registry.mentioned(NAME, 3.0 + AFTERGLOW)) is Change.ADDED
+    registry.announced(info(attributes={"_goodbye": True}), 20.0)
+    assert change(registry.announced(info(epoch=2), 20.1)) is Change.ADDED
+
+
+@pytest.mark.parametrize(("value", "yes"), [(1, True), (2, True), (0, False), ("1", False), (None, False)])
+def test_subscriptions_are_announced_by_an_attribute(value: object, yes: bool) -> None:
+    attributes = {} if value is None else {"_subscriptions": value}
+    assert Agent(info(attributes=attributes)).takes_subscriptions is yes
+
+
+def test_an_agent_is_announced_when_more_than_its_name_is_known() -> None:
+    assert not Agent(info_from_name(NAME)).is_announced
+    assert Agent(info()).is_announced
 
 
 def test_an_unknown_agent_is_named_with_similar_ones() -> None:

@@ -225,7 +225,7 @@ async def test_an_object_is_found_by_its_id(make_agent: MakeAgent, make_client: 
 async def test_exactly_one_way_to_name_objects(make_client: MakeClient, ways: dict[str, object]) -> None:
     client, _ = await make_client()
     with pytest.raises(CallerError, match="exactly one of name, class_key and object_id"):
-        await client.objects(**ways)  # type: ignore[arg-type]
+        await client.objects(**ways)  # type: ignore[call-overload]
 
 
 async def test_update_brings_present_values(make_agent: MakeAgent, make_client: MakeClient) -> None:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-import attrs
 import pytest
 from agent.warehouse import PACKAGE, Belt, Shelf, ShelfImportResult, ShelfMoveResult, ShelfSpill, Site
 from console.fakes import Heard, until
@@ -19,12 +18,13 @@ from qmf.console import ClassKey, LoopThread, Session
 from qmf.console.aio import (
     AgentAdded,
     AgentLost,
-    AgentRestarted,
+    AgentRemoved,
     ClassSeen,
     Client,
     EventRaised,
     HeartbeatSeen,
     ObjectUpdated,
+    Removal,
 )
 from qmf.errors import ConnectError, ConstraintError, NotFoundError, RemoteError
 from qmf.schema import ClassSchema, EventSchema
@@ -71,7 +71,7 @@ async def test_an_agent_is_read_called_changed_and_heard(broker: Broker) -> None
         assert list(await client.packages()) == [PACKAGE]
         assert {key.name for key in await client.classes()} == {"site", "shelf", "belt", "shelfSpill"}
         (obj,) = await client.objects("Shelf")
-        assert obj.schema == attrs.evolve(Shelf._qmf_schema_, name="shelf")
+        assert obj.schema == Shelf._qmf_schema_
         assert (obj.number, obj.label, obj.limit, obj.options, obj.class_) == (1, "top", 7, {"a": 1}, "wood")
         site = await obj.follow("siteRef")
         assert site is not None
@@ -142,7 +142,7 @@ async def test_events_updates_and_heartbeats_arrive(broker: Broker) -> None:
             await until(lambda: [news for news in heard.of(ObjectUpdated) if news.object.is_deleted])
 
 
-async def test_a_restarted_agent_fails_calls_and_is_found_again(broker: Broker) -> None:
+async def test_an_agent_that_closes_fails_calls_and_is_found_again(broker: Broker) -> None:
     class Sleepy(WorkingShelf):
         async def move(self, items: int, from_: str, factor: float) -> ShelfMoveResult:
             await asyncio.Event().wait()
@@ -163,7 +163,8 @@ async def test_a_restarted_agent_fails_calls_and_is_found_again(broker: Broker) 
         async with again:
             with pytest.raises((AgentLost, RemoteError)):
                 await calling
-            await until(lambda: heard.of(AgentRestarted))
+            await until(lambda: len(heard.of(AgentAdded)) == 2)
+            assert [item.reason for item in heard.of(AgentRemoved)] == [Removal.GOODBYE]
             assert len(await client.objects("shelf")) == 1
 
 

@@ -15,8 +15,16 @@ from console.fakes import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
 from qmf.bus import Backoff, Bus, MemoryBus, MemoryExchange
 from qmf.console import Agent, Broker, ClassKey, Console, DebugConsole, Event, LoopThread, Object, ObjectId, Session
 from qmf.console.options import ConnectOptions
-from qmf.errors import CallerError, ConnectError, ConstraintError, DisconnectedError, NotFoundError, RequestTimeout
-from qmf.protocol import ExceptionResponse, MethodRequest, QueryRequest
+from qmf.errors import (
+    CallerError,
+    ConnectError,
+    ConstraintError,
+    DisconnectedError,
+    NotFoundError,
+    RemoteError,
+    RequestTimeout,
+)
+from qmf.protocol import ExceptionResponse, MethodRequest, MethodResponse, QueryRequest
 
 CALLBACKS = [name for name in vars(Console) if not name.startswith("_")]
 
@@ -36,11 +44,15 @@ class Recorder(Console):
     def of(self, name: str) -> list[tuple[Any, ...]]:
         return [args for called, args in self.calls if called == name]
 
-    def wait(self, name: str, count: int = 1) -> list[tuple[Any, ...]]:
+    def wait(self, name: str, count: int = 1, seconds: float = 5) -> list[tuple[Any, ...]]:
         """Wait for so many callbacks of a name."""
         with self._news:
-            assert self._news.wait_for(lambda: len(self.of(name)) >= count, 5), f"{name}: {self.calls}"
+            assert self._news.wait_for(lambda: len(self.of(name)) >= count, seconds), f"{name}: {self.calls}"
         return self.of(name)
+
+    def wait_long(self, name: str, count: int = 1) -> list[tuple[Any, ...]]:
+        """Wait for what other processes have to do first."""
+        return self.wait(name, count, 30)
 
 
 def _recording(name: str) -> Callable[..., None]:
@@ -231,8 +243,27 @@ def test_an_object_has_all_the_published_getters(world: World, qpidd: ScriptedAg
     assert {"name", "echo", "getIndex"} <= set(dir(obj))
     with pytest.raises(AttributeError, match="did you mean name"):
         _ = obj.nmae
-    with pytest.raises(AttributeError, match="assigning to a proxy would not change it"):
-        obj.level = 3
+    with pytest.raises(AttributeError, match="name has access RC: only its agent changes it"):
+        obj.name = "v"
+    with pytest.raises(AttributeError, match="did you mean level"):
+        obj.leval = 3
+
+
+def test_assigning_to_a_read_write_property_sets_it_at_the_agent(world: World, qpidd: ScriptedAgent) -> None:
+    session = world.session()
+    session.addBroker()
+    obj = first(session)
+    qpidd.methods["_set_properties"] = lambda _: MethodResponse()
+    obj.level = 3
+    (asked,) = [item.content for item in qpidd.asked if isinstance(item.content, MethodRequest)]
+    assert (asked.method, dict(asked.arguments)) == ("_set_properties", {"level": 3})
+    assert obj.level == 3
+    with pytest.raises(ConstraintError, match="must be 1 to 9"):
+        obj.level = 10
+    qpidd.methods["_set_properties"] = lambda _: ExceptionResponse(text="not today", code=6)
+    with pytest.raises(RemoteError, match="not today"):
+        obj.level = 4
+    assert obj.level == 3
 
 
 def test_get_objects_selects(world: World, qpidd: ScriptedAgent) -> None:

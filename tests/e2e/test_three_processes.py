@@ -46,11 +46,8 @@ class TestShell:
     def test_list_counts_are_true_of_the_machine(self, broker_url: str) -> None:
         code, out, err = shell(broker_url, "list")
         assert (code, err) == (0, "")
-        counts = {
-            words[-2]: int(words[-1])
-            for line in out.splitlines()
-            if len(words := line.split()) >= 2 and words[-1].isdigit()
-        }
+        rows = [line.split() for line in out.splitlines() if line.strip().startswith("qmf.host")]
+        counts = {words[1]: int(words[2]) for words in rows}
         assert counts["system"] == 1
         assert counts["memory"] == 1
         assert counts["cpu"] == psutil.cpu_count()

@@ -13,6 +13,7 @@ from qmf.console.aio.errors import AgentLost
 from qmf.console.aio.events import RemoteEvent
 from qmf.console.aio.feed import Feed, Listener, Overflow
 from qmf.console.aio.filters import Where
+from qmf.console.aio.follow import Follow
 from qmf.console.aio.keys import class_keys, heartbeat_keys
 from qmf.console.aio.notifications import (
     AgentAdded,
@@ -27,14 +28,17 @@ from qmf.console.aio.notifications import (
     Dropped,
     EventRaised,
     HeartbeatSeen,
+    Missed,
     Notification,
     ObjectUpdated,
     PackageSeen,
     Removal,
 )
 from qmf.console.aio.objects import CallResult, RemoteObject, Timestamps
+from qmf.console.aio.picture import ChangeKind, ObjectChange
 from qmf.console.aio.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
+from qmf.console.aio.sources import Source
 from qmf.console.aio.views import ClassView
 from qmf.protocol import ObjectId
 
@@ -52,15 +56,19 @@ __all__ = [
     "BusDisconnected",
     "BusLinkLost",
     "CallResult",
+    "ChangeKind",
     "ClassSeen",
     "ClassView",
     "Client",
     "Dropped",
     "EventRaised",
     "Feed",
+    "Follow",
     "HeartbeatSeen",
     "Listener",
+    "Missed",
     "Notification",
+    "ObjectChange",
     "ObjectId",
     "ObjectUpdated",
     "Overflow",
@@ -69,6 +77,7 @@ __all__ = [
     "RemoteObject",
     "Removal",
     "RequestCounts",
+    "Source",
     "Timestamps",
     "Where",
     "class_keys",

@@ -1,6 +1,6 @@
 """Which agents there are: learned from what they say, forgotten when they fall silent (QMF2.md 7.4).
 
-No agent says goodbye, so presence is inferred. The states of an agent, and the signs that move it on::
+Only our own agents say goodbye, so presence is inferred. The states of an agent, and the signs that move it on::
 
                  MENTIONED                 ANNOUNCED                    CONNECTED
        ABSENT ────────────▶ HEARD ──────────────────────▶ KNOWN ──────────────────▶ BROKER
@@ -15,6 +15,8 @@ No agent says goodbye, so presence is inferred. The states of an agent, and the 
   to the old run is void. Agents of libqmf2 always say epoch 1; the direct subject, new at each start, gives them away.
 - SILENT: no sign for three heartbeat intervals, and 10 s at least. Never happens to BROKER: while the connection lives,
   so does it.
+- GOODBYE: its last heartbeat says that it is one. What it sent before may still be on its way, on another link: so its
+  name alone counts for nothing then, until it announces itself again or some seconds have passed.
 - CUT: the connection to the bus is lost. All agents are ABSENT; whoever still lives answers the next locate request.
 
 UPDATED is told only where an announcement holds something new besides its time. A qpidd counts as the connected one
@@ -41,6 +43,13 @@ MISSED_HEARTBEATS = 3
 #: ... but never sooner than this, in seconds: agents with intervals of a second may stall for longer than three.
 SHORTEST_PATIENCE = 10.0
 
+#: Seconds after its goodbye in which an agent's name as the sender of a message doesn't bring it back.
+AFTERGLOW = 10.0
+
+#: Attributes of our own agents: of a last heartbeat, and the version of subscriptions that the agent knows.
+GOODBYE = "_goodbye"
+SUBSCRIPTIONS = "_subscriptions"
+
 #: Interval taken for an agent that never said its own: the default of libqmf2.
 UNKNOWN_INTERVAL = 60.0
 
@@ -62,6 +71,7 @@ class Sign(enum.Enum):
     CONNECTED = "connected"
     RESTARTED = "restarted"
     SILENT = "silent"
+    GOODBYE = "goodbye"
     CUT = "cut"
 
 
@@ -89,6 +99,7 @@ TRANSITIONS: Mapping[Presence, _Moves] = MappingProxyType(
             Sign.ANNOUNCED: (Presence.KNOWN, Change.UPDATED),
             Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
             Sign.SILENT: (Presence.ABSENT, Change.REMOVED),
+            Sign.GOODBYE: (Presence.ABSENT, Change.REMOVED),
             Sign.CUT: (Presence.ABSENT, Change.REMOVED),
         },
         Presence.KNOWN: {
@@ -97,6 +108,7 @@ TRANSITIONS: Mapping[Presence, _Moves] = MappingProxyType(
             Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
             Sign.RESTARTED: (Presence.KNOWN, Change.RESTARTED),
             Sign.SILENT: (Presence.ABSENT, Change.REMOVED),
+            Sign.GOODBYE: (Presence.ABSENT, Change.REMOVED),
             Sign.CUT: (Presence.ABSENT, Change.REMOVED),
         },
         Presence.BROKER: {
@@ -104,6 +116,7 @@ TRANSITIONS: Mapping[Presence, _Moves] = MappingProxyType(
             Sign.ANNOUNCED: (Presence.BROKER, Change.UPDATED),
             Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
             Sign.RESTARTED: (Presence.BROKER, Change.RESTARTED),
+            Sign.GOODBYE: (Presence.ABSENT, Change.REMOVED),
             Sign.CUT: (Presence.ABSENT, Change.REMOVED),
         },
     }
@@ -157,6 +170,17 @@ class Agent:
         return self.info.capability >= 1
 
     @property
+    def takes_subscriptions(self) -> bool:
+        """True when it publishes to subscribers, as agents of this project do."""
+        version = self.info.attributes.get(SUBSCRIPTIONS)
+        return isinstance(version, int) and version >= 1
+
+    @property
+    def is_announced(self) -> bool:
+        """True once it told more of itself than its name."""
+        return self.info != info_from_name(self.name)
+
+    @property
     def is_qpidd(self) -> bool:
         """True for the agent inside a qpidd, whether ours or a federated one."""
         return self.vendor == "apache.org" and self.product == "qpidd"
@@ -206,6 +230,7 @@ class AgentRegistry:
     def __init__(self) -> None:
         self._entries: dict[str, _Entry] = {}
         self._broker: str | None = None
+        self._departed: dict[str, float] = {}
 
     def __iter__(self) -> Iterator[Agent]:
         return iter([entry.agent for entry in self._entries.values()])
@@ -246,6 +271,8 @@ class AgentRegistry:
         entry = self._entries.get(name)
         if entry is not None:
             return self._apply(name, Sign.MENTIONED, now, entry.agent)
+        if now - self._departed.get(name, -AFTERGLOW) < AFTERGLOW:
+            return None
         agent = self._guess(Agent(info_from_name(name)))
         return self._apply(name, Sign.CONNECTED if agent.is_broker else Sign.MENTIONED, now, agent)
 
@@ -261,6 +288,11 @@ class AgentRegistry:
             what that changes, or None.
         """
         entry = self._entries.get(info.name)
+        if info.attributes.get(GOODBYE) is True:
+            self._departed = {name: left for name, left in self._departed.items() if now - left < AFTERGLOW}
+            self._departed[info.name] = now
+            return None if entry is None else self._apply(info.name, Sign.GOODBYE, now, entry.agent)
+        self._departed.pop(info.name, None)
         agent = self._guess(Agent(info, is_broker=connected or info.name == self._broker))
         if entry is not None and _restarted(entry.agent.info, info):
             return self._apply(info.name, Sign.RESTARTED, now, agent)
@@ -285,6 +317,7 @@ class AgentRegistry:
 
     def cut(self, now: float) -> list[AgentChange]:
         """The connection is lost: give up every agent."""
+        self._departed.clear()
         changes = [self._apply(name, Sign.CUT, now, entry.agent) for name, entry in list(self._entries.items())]
         return [change for change in changes if change is not None]
 

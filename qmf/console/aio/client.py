@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import contextlib
+import functools
+from collections.abc import AsyncIterator, Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self, overload
 
 from qmf.bus import AmqpBus, Bus
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.answers import Answers
 from qmf.console.aio.feed import Feed, Listener, Overflow
 from qmf.console.aio.filters import Where
+from qmf.console.aio.follow import Follow, Follower
 from qmf.console.aio.hub import Hub
-from qmf.console.aio.notifications import Notification
+from qmf.console.aio.notifications import AgentAdded, AgentRemoved, AgentRestarted, AgentUpdated, Notification
 from qmf.console.aio.objects import RemoteObject
+from qmf.console.aio.proxied import P, class_of, wrap
 from qmf.console.aio.queries import Queries, Wanted
 from qmf.console.aio.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
+from qmf.console.aio.sources import Orders
 from qmf.errors import CallerError
 from qmf.protocol import DATA_BINDING, EVENT_BINDING, HEARTBEAT_BINDING, ObjectId
 from qmf.schema import ClassKey
@@ -231,6 +236,17 @@ class Client:
         """
         return await self._core.schemas.get(class_key)
 
+    @overload
+    async def objects(
+        self,
+        name: type[P],
+        *,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        timeout: float | None = None,
+    ) -> Answers[P]: ...
+
+    @overload
     async def objects(
         self,
         name: str | None = None,
@@ -241,11 +257,23 @@ class Client:
         agent: str | Agent | None = None,
         where: Where | None = None,
         timeout: float | None = None,
-    ) -> Answers[RemoteObject]:
+    ) -> Answers[RemoteObject]: ...
+
+    async def objects(
+        self,
+        name: str | type[Any] | None = None,
+        *,
+        package: str | None = None,
+        class_key: ClassKey | None = None,
+        object_id: ObjectId | None = None,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        timeout: float | None = None,
+    ) -> Answers[Any]:
         """Ask for objects by class, or for one by its id.
 
         Args:
-            name: class to ask for, in any case.
+            name: class to ask for, in any case; or a generated class, whose instances are then what comes.
             package: its package; None for every class of that name.
             class_key: class to ask for, instead of its name; with a hash, only objects of that version.
             object_id: object to ask for, instead of a class. Not finding it is no error: the answer is empty.
@@ -262,12 +290,135 @@ class Client:
             ConstraintError: `where` is not a valid predicate.
             QmfError: every agent asked failed.
         """
-        who = agent.name if isinstance(agent, Agent) else agent
-        return await self._queries.objects(
-            Wanted(name, package, class_key, object_id, who, where), self._seconds(timeout)
-        )
+        wanted, make = _wanted(name, package, class_key, object_id, agent, where)
+        found = await self._queries.objects(wanted, self._seconds(timeout))
+        return Answers(tuple(map(make, found)), found.failures)
+
+    @overload
+    def each(
+        self,
+        name: type[P],
+        *,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[P]: ...
+
+    @overload
+    def each(
+        self,
+        name: str | None = None,
+        *,
+        package: str | None = None,
+        class_key: ClassKey | None = None,
+        object_id: ObjectId | None = None,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[RemoteObject]: ...
+
+    async def each(
+        self,
+        name: str | type[Any] | None = None,
+        *,
+        package: str | None = None,
+        class_key: ClassKey | None = None,
+        object_id: ObjectId | None = None,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[Any]:
+        """Ask as `objects` does, and get the objects of each agent as soon as it has answered.
+
+        Arguments and errors are those of `objects`. When only some agents fail, that is logged; when all do, the last
+        step of the iteration raises.
+        """
+        wanted, make = _wanted(name, package, class_key, object_id, agent, where)
+        async with contextlib.aclosing(self._queries.each(wanted, self._seconds(timeout))) as found:
+            async for obj in found:
+                yield make(obj)
 
     # -- following
+
+    @overload
+    def follow(
+        self,
+        name: type[P],
+        *,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        interval: float = 5.0,
+        recheck: float = 60.0,
+        size: int = 1000,
+    ) -> Follow[P]: ...
+
+    @overload
+    def follow(
+        self,
+        name: str | None = None,
+        *,
+        package: str | None = None,
+        class_key: ClassKey | None = None,
+        object_id: ObjectId | None = None,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        interval: float = 5.0,
+        recheck: float = 60.0,
+        size: int = 1000,
+    ) -> Follow[RemoteObject]: ...
+
+    def follow(
+        self,
+        name: str | type[Any] | None = None,
+        *,
+        package: str | None = None,
+        class_key: ClassKey | None = None,
+        object_id: ObjectId | None = None,
+        agent: str | Agent | None = None,
+        where: Where | None = None,
+        interval: float = 5.0,
+        recheck: float = 60.0,
+        size: int = 1000,
+    ) -> Follow[Any]:
+        """Follow objects: those there are, and everything that happens to them, as one consistent picture.
+
+        Each agent is followed in the best way that it offers, see `Follow.sources`: agents of this project by
+        subscription, others by what they publish and by queries, or by queries alone. Agents that come, go or restart
+        are followed as they do. Nothing is sent before the first use of what is returned.
+
+        Args:
+            name, package, class_key, object_id, agent, where: as for `objects`.
+            interval: seconds between publications of subscriptions, and between queries to agents that don't publish.
+            recheck: seconds between queries to agents that publish to all. qpidd doesn't publish a change that
+                somebody's query told before (QMF2.md 7.1); this finds it.
+            size: how many news of objects that are gone may wait for the reader. News of objects that are there can't
+                be more than these are: changes of an object that waits are merged.
+
+        Returns:
+            an iterator of `ObjectChange`, with the picture.
+
+        Raises:
+            CallerError: not exactly one of `name`, `class_key` and `object_id`; or a number that can't be.
+            NotFoundError, ConstraintError: `where` is wrong, as for `objects`.
+        """
+        if not (interval > 0 and recheck > 0 and size > 0):
+            raise CallerError(f"follow: interval {interval}, recheck {recheck} and size {size} must be above 0")
+        wanted, make = _wanted(name, package, class_key, object_id, agent, where)
+        orders = Orders(wanted, *self._queries.prepare(wanted), interval, recheck)
+        return Follow(Follower(self._core, self._queries, orders, size), make)
+
+    def follow_agents(self, size: int = 1000) -> Feed:
+        """The agents and what happens to them, for ``async for``: first an `AgentAdded` for each present, then news.
+
+        Args:
+            size: how many news may wait; of more, the oldest are dropped and a `Dropped` tells how many.
+        """
+        feed = self.notifications(
+            AgentAdded, AgentUpdated, AgentRestarted, AgentRemoved, size=max(size, len(self._core.agents))
+        )
+        for agent in self._core.agents:
+            feed.put(AgentAdded(agent))
+        return feed
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with each notification, on the loop; it must not block.
@@ -304,3 +455,24 @@ class Client:
 
     def _seconds(self, timeout: float | None) -> float:
         return self._core.timeout if timeout is None else timeout
+
+
+def _wanted(
+    name: str | type[Any] | None,
+    package: str | None,
+    class_key: ClassKey | None,
+    object_id: ObjectId | None,
+    agent: str | Agent | None,
+    where: Where | None,
+) -> tuple[Wanted, Callable[[RemoteObject], Any]]:
+    """What is asked for, and how to make what the caller gets."""
+    who = agent.name if isinstance(agent, Agent) else agent
+    if isinstance(name, type):
+        if package or class_key or object_id:
+            raise CallerError(f"objects: {name.__name__} says already which class; give nothing else")
+        return Wanted(class_key=class_of(name), agent=who, where=where), functools.partial(wrap, name)
+    return Wanted(name, package, class_key, object_id, who, where), _as_it_is
+
+
+def _as_it_is(remote: RemoteObject) -> RemoteObject:
+    return remote

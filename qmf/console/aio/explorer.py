@@ -13,6 +13,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from qmf.console.aio.agents import Agent, AgentRegistry
+from qmf.console.aio.errors import AgentLost
 from qmf.console.aio.questions import Questions
 from qmf.console.aio.schemas import AnySchema
 from qmf.errors import NotFoundError, PeerError, QmfError, RemoteError
@@ -105,9 +106,12 @@ class Explorer:
         raise failure or NotFoundError("schema", str(key))
 
     async def _schema_from(self, key: ClassKey, agent: Agent) -> AnySchema:
-        if agent.knows_schema_queries:
+        # Of an agent that we know by name only, most probably the one that nearly all are.
+        if agent.knows_schema_queries or not (agent.is_announced or agent.is_qpidd):
             try:
                 return await self._schema_v2(key, agent)
+            except AgentLost:
+                raise
             except PeerError as error:
                 log.debug("%s refused a v2 schema query, trying v1: %s", agent.name, error)
         return await self._schema_v1(key, agent)

@@ -12,9 +12,12 @@ from collections.abc import Callable, Coroutine, Iterable
 
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, Received
 from qmf.console.aio.agents import Agent, AgentChange, AgentRegistry, Change, Sign
+from qmf.console.aio.bindings import SharedBindings
 from qmf.console.aio.explorer import Explorer
 from qmf.console.aio.feed import Publisher
+from qmf.console.aio.gaps import Gaps
 from qmf.console.aio.indications import Indications, MakeObject
+from qmf.console.aio.keys import key_matches
 from qmf.console.aio.notifications import (
     AgentAdded,
     AgentRemoved,
@@ -26,6 +29,7 @@ from qmf.console.aio.notifications import (
     BusLinkLost,
     ClassSeen,
     HeartbeatSeen,
+    Missed,
     PackageSeen,
     Removal,
 )
@@ -33,6 +37,7 @@ from qmf.console.aio.questions import Questions
 from qmf.console.aio.requests import Requests
 from qmf.console.aio.schemas import SchemaCache
 from qmf.console.aio.store import ObjectStore
+from qmf.console.aio.subscriptions import Subscriptions
 from qmf.console.aio.tracker import Tracker
 from qmf.console.aio.v1 import is_answer, is_last, refusal
 from qmf.console.aio.wire import LOCATE_BROKER, Wire
@@ -49,6 +54,8 @@ from qmf.protocol import (
     ObjectsResponse,
     SchemaIdsResponse,
     SchemasResponse,
+    SubscribeCancel,
+    SubscribeResponse,
     V1Message,
 )
 from qmf.schema import ClassKey
@@ -74,6 +81,12 @@ class Hub:
         self.indications = Indications(
             self.schemas, self.store, make, self.publisher.publish, lambda name: self.agents.get(name) is not None
         )
+        self.gaps = Gaps()
+        self.wire.on_unbound = self._unbound
+        self.bindings = SharedBindings(self.wire)
+        self.subscriptions = Subscriptions(self.wire, self.questions)
+        self.closing: dict[object, Callable[[], Coroutine[None, None, None]]] = {}
+        """What else ends with the client, by whom: called first by `close`."""
         self.publishing: set[str] = set()
         """Names of the agents that publish objects; most of libqmf2's don't."""
         self.reason = "not opened yet"
@@ -108,6 +121,8 @@ class Hub:
 
     async def close(self) -> None:
         """Stop everything; outstanding requests fail."""
+        for end in list(self.closing.values()):
+            await end()
         self.tracker.close()
         self.reason = "the console was closed"
         self.requests.lose_all(self.disconnected())
@@ -117,6 +132,7 @@ class Hub:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.indications.close()
         await self.schemas.close()
+        await self.subscriptions.close()
         self._unwatch()
         await self.wire.close()
         self.publisher.close()
@@ -139,7 +155,7 @@ class Hub:
         match event:
             case Connected(again=True):
                 self.publisher.publish(BusConnected(url, again=True))
-                self._spawn(self.wire.locate())
+                self.spawn(self.wire.locate())
             case Disconnected():
                 self.reason = event.reason
                 self.requests.lose_all(DisconnectedError(url, event.reason))
@@ -152,16 +168,26 @@ class Hub:
 
     def _envelope(self, envelope: Envelope, received: Received) -> None:
         content = envelope.content
-        if isinstance(content, ObjectsIndication | EventsIndication):
+        if isinstance(content, ObjectsIndication | EventsIndication) and envelope.subscription is None:
             self._indication(envelope, content, received)
             return
         received.done()
         match content:
+            case ObjectsIndication() if envelope.agent:
+                self._touch(envelope)
+                self.subscriptions.published(envelope.agent, envelope, content)
+            case SubscribeCancel() if envelope.agent:
+                self._touch(envelope)
+                self.subscriptions.cancelled(envelope.agent, content)
             case LocateResponse() | Heartbeat():
                 self._announcement(envelope, content)
-            case ObjectsResponse() | SchemaIdsResponse() | SchemasResponse() | MethodResponse():
+            case ObjectsResponse() | SchemaIdsResponse() | SchemasResponse() | MethodResponse() | SubscribeResponse():
                 self._touch(envelope)
-                self.requests.part(_number(envelope.correlation_id), content, last=not envelope.partial)
+                number = _number(envelope.correlation_id)
+                if isinstance(content, SubscribeResponse) and envelope.agent:
+                    # Before the asker wakes up, for the first publication may be right behind.
+                    self.subscriptions.granted(envelope.agent, content, wanted=number in self.requests)
+                self.requests.part(number, content, last=not envelope.partial)
             case ExceptionResponse():
                 self._touch(envelope)
                 agent = self.agents.resolve(envelope.agent) if envelope.agent else None
@@ -198,8 +224,9 @@ class Hub:
             return
         if agent.is_broker and self._identified != (agent.name, agent.epoch):
             self._identified = (agent.name, agent.epoch)
-            self._spawn(self._identify(agent))
+            self.spawn(self._identify(agent))
         if isinstance(content, Heartbeat):
+            self._count(agent, envelope)
             self.publisher.publish(HeartbeatSeen(agent, info.timestamp))
         self._consider_discovery(agent)
 
@@ -212,7 +239,9 @@ class Hub:
             self.strays += 1
             log.debug("skipped an indication that doesn't say from which agent it is")
             received.done()
-        elif isinstance(content, ObjectsIndication):
+            return
+        self._count(agent, envelope)
+        if isinstance(content, ObjectsIndication):
             self.publishing.add(agent.name)
             for key in {obj.class_key for obj in content.objects}:
                 if key is not None:
@@ -224,12 +253,28 @@ class Hub:
                     self.saw(event.class_key, agent)
             self.indications.events(content.events, agent, received)
 
+    def _count(self, agent: Agent, envelope: Envelope) -> None:
+        if envelope.sequence is None or envelope.subject is None:
+            return
+        missed = self.gaps.missed(agent.name, envelope.subject, envelope.sequence)
+        if missed:
+            log.info("%d messages of %s under %s did not arrive", missed, agent, envelope.subject)
+            self.publisher.publish(Missed(agent, envelope.subject, missed))
+
+    def _unbound(self, key: str) -> None:
+        kept = self.wire.bound
+        self.gaps.forget_subjects(
+            lambda subject: key_matches(key, subject) and not any(key_matches(other, subject) for other in kept)
+        )
+
     # -- from the tracker
 
     def _agent_changed(self, change: AgentChange) -> None:
         agent = change.agent
         if change.change in (Change.RESTARTED, Change.REMOVED):
             self.explorer.forget(agent.name)
+            self.gaps.forget_agent(agent.name)
+            self.subscriptions.forget_agent(agent.name)
         match change.change:
             case Change.ADDED:
                 self.publisher.publish(AgentAdded(agent))
@@ -241,12 +286,11 @@ class Hub:
                 self.store.drop_agent(agent.name, transient_only=True)
                 self.publisher.publish(AgentRestarted(agent, change.old))
             case Change.REMOVED:
-                self.requests.lose_agent(agent.name, "fell silent")
+                self.requests.lose_agent(agent.name, _GONE[change.sign])
                 self.store.drop_agent(agent.name)
                 self.publishing.discard(agent.name)
                 self.schemas.forget_agent(agent.name)
-                reason = Removal.DISCONNECTED if change.sign is Sign.CUT else Removal.SILENT
-                self.publisher.publish(AgentRemoved(agent, reason))
+                self.publisher.publish(AgentRemoved(agent, _REMOVALS[change.sign]))
 
     def _consider_discovery(self, agent: Agent) -> None:
         if (
@@ -275,10 +319,15 @@ class Hub:
         if broker_id is not None:
             self.publisher.publish(BrokerIdentified(agent, broker_id))
 
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+    def spawn(self, work: Coroutine[None, None, None]) -> None:
+        """Run something until it ends or the client closes."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+_REMOVALS = {Sign.SILENT: Removal.SILENT, Sign.GOODBYE: Removal.GOODBYE, Sign.CUT: Removal.DISCONNECTED}
+_GONE = {Sign.SILENT: "fell silent", Sign.GOODBYE: "ended", Sign.CUT: "was cut off"}
 
 
 def _number(correlation_id: str | None) -> int:

@@ -20,7 +20,7 @@ from qmf.console.aio.objects import RemoteObject
 from qmf.console.aio.schemas import SchemaCache
 from qmf.console.aio.store import ObjectStore
 from qmf.console.aio.views import typed, with_agent
-from qmf.errors import QmfError
+from qmf.errors import DisconnectedError, QmfError
 from qmf.protocol import EventData, ObjectData, ObjectId
 from qmf.schema import ClassKey, EventSchema
 
@@ -91,6 +91,8 @@ class Indications:
     async def _learn(self, key: ClassKey) -> None:
         try:
             await self._schemas.get(key)
+        except DisconnectedError as error:
+            log.info("no schema for %s: %s", key, error)
         except QmfError as error:
             log.warning("no schema for %s, its values stay untyped: %s", key, error)
         for step in self._waiting.pop(key, []):

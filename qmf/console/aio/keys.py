@@ -33,6 +33,14 @@ def class_keys(kind: str, package: str | None, name: str | None) -> list[str]:
     return _keys(kind, package, name.lower() if name is not None and kind == "data" else name)
 
 
+def any_package_key(name: str) -> str:
+    """Binding key for data indications of a class in whatever package.
+
+    Of agents that escape dots, that is: only these write a package as one word, and only these send data indications.
+    """
+    return f"agent.ind.data.*.{name.lower().replace('.', '_')}.#"
+
+
 def heartbeat_keys(vendor: str | None, product: str | None = None) -> list[str]:
     """Binding keys for heartbeats of a vendor's agents, in both forms; all agents when `vendor` is None."""
     return _keys("heartbeat", vendor, product)

@@ -17,6 +17,7 @@ class Removal(enum.Enum):
     """Why an agent counts as gone."""
 
     SILENT = "silent"  #: no sign of it for three heartbeat intervals
+    GOODBYE = "goodbye"  #: it said that it ends; agents of this project do
     DISCONNECTED = "disconnected"  #: we lost the connection to the bus
 
 
@@ -174,6 +175,23 @@ class EventRaised:
 
 
 @attrs.frozen
+class Missed:
+    """Messages that an agent published did not arrive here: a broker dropped them, mostly because we were too slow.
+
+    Only agents of this project number what they publish, so others' losses stay unknown.
+
+    Attributes:
+        agent: who published them.
+        subject: under which routing key, which tells of what kind they were.
+        count: how many are missing.
+    """
+
+    agent: Agent
+    subject: str
+    count: int
+
+
+@attrs.frozen
 class Dropped:
     """The reader of a feed was too slow: notifications are missing here.
 
@@ -198,5 +216,6 @@ Notification = (
     | ClassSeen
     | ObjectUpdated
     | EventRaised
+    | Missed
     | Dropped
 )

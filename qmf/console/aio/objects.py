@@ -313,3 +313,19 @@ def merge(old: ObjectData, new: ObjectData, view: ClassView | None) -> ObjectDat
         delete_ts=new.delete_ts or old.delete_ts,
         subtypes={**old.subtypes, **new.subtypes},
     )
+
+
+def difference(old: RemoteObject | None, new: RemoteObject) -> tuple[bool, bool]:
+    """Whether properties, and whether statistics, of two states of an object are different.
+
+    What is neither, because the schema is not known, counts as a property.
+    """
+    if old is None:
+        return True, True
+    before, after = old.data.values, new.data.values
+    names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
+    view = new._view
+    if view is None:
+        return bool(names), False
+    statistics = names & view.statistics.keys()
+    return len(names) > len(statistics), bool(statistics)

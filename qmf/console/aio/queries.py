@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
 import attrs
@@ -12,7 +12,7 @@ import attrs
 from qmf.console.aio import calls
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.answers import Answers, one_failure
-from qmf.console.aio.filters import Where, prepare
+from qmf.console.aio.filters import Test, Where, prepare
 from qmf.console.aio.hub import Hub
 from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge
 from qmf.console.aio.views import with_agent
@@ -52,6 +52,22 @@ class Wanted:
         if sum(item is not None for item in (self.name, self.class_key, self.object_id)) != 1:
             raise CallerError("objects: give exactly one of name, class_key and object_id")
 
+    @property
+    def class_name(self) -> tuple[str | None, str | None]:
+        """Name and package of the class, each None where not given."""
+        return (self.class_key.name, self.class_key.package) if self.class_key else (self.name, self.package)
+
+    @property
+    def only_agent(self) -> str | None:
+        """Name of the only agent to ask; None for all."""
+        return self.agent or (self.object_id.agent_name if self.object_id else None)
+
+    def __str__(self) -> str:
+        if self.object_id is not None:
+            return f"object {self.object_id}"
+        name, package = self.class_name
+        return f"objects of {package}:{name}" if package else f"objects of {name}"
+
 
 class Queries:
     """Asks over the parts of one client."""
@@ -66,27 +82,67 @@ class Queries:
 
     async def objects(self, wanted: Wanted, seconds: float) -> Answers[RemoteObject]:
         """See `Client.objects`."""
-        self._require_connection()
-        key, object_id = wanted.class_key, wanted.object_id
-        name, package = (key.name, key.package) if key else (wanted.name, wanted.package)
+        predicate, test = self.prepare(wanted)
+        answers = await self._gather(self._asked(wanted), lambda agent: self.at(agent, wanted, predicate, seconds))
+        return Answers(tuple(filter(test, answers)), answers.failures)
+
+    async def each(self, wanted: Wanted, seconds: float) -> AsyncGenerator[RemoteObject, None]:
+        """See `Client.each`."""
+        predicate, test = self.prepare(wanted)
+        asked = self._asked(wanted)
+        loop = asyncio.get_running_loop()
+        tasks = {loop.create_task(self.at(agent, wanted, predicate, seconds)): agent for agent in asked}
+        failures: dict[str, QmfError] = {}
+        waiting = set(tasks)
+        try:
+            while waiting:
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    try:
+                        found = task.result()
+                    except QmfError as error:
+                        failures[tasks[task].name] = error
+                        continue
+                    for obj in filter(test, found):
+                        yield obj
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        self._tell(failures, len(asked))
+
+    def prepare(self, wanted: Wanted) -> tuple[Predicate, Test]:
+        """The predicate to send, and the test for each object that comes back; see `filters.prepare`."""
+        name, package = wanted.class_name
         keys = self._core.schemas.resolve(package, name) if name else []
-        views = [view for view in map(self._core.schemas.view, keys) if view]
-        predicate, test = prepare(wanted.where, views)
+        predicate, test = prepare(wanted.where, [view for view in map(self._core.schemas.view, keys) if view])
+        version = wanted.class_key.hash if wanted.class_key else None
+        return predicate, lambda obj: _has_hash(obj, version) and test(obj)
 
-        async def ask(agent: Agent) -> list[RemoteObject]:
-            if object_id is not None:
-                there = with_agent(object_id, agent.name)
-                return await self._query(agent, QueryRequest(what=What.OBJECT, object_id=there), seconds)
-            found = []
-            for spelled in await self._spelled(agent, package, name or "", seconds):
-                found += await self._class_at(agent, spelled, predicate, seconds)
-            return found
+    async def at(self, agent: Agent, wanted: Wanted, predicate: Predicate, seconds: float) -> list[RemoteObject]:
+        """Objects of one agent, not tested yet; errors as of `Client.objects`."""
+        name, package = wanted.class_name
+        if wanted.object_id is not None:
+            there = with_agent(wanted.object_id, agent.name)
+            return await self._query(agent, QueryRequest(what=What.OBJECT, object_id=there), seconds)
+        found = []
+        for spelled in await self._spelled(agent, package, name or "", seconds):
+            found += await self._class_at(agent, spelled, predicate, seconds)
+        return found
 
-        whom = wanted.agent or (object_id.agent_name if object_id else None)
-        asked = [self._present(whom)] if whom else list(self._core.agents)
-        answers = await self._gather(asked, ask)
-        version = key.hash if key else None
-        return Answers(tuple(obj for obj in answers if _has_hash(obj, version) and test(obj)), answers.failures)
+    async def learn_classes(self, agent: Agent, wanted: Wanted, seconds: float) -> None:
+        """Have the schemas of what is wanted here, as far as the agent can list its classes."""
+        name, package = wanted.class_name
+        if not self._core.explorer.can_list(agent):
+            return
+        if not self._core.explorer.is_listed(agent):
+            await self._take_list(agent, seconds)
+        keys = self._core.schemas.resolve(package, name, agent.name) if name else []
+        await asyncio.gather(*(self.learn(key) for key in keys if key.kind is Kind.DATA))
+
+    def _asked(self, wanted: Wanted) -> list[Agent]:
+        self._require_connection()
+        return [self._present(wanted.only_agent)] if wanted.only_agent else list(self._core.agents)
 
     async def lists(self, seconds: float) -> Mapping[str, QmfError]:
         """Have every agent list its classes, unless it did and told no news; returns who failed."""
@@ -184,7 +240,7 @@ class Queries:
         keys = {data.class_key for data in datas if data.class_key is not None}
         for key in keys:
             self._core.saw(key, agent)
-        await asyncio.gather(*(self._learn(key) for key in keys))
+        await asyncio.gather(*(self.learn(key) for key in keys))
         found = [self.make(data, agent) for data in datas]
         if agent.name in self._core.publishing:
             # qpidd may not announce an object that was just queried (QMF2.md 7.1): later updates build on this.
@@ -192,8 +248,9 @@ class Queries:
                 self._core.store.update(obj)
         return found
 
-    async def _learn(self, key: ClassKey) -> None:
-        if self._core.schemas.worth_asking(key):
+    async def learn(self, key: ClassKey) -> None:
+        """Have a schema here, even if it was asked for in vain before; where that can't be, say so in the log."""
+        if key.hash is not None and self._core.schemas.known(key) is None:
             try:
                 await self._core.schemas.get(key)
             except QmfError as error:
@@ -235,11 +292,15 @@ class Queries:
                 raise result
             else:
                 found += result
-        if failures and len(failures) == len(agents):
+        self._tell(failures, len(agents))
+        return Answers(tuple(found), failures)
+
+    def _tell(self, failures: Mapping[str, QmfError], asked: int) -> None:
+        """Raise when all failed; log when some did."""
+        if failures and len(failures) == asked:
             raise one_failure(failures)
         for name, error in failures.items():
             log.warning("agent %s gave no answer: %s", name, error)
-        return Answers(tuple(found), failures)
 
 
 def _spoken(key: ClassKey | None) -> str:

@@ -151,6 +151,10 @@ class Requests:
     def __len__(self) -> int:
         return len(self._outstanding)
 
+    def __contains__(self, number: object) -> bool:
+        """True while somebody waits for the answer with this id."""
+        return number in self._outstanding
+
     @property
     def counts(self) -> RequestCounts:
         """What became of the requests so far."""

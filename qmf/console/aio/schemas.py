@@ -13,8 +13,9 @@ from typing import TypeVar
 
 import attrs
 
+from qmf.console.aio.errors import AgentLost
 from qmf.console.aio.views import ClassView
-from qmf.errors import NotFoundError, QmfError
+from qmf.errors import DisconnectedError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 
 AnySchema = ClassSchema | EventSchema
@@ -168,7 +169,9 @@ class SchemaCache:
 
     def _finished(self, key: ClassKey, task: asyncio.Task[AnySchema]) -> None:
         del self._running[key]
-        if not task.cancelled() and isinstance(task.exception(), QmfError):
+        error = None if task.cancelled() else task.exception()
+        # A connection or agent that went away proves nothing of the schema.
+        if isinstance(error, QmfError) and not isinstance(error, DisconnectedError | AgentLost):
             self._entries.setdefault(key, _Entry()).failed_at = self._clock()
 
 

@@ -29,7 +29,7 @@ class ObjectStore:
         if known is not None and 0 < newer.timestamps.update < known.timestamps.update and not newer.is_deleted:
             return newer  # the answer to a query, overtaken by an indication while its schema was fetched
         # An id may be used again after a deletion that we missed: the creation time tells the two objects apart.
-        if known is not None and not _another(known, newer):
+        if known is not None and not is_another(known, newer):
             newer = known.merged(newer.data)
         if newer.is_deleted:
             self._objects.pop(newer.object_id, None)
@@ -46,6 +46,7 @@ class ObjectStore:
             del self._objects[oid]
 
 
-def _another(known: RemoteObject, newer: RemoteObject) -> bool:
+def is_another(known: RemoteObject, newer: RemoteObject) -> bool:
+    """True when two states under one id are of two objects, made one after the other."""
     old, new = known.timestamps.create, newer.timestamps.create
     return bool(old and new and old != new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from qmf.console.aio.agents import AgentChange, AgentRegistry
+from qmf.console.aio.agents import AgentChange, AgentRegistry, Change
 from qmf.protocol import AgentInfo
 
 #: Shortest time without a new agent, in seconds, that counts as "those who wanted to answer have".
@@ -30,10 +30,10 @@ class Tracker:
 
     def announced(self, info: AgentInfo, *, connected: bool = False) -> None:
         """An agent tells of itself; `connected` when only the connected broker's could."""
-        if info.name not in self._announced:
+        self._tell(self.agents.announced(info, _now(), connected=connected))
+        if info.name not in self._announced and self.agents.get(info.name) is not None:
             self._announced.add(info.name)
             self._newcomer.set()
-        self._tell(self.agents.announced(info, _now(), connected=connected))
 
     def cut(self) -> None:
         """The connection is lost, and with it every agent."""
@@ -77,6 +77,8 @@ class Tracker:
 
     def _tell(self, change: AgentChange | None) -> None:
         if change is not None:
+            if change.change is Change.REMOVED:
+                self._announced.discard(change.agent.name)
             self._on_change(change)
         if self._ageing and self._timer is None:
             self._arm()
@@ -91,8 +93,9 @@ class Tracker:
     def _check(self) -> None:
         self._timer = None
         for change in self.agents.silent(_now()):
-            self._on_change(change)
-        self._arm()
+            self._tell(change)
+        if self._timer is None:
+            self._arm()
 
 
 def _now() -> float:

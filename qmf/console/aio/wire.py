@@ -67,6 +67,8 @@ class Wire:
         self.direct = direct_exchange(domain)
         self.key = console_key(str(uuid.uuid4()))
         self.broken = 0
+        self.on_unbound: Callable[[str], None] = lambda _: None
+        """Called with each binding key that is given up."""
         self._own = False
         self._no_v1: LinkError | None = None
         self._on_envelope = on_envelope
@@ -115,6 +117,7 @@ class Wire:
         subscription = self._subscriptions.pop(key, None)
         if subscription is None:
             return False
+        self.on_unbound(key)
         await subscription.close()
         return True
 

@@ -1,0 +1,113 @@
+"""What did not arrive, by the numbers that agents put on what they publish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from console.conftest import MakeAgent, MakeClient
+from console.fakes import until, widget
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmf.console.aio import AgentRemoved, HeartbeatSeen, Missed, ObjectUpdated, Removal
+from qmf.console.aio.gaps import MAX_SUBJECTS, Gaps
+
+
+@pytest.mark.parametrize(
+    ("numbers", "missed"),
+    [
+        ([1, 2, 3], [0, 0, 0]),
+        ([7, 8, 10], [0, 0, 1]),
+        ([1, 5, 6, 9], [0, 3, 0, 2]),
+        ([8, 1, 2], [0, 0, 0]),
+        ([3, 3, 4], [0, 0, 0]),
+    ],
+)
+def test_numbers_that_are_left_out_are_missing(numbers: Sequence[int], missed: Sequence[int]) -> None:
+    gaps = Gaps()
+    assert [gaps.missed("a", "s", number) for number in numbers] == missed
+
+
+@given(st.sets(st.integers(1, 60), min_size=2))
+def test_what_is_missed_and_what_arrived_is_everything(arrived: set[int]) -> None:
+    gaps = Gaps()
+    assert sum(gaps.missed("a", "s", number) for number in sorted(arrived)) + len(arrived) == (
+        max(arrived) - min(arrived) + 1
+    )
+
+
+def test_agents_and_subjects_count_for_themselves() -> None:
+    gaps = Gaps()
+    for agent, subject, number in (("a", "s", 1), ("b", "s", 5), ("a", "t", 9), ("a", "s", 2), ("b", "s", 6)):
+        assert gaps.missed(agent, subject, number) == 0
+    gaps.forget_agent("a")
+    assert gaps.missed("a", "s", 50) == 0
+    gaps.forget_subjects(lambda subject: subject == "s")
+    assert gaps.missed("b", "s", 50) == 0
+    assert gaps.missed("b", "s", 52) == 1
+
+
+def test_an_agent_that_invents_subjects_does_not_fill_the_memory() -> None:
+    gaps = Gaps()
+    for number in range(MAX_SUBJECTS * 2):
+        gaps.missed("a", str(number), 1)
+    assert len(gaps._last["a"]) <= MAX_SUBJECTS
+
+
+async def test_a_gap_is_told_with_its_count(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    _, heard = await make_client()
+    for number in (4, 5, 9):
+        await agent.publish(widget("w"), sequence=number)
+    await agent.heartbeat(sequence=1)
+    await agent.heartbeat(sequence=3)
+    await until(lambda: len(heard.of(HeartbeatSeen)) == 2 and len(heard.of(ObjectUpdated)) == 3)
+    assert [(item.agent.name, item.count, item.subject.split(".")[2]) for item in heard.of(Missed)] == [
+        (agent.info.name, 3, "data"),
+        (agent.info.name, 1, "heartbeat"),
+    ]
+
+
+async def test_what_was_not_asked_for_is_not_missing(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+    await agent.publish(widget("w"), sequence=1)
+    await until(lambda: len(heard.of(ObjectUpdated)) == 1)
+    await client.unbind("agent.ind.data.#")
+    await client.bind("agent.ind.data.#")
+    await agent.publish(widget("w"), sequence=20)
+    await until(lambda: len(heard.of(ObjectUpdated)) == 2)
+    agent.restart()
+    await agent.heartbeat(sequence=1)
+    await agent.publish(widget("w"), sequence=1)
+    await agent.publish(widget("w"), sequence=2)
+    await until(lambda: len(heard.of(ObjectUpdated)) == 4)
+    assert heard.of(Missed) == []
+
+
+async def test_a_key_that_another_binding_still_brings_goes_on(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+    await client.bind("agent.ind.data.*.widget.#")
+    await agent.publish(widget("w"), sequence=1)
+    await until(lambda: len(heard.of(ObjectUpdated)) == 1)
+    await client.unbind("agent.ind.data.#")
+    await agent.publish(widget("w"), sequence=3)
+    await until(lambda: len(heard.of(ObjectUpdated)) == 2)
+    assert [item.count for item in heard.of(Missed)] == [1]
+
+
+async def test_a_goodbye_is_told_at_once(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+    await agent.publish(widget("w"))
+    await until(lambda: heard.of(ObjectUpdated))
+    await agent.heartbeat(_goodbye=True)
+    await until(lambda: heard.of(AgentRemoved))
+    assert [item.reason for item in heard.of(AgentRemoved)] == [Removal.GOODBYE]
+    assert (client.agents, len(client._core.store)) == ([], 0)
+    await agent.publish(widget("w"))  # was on its way
+    await agent.heartbeat()
+    await until(lambda: client.agents)
+    assert len(heard.of(ObjectUpdated)) == 1
