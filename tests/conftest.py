@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 
@@ -11,8 +12,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_report_header() -> str:
-    """Which peers the console's tests run with; the foreign ones are named by environment variables."""
+def pytest_report_header() -> list[str]:
+    """Which peers the tests run with, named by environment variables, and whether the pipeline's are in."""
     qpidd = os.environ.get("QMF_TEST_QPIDD")
     foreign = [f"qpidd at {qpidd}" if qpidd else "no qpidd (QMF_TEST_QPIDD)"]
     foreign.append(
@@ -20,4 +21,8 @@ def pytest_report_header() -> str:
         if qpidd and os.environ.get("QMF_TEST_LIBQMF2")
         else "no libqmf2 agents (QMF_TEST_LIBQMF2)"
     )
-    return f"peers: embedded broker, our agents, captured messages; {'; '.join(foreign)}"
+    spark = all(importlib.util.find_spec(name) for name in ("pyarrow", "pyspark"))
+    return [
+        "pipeline: tested on Spark" if spark else "pipeline: left out, its extra is not installed (make test-pipeline)",
+        f"peers: embedded broker, our agents, captured messages; {'; '.join(foreign)}",
+    ]

@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/broker": {"qmf.bus", "qmf.codec"},
+    "qmf/pipeline": {"qmf.console", "qmf.schema", "qmf.protocol"},
     "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus"},
     # The console only for `--from-agent`, when it is asked for.
     "codegen/qmf_codegen": {"qmf.schema", "qmf.console"},

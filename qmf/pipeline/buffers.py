@@ -1,0 +1,138 @@
+"""Rows that wait for their commit: by place, with the columns that their files will have."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from qmf.pipeline.arrow import arrow_table, columns_of, library
+from qmf.pipeline.cells import Convert, Misfit, converter
+from qmf.pipeline.kinds import Columns, RowKind
+from qmf.pipeline.lake import Lake
+from qmf.pipeline.layout import Place, day
+from qmf.pipeline.members import Group, Table
+
+Row = tuple[object, ...]
+
+
+@attrs.frozen
+class Written:
+    """What one commit wrote.
+
+    Attributes:
+        rows, files, size: how many of each; the size in bytes.
+    """
+
+    rows: int = 0
+    files: int = 0
+    size: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(self.rows + other.rows, self.files + other.files, self.size + other.size)
+
+
+class Converters:
+    """Makes the cells of one class; made once per class version."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._steps: list[tuple[str, bool, Convert]] = [
+            (item.wire, item.group is Group.STATISTIC, converter(item)) for item in table.columns
+        ]
+        self.misfits = 0
+
+    def cells(self, values: dict[str, object], *, statistics: bool) -> Row:
+        """The cells of one row.
+
+        Args:
+            values: by wire name; missing ones become None, as do those that don't fit: `misfits` counts them.
+            statistics: False leaves the statistics' columns empty.
+        """
+        cells: list[object] = []
+        for wire, is_statistic, convert in self._steps:
+            value = values.get(wire)
+            if value is None or (is_statistic and not statistics):
+                cells.append(None)
+                continue
+            try:
+                cells.append(convert(value))
+            except Misfit:
+                self.misfits += 1
+                cells.append(None)
+        return tuple(cells)
+
+
+@attrs.define
+class _Buffer:
+    columns: Columns
+    since: float
+    rows: list[Row] = attrs.field(factory=list)
+
+
+@attrs.frozen
+class Batch:
+    """Rows taken out of the buffers for one commit."""
+
+    parts: Sequence[tuple[Place, Columns, list[Row]]]
+
+
+class Buffers:
+    """All rows that wait. Belongs to one thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._buffers: dict[Place, _Buffer] = {}
+        self.cells = 0
+        """Cells that wait: what the memory needed grows with."""
+
+    def add(self, kind: RowKind, table: Table | None, time_ns: int, row: Row) -> None:
+        """Add one row, with all its cells."""
+        package, name, hash = (table.package, table.name, table.hash) if table else ("", "", "")
+        place = Place(kind, package, name, hash, day(time_ns))
+        buffer = self._buffers.get(place)
+        if buffer is None:
+            buffer = self._buffers[place] = _Buffer(columns_of(kind, table), self._clock())
+        buffer.rows.append(row)
+        self.cells += len(row)
+
+    def age(self) -> float:
+        """Seconds since the oldest row that waits came; 0 for none."""
+        now = self._clock()
+        return max((now - buffer.since for buffer in self._buffers.values()), default=0.0)
+
+    def take(self) -> Batch:
+        """Take everything out."""
+        taken, self._buffers, self.cells = self._buffers, {}, 0
+        return Batch([(place, buffer.columns, buffer.rows) for place, buffer in taken.items()])
+
+
+def commit(lake: Lake, name: str, run: str, number: int, batch: Batch) -> Written:
+    """Write a batch as one commit: a file for each place, then the entry in the log.
+
+    Args:
+        lake, name, run: where, and as whom.
+        number: of the first file; the files of a batch take as many numbers as there are parts.
+
+    Raises:
+        LakeError: the file system refused, for instance because it is full. Files that were whole by then stay, and
+            are entered when the writer starts again.
+    """
+    parquet = library().parquet
+    added: dict[str, int] = {}
+    size = 0
+    for index, (place, columns, rows) in enumerate(batch.parts):
+        table = arrow_table(columns, rows)
+        path = lake.write(
+            place.folder,
+            name,
+            run,
+            number + index,
+            lambda target, table=table: parquet.write_table(table, target, compression="zstd"),  # type: ignore[misc]
+        )
+        added[path] = len(rows)
+        size += (lake.root / path).stat().st_size
+    if added:
+        lake.log(added)
+    return Written(sum(added.values()), len(added), size)

@@ -1,0 +1,313 @@
+"""Samples of objects as one row per object, window and member. Steps are functions from frame to frame.
+
+What a row says depends on the member's style:
+
+- counters: `delta` and `rate`. A value below the one before, or another epoch of the agent, is a restart: counted from
+  zero, told in `resets`. Only steps between two samples of the window count; `coarser` adds the steps between windows;
+- gauges (DIRECT numbers): `first`, `last`, `low`, `high`, `mean`;
+- hilos: the same, with `low` and `high` from the agent's own extremes;
+- mmas: `low`, `high`, and the mean weighted by the number of samples behind each.
+
+Whole numbers are exact in `*_exact` columns, decimal(38, 0); every number is there as a double, too. A row needs no
+other window, so that late data changes one window only, streams work, and running a window again gives the same row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.members import Cell, Group, Part, Table
+from qmf.pipeline.members import Column as Member
+from qmf.pipeline.spark import columns_by_member
+from qmf.schema import TYPES, Style
+
+EXACT = T.DecimalType(38, 0)
+
+_SECONDS_PER_DAY = 86_400
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": _SECONDS_PER_DAY}
+
+#: Whose row it is.
+KEY = ("package", "class", "agent", "object", "member", "style", "unit")
+
+#: The table of rollups.
+ROLLUP = T.StructType(
+    [
+        T.StructField("window_start", T.TimestampType()),
+        T.StructField("window_end", T.TimestampType()),
+        *(T.StructField(name, T.StringType()) for name in KEY),
+        T.StructField("samples", T.LongType()),
+        T.StructField("first_ns", T.LongType()),
+        T.StructField("last_ns", T.LongType()),
+        T.StructField("first_epoch", T.LongType()),
+        T.StructField("last_epoch", T.LongType()),
+        T.StructField("first_exact", EXACT),
+        T.StructField("last_exact", EXACT),
+        T.StructField("low_exact", EXACT),
+        T.StructField("high_exact", EXACT),
+        T.StructField("delta_exact", EXACT),
+        T.StructField("resets", T.LongType()),
+        T.StructField("weight", EXACT),
+        T.StructField("total_exact", EXACT),
+        T.StructField("total", T.DoubleType()),
+        T.StructField("first", T.DoubleType()),
+        T.StructField("last", T.DoubleType()),
+        T.StructField("low", T.DoubleType()),
+        T.StructField("high", T.DoubleType()),
+        T.StructField("mean", T.DoubleType()),
+        T.StructField("delta", T.DoubleType()),
+        T.StructField("rate", T.DoubleType()),
+    ]
+)
+
+#: Cells that can be rolled up.
+_WHOLE = (Cell.INT8, Cell.INT16, Cell.INT32, Cell.INT64, Cell.DECIMAL)
+_NUMBERS = (*_WHOLE, Cell.FLOAT, Cell.DOUBLE)
+
+_ORDER = ("_ts_ns", "_run", "_seq")
+
+
+def seconds(size: str) -> int:
+    """How long a window of this size is, e.g. ``1m`` or ``6h``.
+
+    Raises:
+        PipelineError: no size, or days are no multiple of it: windows would cross midnight, and with it the folders.
+    """
+    match = re.fullmatch(r"(\d+)([smhd])", size)
+    value = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not value or _SECONDS_PER_DAY % value:
+        raise PipelineError(f"a window is a part of a day such as 10s, 1m, 15m, 1h or 1d, not {size!r}")
+    return value
+
+
+def rollup(
+    samples: DataFrame, of: Sequence[Table], size: str, *, late: str | None = None, continued: bool = False
+) -> DataFrame:
+    """Roll samples up.
+
+    Args:
+        samples: of one class, as `qmf.pipeline.spark.read` or the data source give them; a batch or a stream.
+        of: the versions of that class.
+        size: of the windows, see `seconds`.
+        late: a stream waits this long for late data, e.g. ``10 minutes``; what comes later is dropped. No use in a
+            batch.
+        continued: counters go on where an agent starts anew, as those that an agent only passes on do (the host
+            agent's belong to the kernel); only a lower value is a restart then.
+
+    Returns:
+        `ROLLUP`; no rows for classes without numbers among their statistics.
+    """
+    length = f"{seconds(size)} seconds"
+    numbers = [columns for columns in columns_by_member(of).values() if _is_number(columns)]
+    if not numbers:
+        return samples.select(*_nothing()).limit(0)
+    frame = samples.where(F.col("_statistics"))
+    if late is not None:
+        frame = frame.withWatermark("_ts", late)
+    grouped = frame.groupBy(
+        F.window("_ts", length).alias("window"), F.col("_agent").alias("agent"), F.col("_object").alias("object")
+    ).agg(F.array(*(_member(columns, continued=continued) for columns in numbers)).alias("members"))
+    return (
+        grouped.select("window", "agent", "object", F.explode("members").alias("m"))
+        .where(F.col("m.samples") > 0)
+        .select(
+            F.col("window.start").alias("window_start"),
+            F.col("window.end").alias("window_end"),
+            F.lit(of[0].package).alias("package"),
+            F.lit(of[0].name).alias("class"),
+            "agent",
+            "object",
+            *(F.col(f"m.{field.name}").alias(field.name) for field in _MEMBER_FIELDS),
+        )
+        .transform(_finished)
+    )
+
+
+def coarser(rolled: DataFrame, size: str, *, continued: bool = False) -> DataFrame:
+    """Rollups of rollups: the same rows that the samples would give, and exactly so for whole numbers.
+
+    Args:
+        rolled: `ROLLUP` of one size.
+        size: of the new windows: a multiple of the old.
+        continued: as of `rollup`.
+    """
+    length = f"{seconds(size)} seconds"
+    parts = [field.name for field in ROLLUP if field.name not in (*KEY, "window_start", "window_end")]
+    grouped = rolled.groupBy(F.window("window_start", length).alias("window"), *KEY).agg(
+        F.sort_array(F.collect_list(F.struct("first_ns", *(name for name in parts if name != "first_ns")))).alias(
+            "rows"
+        )
+    )
+    rows = F.col("rows")
+    steps = _walk(rows, "first_exact", "last_exact", "first_epoch", "last_epoch", F.col("style"), continued, inner=True)
+    merged = grouped.select(
+        F.col("window.start").alias("window_start"),
+        F.col("window.end").alias("window_end"),
+        *KEY,
+        _sum(rows, "samples", T.LongType()).alias("samples"),
+        rows[0]["first_ns"].alias("first_ns"),
+        F.element_at(rows, -1)["last_ns"].alias("last_ns"),
+        rows[0]["first_epoch"].alias("first_epoch"),
+        F.element_at(rows, -1)["last_epoch"].alias("last_epoch"),
+        rows[0]["first_exact"].alias("first_exact"),
+        F.element_at(rows, -1)["last_exact"].alias("last_exact"),
+        F.array_min(rows["low_exact"]).alias("low_exact"),
+        F.array_max(rows["high_exact"]).alias("high_exact"),
+        steps["delta"].alias("delta_exact"),
+        steps["resets"].alias("resets"),
+        _sum(rows, "weight", EXACT).alias("weight"),
+        _sum(rows, "total_exact", EXACT).alias("total_exact"),
+        _sum(rows, "total", T.DoubleType()).alias("total"),
+        rows[0]["first"].alias("first"),
+        F.element_at(rows, -1)["last"].alias("last"),
+        F.array_min(rows["low"]).alias("low"),
+        F.array_max(rows["high"]).alias("high"),
+    )
+    return merged.transform(_finished)
+
+
+_DERIVED = ("mean", "delta", "rate")
+_MEMBER_FIELDS = [
+    field
+    for field in ROLLUP
+    if field.name not in ("window_start", "window_end", "package", "class", "agent", "object", *_DERIVED)
+]
+
+
+def _is_number(columns: Sequence[Member]) -> bool:
+    first = columns[0]
+    return first.group is Group.STATISTIC and first.cell in _NUMBERS and TYPES[first.type].base != "absTime"
+
+
+def _member(columns: Sequence[Member], *, continued: bool) -> Column:
+    """One member of a group as a struct of `_MEMBER_FIELDS`, made of aggregates.
+
+    Only counters need their samples in order; all else is folded as the samples come.
+    """
+    by_part = {column.part: column.name for column in columns}
+    style = columns[0].style
+    is_mma = style is Style.MMA
+    main = F.col(by_part[Part.AVERAGE if is_mma else Part.VALUE])
+    low = by_part.get(Part.LOW if style is Style.HILO else Part.MIN)
+    high = by_part.get(Part.HIGH if style is Style.HILO else Part.MAX)
+    whole = columns[0].cell in _WHOLE
+    present = main.isNotNull()
+    weight = F.lit(1).cast(EXACT)
+    if is_mma:
+        count = F.col(by_part[Part.COUNT])
+        present = present & (count > 0)
+        weight = count.cast(T.DecimalType(20, 0))
+    when = F.when(present, F.struct(*_ORDER))
+    nothing = F.lit(None)
+
+    def exact(value: Column) -> Column:
+        return value.cast(EXACT) if whole else nothing.cast(EXACT)
+
+    def both(name: str, value: Column) -> dict[str, Column]:
+        return {f"{name}_exact": exact(value), name: value.cast(T.DoubleType())}
+
+    delta, resets = nothing, nothing
+    if style is Style.COUNT:
+        sample = F.struct(*_ORDER, "_epoch", main.alias("value"))
+        rows = F.sort_array(F.collect_list(F.when(present, sample)))
+        steps = _walk(rows, "value", "value", "_epoch", "_epoch", F.lit(style.value), continued, inner=False)
+        delta, resets = steps["delta"], steps["resets"]
+    number = main.cast(T.DecimalType(20, 0)) if whole else main.cast(T.DoubleType())
+    total = F.sum(F.when(present, number * weight if is_mma else number))
+    values: dict[str, Column] = {
+        "member": F.lit(columns[0].member),
+        "style": F.lit(style.value),
+        "unit": F.lit(columns[0].unit),
+        "samples": F.count(F.when(present, F.lit(1))),
+        "first_ns": F.min_by("_ts_ns", when),
+        "last_ns": F.max_by("_ts_ns", when),
+        "first_epoch": F.min_by("_epoch", when),
+        "last_epoch": F.max_by("_epoch", when),
+        "delta_exact": delta,
+        "resets": resets,
+        "weight": F.sum(F.when(present, weight)),
+        **both("first", F.min_by(main, when)),
+        **both("last", F.max_by(main, when)),
+        **both("low", F.min(F.when(present, F.col(low) if low else main))),
+        **both("high", F.max(F.when(present, F.col(high) if high else main))),
+        **both("total", total),
+    }
+    return F.struct(*(values[field.name].cast(field.dataType).alias(field.name) for field in _MEMBER_FIELDS))
+
+
+def _walk(
+    rows: Column,
+    first: str,
+    last: str,
+    first_epoch: str,
+    last_epoch: str,
+    style: Column,
+    continued: bool,
+    *,
+    inner: bool,
+) -> Column:
+    """Add up the steps between neighbours of a sorted list.
+
+    Args:
+        rows: the list; each row begins with `first` and ends with `last`.
+        inner: rows have a `delta_exact` and `resets` of their own that count, too.
+    """
+    zero = F.lit(0).cast(EXACT)
+    start = F.struct(
+        F.lit(None).cast(EXACT).alias("last"),
+        F.lit(None).cast(T.LongType()).alias("epoch"),
+        zero.alias("delta"),
+        F.lit(0).cast(T.LongType()).alias("resets"),
+    )
+
+    def step(state: Column, row: Column) -> Column:
+        value = row[first].cast(EXACT)
+        reset = value < state["last"]
+        if not continued:
+            reset = reset | F.coalesce(row[first_epoch] != state["epoch"], F.lit(False))
+        is_reset = state["last"].isNotNull() & reset
+        grown = F.when(state["last"].isNull(), zero).when(is_reset, value).otherwise(value - state["last"])
+        own = F.coalesce(row["delta_exact"], zero) if inner else zero
+        resets = is_reset.cast(T.LongType()) + (F.coalesce(row["resets"], F.lit(0)) if inner else F.lit(0))
+        return F.struct(
+            row[last].cast(EXACT).alias("last"),
+            row[last_epoch].cast(T.LongType()).alias("epoch"),
+            (state["delta"] + grown + own).cast(EXACT).alias("delta"),
+            (state["resets"] + resets).cast(T.LongType()).alias("resets"),
+        )
+
+    walked = F.aggregate(rows, start, step)
+    is_counter = style == Style.COUNT.value
+    return F.struct(
+        F.when(is_counter, walked["delta"]).alias("delta"), F.when(is_counter, walked["resets"]).alias("resets")
+    )
+
+
+def _sum(rows: Column, name: str, kind: T.DataType) -> Column:
+    """The sum of a field; null where it is null in all rows."""
+    present = F.filter(rows[name], lambda value: value.isNotNull())
+    added = F.aggregate(present, F.lit(0).cast(kind), lambda total, value: (total + value).cast(kind))
+    return F.when(F.size(present) > 0, added)
+
+
+def _finished(frame: DataFrame) -> DataFrame:
+    """Add what follows from the other columns, and bring all into the table's order and types."""
+    span = (F.col("last_ns") - F.col("first_ns")) / F.lit(1e9)
+    delta = F.col("delta_exact").cast(T.DoubleType())
+    derived = {
+        "mean": F.when(F.col("weight") > 0, F.col("total") / F.col("weight").cast(T.DoubleType())),
+        "delta": delta,
+        "rate": F.when(span > 0, delta / span),
+    }
+    return frame.select(
+        *((derived.get(field.name, F.col(field.name))).cast(field.dataType).alias(field.name) for field in ROLLUP)
+    )
+
+
+def _nothing() -> list[Column]:
+    return [F.lit(None).cast(field.dataType).alias(field.name) for field in ROLLUP]

@@ -1,0 +1,33 @@
+"""Shared parts: whether there is anything to test with, and one Spark session for the run."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Without the extra there is nothing to collect here; the head of the report says so.
+if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("pyspark") is None:
+    collect_ignore_glob = ["test_*.py"]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """One local Spark with one shuffle partition and no UI."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+    from qmf.pipeline.errors import PipelineError
+    from qmf.pipeline.spark import check_java, session
+
+    try:
+        check_java()
+    except PipelineError as error:
+        pytest.skip(str(error))
+    spark = session("local[2]", partitions=1)
+    spark.sparkContext.setLogLevel("OFF")
+    yield spark
+    spark.stop()

@@ -1,0 +1,186 @@
+"""The recorder on a real bus: what is in the lake is what was published, and a kill costs only what waited."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import sys
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from pipeline.shop import PACKAGE, Till, TillRobbed
+from support.processes import Process, eventually, running
+
+from qmf.agent import Agent
+from qmf.broker import Broker, EmbeddedBroker
+from qmf.console.aio import Client
+from qmf.errors import ConnectError
+from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
+from qmf.models.host.schema import CPU
+from qmf.pipeline import Lake, Recorder
+from qmf.pipeline.cli import main
+from qmf.pipeline.members import table_from_json, table_of
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
+HUGE = (1 << 64) - 1
+
+
+def rows(lake: Path, kind: str, name: str = "") -> list[dict[str, Any]]:
+    """All rows of a kind or class, by run and number."""
+    found: list[dict[str, Any]] = []
+    for path in lake.glob(f"{kind}/**/[!.]*.parquet"):
+        if not name or f"qmf_class={name}/" in path.as_posix():
+            found += pyarrow.parquet.ParquetFile(path).read().to_pylist()
+    return sorted(found, key=lambda row: (row["_run"], row["_seq"]))
+
+
+async def until(check: Any) -> None:
+    async with asyncio.timeout(20):
+        while not check():
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def url() -> AsyncIterator[str]:
+    async with Broker(port=0) as broker:
+        yield broker.url
+
+
+async def test_what_is_published_is_in_the_lake(url: str, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    recorder = Recorder(Client(url, discover=True), Lake(lake), interval=0.1)
+    till = Till(name="one")
+    till.opened = 1_700_000_000_123_456_789
+    till.limit = HUGE
+    till.options = {"colour": "red", "deep": [1, None]}
+    async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.1) as agent:
+        agent.add(till)
+        task = asyncio.create_task(recorder.run())
+        await until(lambda: rows(lake, "objects", "till"))
+        till.sales.set(HUGE - 1)
+        till.service.sample(10)
+        till.service.sample(30)
+        agent.raise_event(TillRobbed(till="one", amount=HUGE))
+        await until(lambda: rows(lake, "events", "tillRobbed"))
+        await until(lambda: any(row["sales"] == HUGE - 1 for row in rows(lake, "objects", "till")))
+        await until(lambda: rows(lake, "heartbeats"))
+    await until(lambda: len(rows(lake, "agents")) >= 2)
+    recorder.stop()
+    await task
+
+    sample = next(row for row in rows(lake, "objects", "till") if row["sales"] == HUGE - 1)
+    assert (sample["limit"], sample["opened_ns"]) == (HUGE, 1_700_000_000_123_456_789)
+    assert sample["opened"].isoformat() == "2023-11-14T22:13:20.123456+00:00"
+    assert json.loads(sample["options"]) == {"colour": "red", "deep": [1, None]}
+    assert (sample["_agent"], sample["_epoch"]) == ("example.org:shop:x", agent.epoch)
+    samples = [row for row in rows(lake, "objects", "till") if row["serviceCount"]]
+    assert sum(row["serviceCount"] for row in samples) == 2
+    assert sum(row["serviceCount"] * row["serviceAvg"] for row in samples) == 40
+    (event,) = rows(lake, "events", "tillRobbed")
+    assert (event["till"], event["amount"], event["_severity"]) == ("one", HUGE, 1)
+    assert [row["change"] for row in rows(lake, "agents")] == ["added", "removed"]
+    assert rows(lake, "agents")[-1]["reason"] == "goodbye"
+    stored = {(row["class"], row["event"]): row for row in rows(lake, "schemas")}
+    schema = stored[("till", False)]
+    table = table_from_json(PACKAGE, "till", schema["hash"], False, schema["columns"])
+    assert table == table_of(Till._qmf_schema_)
+    counts = recorder.counts
+    assert counts.written.rows == sum(Lake(lake).files().values()) == len(numbers(lake))
+    assert (counts.lost, counts.misfits) == (0, 0)
+
+
+def numbers(lake: Path) -> list[tuple[str, int]]:
+    """Run and number of every row."""
+    found: list[tuple[str, int]] = []
+    for path in Lake(lake).files():
+        table = pyarrow.parquet.ParquetFile(lake / path).read(["_run", "_seq"])
+        found += zip(table["_run"].to_pylist(), table["_seq"].to_pylist(), strict=True)
+    return found
+
+
+async def test_without_a_broker_it_ends_with_an_error(tmp_path: Path) -> None:
+    client = Client("127.0.0.1:1", timeout=5)
+    with pytest.raises(ConnectError):
+        await Recorder(client, Lake(tmp_path / "lake")).run()
+
+
+def test_the_command_tells_an_error_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["record", "-b", "127.0.0.1:1", "--lake", "hdfs://host/lake"]) == 2
+    assert capsys.readouterr().err == (
+        "qmf-pipeline: hdfs://host/lake: files are written to a folder of this machine, or one that is mounted on it\n"
+    )
+
+
+def test_options_come_from_a_file_and_the_command_line_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "pipeline.toml"
+    config.write_text(f'[all]\nlake = "{tmp_path}/a"\n[retain]\ndays = 3\n')
+    assert main(["retain", "--config", str(config), "--lake", str(tmp_path / "b")]) == 0
+    assert capsys.readouterr().out == "Dropped 0 files, swept 0 out of the trash\n"
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["b"]
+    config.write_text("[retain]\ndais = 3\n")
+    with pytest.raises(SystemExit):
+        main(["retain", "--config", str(config), "--lake", "x", "--days", "3"])
+    assert "retain has no option 'dais'" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def host_url() -> Iterator[str]:
+    settings = Settings(interval=0.05, instance="kill", selection=Selection.parse("top:5"))
+    with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, settings=settings):
+        yield broker.url
+
+
+def recording(url: str, lake: Path) -> Any:
+    return running(sys.executable, "-c", PROGRAM, "record", "-b", url, "--lake", str(lake), "--interval", "0.02")
+
+
+def committed(process: Process) -> int:
+    return sum(int(line.split()[1]) for line in process.lines if line.startswith("Committed "))
+
+
+def test_killed_at_random_points_it_keeps_what_it_committed(host_url: str, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    chance = random.Random(7)
+    said: list[int] = []
+    for _ in range(3):
+        with recording(host_url, lake) as process:
+            for _ in range(chance.randint(1, 12)):
+                process.wait_for("Committed ")
+            process.end(signal.SIGKILL)
+            said.append(committed(process))
+    with recording(host_url, lake) as process:
+        process.wait_for("Committed ")
+        assert process.end() == 0
+        said.append(committed(process))
+
+    assert list(lake.rglob(".tmp-*")) == []
+    found = numbers(lake)
+    assert len(found) == len(set(found))
+    runs: dict[str, set[int]] = defaultdict(set)
+    for run, number in found:
+        runs[run].add(number)
+    assert len(runs) == len(said)
+    for count, (_run, seqs) in zip(said, sorted(runs.items()), strict=True):
+        # Rows are numbered without a gap and committed in order: what it said is there, whatever came of the rest.
+        assert seqs >= set(range(1, count + 1))
+    everything = Counter(path.relative_to(lake).as_posix() for path in lake.glob("[!_]*/**/[!.]*.parquet"))
+    assert set(everything) == set(Lake(lake).files())
+
+
+def test_the_host_agent_is_recorded_with_every_column(host_url: str, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    with recording(host_url, lake) as process:
+        eventually("a processor is recorded", lambda: len(rows(lake, "objects", "cpu")) > 5)
+        assert process.end() == 0
+    expected = {item.name for item in table_of(CPU).columns}
+    row = rows(lake, "objects", "cpu")[-1]
+    assert expected <= set(row)
+    assert {path.name for path in (lake / "objects").rglob("qmf_class=*")} >= {"qmf_class=cpu", "qmf_class=memory"}
