@@ -71,7 +71,7 @@ class Follower:
             self._unlisten()
             self.news.set()
             sources, self.sources = self.sources, {}
-            await asyncio.gather(*(source.close(None) for source in sources.values()))
+            await asyncio.gather(*(source.end() for source in sources.values()), return_exceptions=True)
 
     def abandon(self) -> None:
         """End in the background; on the loop's thread."""
@@ -85,7 +85,7 @@ class Follower:
             case AgentRestarted(agent=agent) if agent.name in self.sources:
                 self.sources[agent.name].restarted(agent)
             case AgentRemoved(agent=agent) if agent.name in self.sources:
-                self._hub.spawn(self.sources.pop(agent.name).close(ChangeKind.LOST))
+                self.sources.pop(agent.name).end(ChangeKind.LOST)
             case ObjectUpdated(object=obj) if obj.agent in self.sources:
                 self.sources[obj.agent].indicated(obj)
             case Missed(agent=agent) if agent.name in self.sources:

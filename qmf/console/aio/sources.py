@@ -145,13 +145,18 @@ class AgentSource:
             return
         self._take(obj)
 
-    async def close(self, kind: ChangeKind | None) -> None:
-        """Stop; `kind` says what became of the objects, None when nobody is interested any more."""
+    def end(self, kind: ChangeKind | None = None) -> asyncio.Task[None]:
+        """Stop; `kind` says what became of the objects, None when nobody is interested any more.
+
+        Returns:
+            what still runs: telling the agent.
+        """
+        self._stale = True
         self._task.cancel()
         if kind is not None:
             for obj in list(self._known.values()):
                 self._gone(obj, kind)
-        await asyncio.gather(self._task, return_exceptions=True)
+        return self._task
 
     # -- asking
 
