@@ -50,6 +50,21 @@ def parse_arguments(method: Method, words: Sequence[Word], resolve: Resolve) -> 
     }
 
 
+def missing_arguments(method: Method, words: Sequence[Word]) -> list[Argument]:
+    """The inputs that have neither a value nor a default.
+
+    Raises:
+        ArgumentError, NotFoundError: as `parse_arguments`, for names.
+    """
+    texts = _assign(method, words)
+    return [item for item in method.inputs if item.name not in texts and item.default is None]
+
+
+def parse_one(method: Method, item: Argument, text: str, resolve: Resolve) -> object:
+    """The value of one argument, checked; raises as `parse_arguments`."""
+    return _convert(method, item, text, resolve)
+
+
 def signature(method: Method) -> str:
     """How to write a call: ``echo sequence:uint32 body:lstr``; what may be left out is in brackets."""
     parts = [method.name]

@@ -27,10 +27,11 @@ def looks_like_option(command: Command, word: Word) -> bool:
     )
 
 
-def bind(command: Command, words: Sequence[Word]) -> Given:
+def bind(command: Command, words: Sequence[Word], line: str = "") -> Given:
     """Check the words after a command's name.
 
-    ``--`` ends options. An option's value is the next word, or follows ``=``.
+    `line` is the line that the words stand in. ``--`` ends options. An option's value is the next word, or follows
+    ``=``.
 
     Raises:
         UsageError: unknown option, an option's value is missing or not wanted, too many or too few arguments.
@@ -43,12 +44,14 @@ def bind(command: Command, words: Sequence[Word]) -> Given:
         if command.options and word.text == "--" and word.plain:
             found += rest
             break
-        if looks_like_option(command, word):
+        if command.options_first and found:
+            found.append(word)
+        elif looks_like_option(command, word):
             _take_option(command, word, rest, options)
         else:
             found.append(word)
     _check_count(command, found)
-    return Given(tuple(found), options)
+    return Given(tuple(found), options, line)
 
 
 def _take_option(command: Command, word: Word, rest: list[Word], options: dict[str, str]) -> None:

@@ -5,12 +5,16 @@ Knows commands, but no class, object or agent: names are `suggestions`' concern.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import attrs
 
 from qmf_shell.arguments import named
 from qmf_shell.binding import looks_like_option
+from qmf_shell.conditions import ConditionError, Token, parse, tokens
 from qmf_shell.parsing import Open, Word, is_comment, split_typed
-from qmf_shell.registry import Command, Parameter, Registry, Takes
+from qmf_shell.registry import Command, Option, Parameter, Registry, Takes
+from qmf_shell.selection import keyword
 
 
 @attrs.frozen
@@ -31,6 +35,13 @@ class OptionNames:
 
 
 @attrs.frozen
+class OptionValue:
+    """The value of an option."""
+
+    option: Option
+
+
+@attrs.frozen
 class ClassNames:
     """A class: of objects, of events, or of both."""
 
@@ -47,7 +58,7 @@ class ObjectNames:
 
 @attrs.frozen
 class MethodNames:
-    """A method of the object that the user called `target`."""
+    """A method of the object or class that the user called `target`."""
 
     target: str
 
@@ -77,7 +88,126 @@ class ArgumentValue:
     name: str
 
 
-Wanted = Nothing | CommandNames | OptionNames | ClassNames | ObjectNames | MethodNames | ArgumentNames | ArgumentValue
+@attrs.frozen
+class ValueNames:
+    """A property or statistic.
+
+    Attributes:
+        target: the class or object that has it, as the user wrote it.
+        numbers: only what can be measured.
+    """
+
+    target: str
+    numbers: bool = False
+
+
+@attrs.frozen
+class ValueOf:
+    """What the value `name` of objects of `target` can be compared with."""
+
+    target: str
+    name: str
+
+
+@attrs.frozen
+class SettableNames:
+    """A read-write property of the object `target`, as ``name=``; not those that are `used`."""
+
+    target: str
+    used: tuple[str, ...]
+
+
+@attrs.frozen
+class SettableValue:
+    """The new value of a property."""
+
+    target: str
+    name: str
+
+
+@attrs.frozen
+class EventValueNames:
+    """An argument of the events that the user called `classes`; of any where there are none."""
+
+    classes: tuple[str, ...]
+
+
+@attrs.frozen
+class SettingNames:
+    """A setting of this program."""
+
+
+@attrs.frozen
+class SettingValue:
+    """A value of the setting `name`."""
+
+    name: str
+
+
+@attrs.frozen
+class Files:
+    """The name of a file."""
+
+
+@attrs.frozen
+class Keywords:
+    """One of some words, each with what it means."""
+
+    words: tuple[tuple[str, str], ...]
+
+
+@attrs.frozen
+class AnyOf:
+    """Several kinds, the likeliest first."""
+
+    kinds: tuple[Wanted, ...]
+
+
+Wanted = (
+    Nothing
+    | CommandNames
+    | OptionNames
+    | OptionValue
+    | ClassNames
+    | ObjectNames
+    | MethodNames
+    | ArgumentNames
+    | ArgumentValue
+    | ValueNames
+    | ValueOf
+    | SettableNames
+    | SettableValue
+    | EventValueNames
+    | SettingNames
+    | SettingValue
+    | Files
+    | Keywords
+    | AnyOf
+)
+
+SELECTION_WORDS = (
+    ("where", "only those that a condition is true of"),
+    ("sort", "in the order of a value"),
+    ("columns", "which values to show"),
+    ("limit", "how many at most"),
+    ("active", "without those that were destroyed"),
+)
+_OPERATORS = (
+    ("=", "equal"),
+    ("!=", "not equal"),
+    ("<", "less"),
+    ("<=", "less or equal"),
+    (">", "greater"),
+    (">=", "greater or equal"),
+    ("~", "has in it, by regular expression"),
+    ("!~", "has not in it"),
+)
+_JOINS = (("and", "both"), ("or", "one of them"))
+_NOT = (("not", "the opposite"),)
+_ORDERS = (("desc", "the largest first"), ("asc", "the smallest first"))
+_BY = (("by", ""),)
+_WHERE = (SELECTION_WORDS[0],)
+_ALL = (("all", "all objects of the class"),)
 
 
 @attrs.frozen
@@ -95,10 +225,34 @@ class Question:
     start: int = 0
 
 
-def analyse(text: str, registry: Registry) -> Question:
-    """What could stand at the end of `text`, the line up to the cursor. Never fails."""
+def analyse(text: str, registry: Registry, aliases: Mapping[str, str] | None = None) -> Question:
+    """What could stand at the end of `text`, the line up to the cursor. Never fails.
+
+    Args:
+        text: the line.
+        registry: the commands.
+        aliases: words that stand for the front of a command.
+    """
     if is_comment(text) and text.strip():
         return Question(Nothing())
+    text, shift = _expanded(text, aliases or {})
+    question = _analyse(text, registry)
+    return attrs.evolve(question, start=max(0, question.start - shift)) if shift else question
+
+
+def _expanded(text: str, aliases: Mapping[str, str]) -> tuple[str, int]:
+    """The line with its alias replaced, and by how much it is longer."""
+    if not aliases:
+        return text, 0
+    before = split_typed(text).before
+    stands = aliases.get(before[0].text) if before and before[0].plain else None
+    if stands is None:
+        return text, 0
+    longer = stands + text[before[0].end :]
+    return longer, len(longer) - len(text)
+
+
+def _analyse(text: str, registry: Registry) -> Question:
     typed = split_typed(text)
     word = typed.word
     if typed.open in (Open.JSON, Open.ESCAPE):
@@ -108,34 +262,35 @@ def analyse(text: str, registry: Registry) -> Question:
     command = registry.get(typed.before[0].text)
     if command is None:
         return Question(Nothing())
-    if looks_like_option(command, word) or (command.options and word.text == "-" and word.plain):
+    found = positional(command, typed.before[1:])
+    if isinstance(found, Option):
+        return Question(OptionValue(found), word.text, word.start)
+    ended = command.options_first and bool(found)
+    if not ended and (looks_like_option(command, word) or (command.options and word.text == "-" and word.plain)):
         return Question(OptionNames(command), word.text, word.start)
-    given = _positional(command, typed.before[1:])
-    if given is None:
-        return Question(Nothing())
-    return _argument(command, given, word)
+    return _argument(command, found, word)
 
 
-def _positional(command: Command, words: tuple[Word, ...]) -> list[Word] | None:
-    """The words before the cursor that are no options; None when the cursor is at an option's value."""
+def positional(command: Command, words: Sequence[Word]) -> list[Word] | Option:
+    """The words before the cursor that are no options; the option where the cursor is at an option's value."""
     found: list[Word] = []
     rest = list(words)
     while rest:
         word = rest.pop(0)
-        if not looks_like_option(command, word):
+        if (command.options_first and found) or not looks_like_option(command, word):
             found.append(word)
             continue
         name, equals, _ = word.text.partition("=")
         option = command.option(name)
         if option is not None and option.value is not None and not equals:
             if not rest:
-                return None
+                return option
             rest.pop(0)
     return found
 
 
 def _argument(command: Command, given: list[Word], word: Word) -> Question:
-    parameter = _parameter_at(command, len(given))
+    parameter = parameter_at(command, len(given))
     if parameter is None:
         return Question(Nothing())
     at_word = (word.text, word.start)
@@ -147,18 +302,34 @@ def _argument(command: Command, given: list[Word], word: Word) -> Question:
         case Takes.ANY_CLASS:
             return Question(ClassNames(objects=True, events=True), *at_word)
         case Takes.EVENT_CLASS:
-            return Question(ClassNames(objects=False, events=True), *at_word)
+            return _events(given, word)
         case Takes.OBJECT:
             return Question(ObjectNames(_given_for(command, given, Takes.CLASS)), *at_word)
-        case Takes.METHOD:
-            return Question(MethodNames(_given_for(command, given, Takes.OBJECT) or ""), *at_word)
-        case Takes.VALUES:
-            return _value(command, given, word)
+        case Takes.TARGET:
+            return Question(AnyOf((ObjectNames(None), ClassNames(objects=True, events=False))), *at_word)
+        case Takes.SELECTION:
+            front = command.parameters.index(parameter)
+            return _selection(given[0].text, given[front:], word, command.name)
+        case Takes.CALL:
+            return _call(given, word)
+        case Takes.STATISTICS:
+            return _statistics(command, parameter, given, word)
+        case Takes.SETTABLE:
+            return _settable(given, word)
+        case Takes.SETTING:
+            return Question(SettingNames(), *at_word)
+        case Takes.CHOICE:
+            return Question(SettingValue(given[0].text), *at_word)
+        case Takes.FILE:
+            return Question(Files(), *at_word)
+        case Takes.WORDS:
+            return Question(Keywords(parameter.words), *at_word)
         case _:
             return Question(Nothing())
 
 
-def _parameter_at(command: Command, number: int) -> Parameter | None:
+def parameter_at(command: Command, number: int) -> Parameter | None:
+    """The parameter that the positional argument `number` is for, or None."""
     if number < len(command.parameters):
         return command.parameters[number]
     last = command.parameters[-1] if command.parameters else None
@@ -173,13 +344,159 @@ def _given_for(command: Command, given: list[Word], takes: Takes) -> str | None:
     return None
 
 
-def _value(command: Command, given: list[Word], word: Word) -> Question:
-    target = _given_for(command, given, Takes.OBJECT) or ""
-    method = _given_for(command, given, Takes.METHOD) or ""
+# -- what follows a class ----------------------------------------------------------------------------------------------
+
+
+def _selection(target: str, before: Sequence[Word], word: Word, command: str) -> Question:
+    """After a class: ids, then keywords, then what belongs to the last keyword."""
+    at_word = (word.text, word.start)
+    used = [key for item in before if (key := keyword(item)) is not None]
+    free = tuple(pair for pair in SELECTION_WORDS if pair[0] not in used)
+    if not used:
+        of_class = None if target.isdigit() else target
+        kinds: list[Wanted] = [ObjectNames(of_class)] if command != "export" else []
+        # After an object there are more objects; after a class, keywords too.
+        return Question(AnyOf((*kinds, Keywords(free))), *at_word)
+    last = max(number for number, item in enumerate(before) if keyword(item) is not None)
+    inside = before[last + 1 :]
+    match keyword(before[last]):
+        case "where":
+            return _condition(ValueNames(target), inside, word, free)
+        case "sort":
+            names: tuple[Wanted, ...] = (ValueNames(target),)
+            if not inside:
+                return Question(AnyOf((*names, Keywords(_BY))), *at_word)
+            orders = () if inside[-1].text.lower() in ("by", "asc", "desc") else (Keywords(_ORDERS),)
+            return Question(AnyOf((*orders, *names, Keywords(free))), *_after_comma(word))
+        case "columns":
+            more = (Keywords(free),) if inside else (Keywords((("all", "everything"),)),)
+            return Question(AnyOf((ValueNames(target), *more)), *_after_comma(word))
+        case "limit":
+            return Question(Keywords(free) if inside else Nothing(), *at_word)
+        case _:
+            return Question(Keywords(free), *at_word)
+
+
+def _after_comma(word: Word) -> tuple[str, int]:
+    """What is typed of a name in ``a,b,na``, and where it begins."""
+    if word.plain != len(word.text) or "," not in word.text:
+        return word.text, word.start
+    front = word.text.rpartition(",")[0]
+    return word.text[len(front) + 1 :], word.start + len(front) + 1
+
+
+def _condition(
+    values: ValueNames | EventValueNames, inside: Sequence[Word], word: Word, free: tuple[tuple[str, str], ...]
+) -> Question:
+    """Within a condition: a name, an operator, a value, or what joins it to the next."""
+    split = tokens([*inside, word] if word.text or word.end > word.start else inside)
+    at_cursor = split and split[-1].word == len(inside) and not split[-1].sign
+    typed = split.pop() if at_cursor else None
+    prefix, start = (typed.text, typed.column - 1) if typed else ("", word.end)
+    target = values.target if isinstance(values, ValueNames) else ""
+    match _expects(split):
+        case "name":
+            return Question(AnyOf((values, Keywords(_NOT))), prefix, start)
+        case "operator":
+            glued = typed is None and word.end > word.start
+            return Question(
+                Nothing() if glued else AnyOf((Keywords((*_OPERATORS, *_JOINS)), Keywords(free))), prefix, start
+            )
+        case "value":
+            name = split[-2].text if len(split) > 1 else ""
+            return Question(ValueOf(target, name) if target else Nothing(), prefix, start)
+        case _:
+            return Question(AnyOf((Keywords((*_JOINS, *free)),)), prefix, start)
+
+
+def _expects(found: Sequence[Token]) -> str:
+    """What may follow these tokens of a condition: a name, an operator (or a join), a value, or a join."""
+    state = "name"
+    for token in found:
+        if state == "name":
+            if not (token.says("not") or (token.sign and token.text == "(")):
+                state = "operator"
+        elif token.sign and token.text == ")":
+            state = "join"
+        elif state == "operator" and token.sign:
+            state = "value"
+        elif state in ("operator", "join"):
+            state = "name"
+        else:
+            state = "join"
+    return state
+
+
+# -- other arguments ---------------------------------------------------------------------------------------------------
+
+
+def _events(given: Sequence[Word], word: Word) -> Question:
+    where = next((number for number, item in enumerate(given) if keyword(item) == "where"), None)
+    if where is None:
+        kinds: tuple[Wanted, ...] = (ClassNames(objects=False, events=True), Keywords(_WHERE))
+        return Question(AnyOf(kinds), word.text, word.start)
+    classes = tuple(item.text for item in given[:where])
+    return _condition(EventValueNames(classes), given[where + 1 :], word, ())
+
+
+def _call(given: Sequence[Word], word: Word) -> Question:
+    """After the target of a call."""
+    target = given[0].text
+    rest = given[1:]
+    at_word = (word.text, word.start)
+    if not rest:
+        return Question(AnyOf((MethodNames(target), Keywords((*_WHERE, *_ALL)))), *at_word)
+    if keyword(rest[0]) == "where":
+        # Which word the condition ends with is seen when the line is whole: until then both may follow.
+        inside = rest[1:]
+        at = _method_after(inside)
+        if at is None:
+            question = _condition(ValueNames(target), inside, word, ())
+            if _expects(tokens(inside)) in ("operator", "join"):
+                kinds = (
+                    (question.wanted, MethodNames(target)) if question.wanted != Nothing() else (MethodNames(target),)
+                )
+                return attrs.evolve(question, wanted=AnyOf(kinds))
+            return question
+        return _inputs(target, inside[at].text, inside[at + 1 :], word)
+    if rest[0].text.lower() == "all" and rest[0].plain:
+        if len(rest) == 1:
+            return Question(MethodNames(target), *at_word)
+        return _inputs(target, rest[1].text, rest[2:], word)
+    return _inputs(target, rest[0].text, rest[1:], word)
+
+
+def _method_after(inside: Sequence[Word]) -> int | None:
+    """The number of the word after a condition, where it is followed by one."""
+    try:
+        _, used = parse(inside)
+    except ConditionError:
+        return None
+    return used if used < len(inside) else None
+
+
+def _inputs(target: str, method: str, before: Sequence[Word], word: Word) -> Question:
     name = named(word)
     if name is not None:
         value = word.text[len(name) + 1 :]
         return Question(ArgumentValue(target, method, name), value, word.start + len(name) + 1)
-    before = given[len(command.parameters) - 1 :]
     used = tuple(name for item in before if (name := named(item)) is not None)
     return Question(ArgumentNames(target, method, used, len(before) - len(used)), word.text, word.start)
+
+
+def _statistics(command: Command, parameter: Parameter, given: Sequence[Word], word: Word) -> Question:
+    target = given[0].text
+    at_word = (word.text, word.start)
+    names: Wanted = ValueNames(target, numbers=True)
+    if parameter.words and len(given) == command.parameters.index(parameter):
+        return Question(AnyOf((Keywords(parameter.words), names)), *at_word)
+    return Question(names, *at_word)
+
+
+def _settable(given: Sequence[Word], word: Word) -> Question:
+    target = given[0].text
+    name = named(word)
+    if name is not None:
+        return Question(SettableValue(target, name), word.text[len(name) + 1 :], word.start + len(name) + 1)
+    used = tuple(name for item in given[1:] if (name := named(item)) is not None)
+    return Question(SettableNames(target, used), word.text, word.start)

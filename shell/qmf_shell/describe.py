@@ -9,6 +9,9 @@ from qmf_shell.results import Amount, Cell, Data, Extremes, Fields, Instant, Lin
 from qmf_shell.session.context import Context
 from qmf_shell.session.source import Event, Object, ObjectKey
 
+#: What the manual of qpid-tool calls properties and statistics in the column "Type".
+CONFIG, INST = "config", "inst"
+
 
 def value_cell(
     context: Context, kind: QmfType, value: object, unit: str | None = None, *, measured: bool = False
@@ -76,7 +79,7 @@ def statistic_cell(context: Context, item: Statistic, values: Mapping[str, objec
 
 
 def element_cells(context: Context, target: Object) -> dict[tuple[str, str], Cell]:
-    """Everything of an object by (``property`` or ``statistic``, name), in schema order.
+    """Everything of an object by (`CONFIG` or `INST`, name), in schema order.
 
     Statistics that a peer described only in their expanded form fall together here: ``x``, ``xHigh``, ``xLow``.
     Values that the schema does not name come last, as ``other``.
@@ -84,10 +87,10 @@ def element_cells(context: Context, target: Object) -> dict[tuple[str, str], Cel
     cells: dict[tuple[str, str], Cell] = {}
     used: set[str] = set()
     for item in target.schema.properties:
-        cells["property", item.name] = property_cell(context, item, target.values)
+        cells[CONFIG, item.name] = property_cell(context, item, target.values)
         used.add(item.name)
     for statistic in target.schema.statistics:
-        cells["statistic", statistic.name] = statistic_cell(context, statistic, target.values)
+        cells[INST, statistic.name] = statistic_cell(context, statistic, target.values)
         used.update(entry.name for entry in statistic.entries)
     for name, value in target.values.items():
         if name not in used:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import enum
 import logging
+from collections.abc import Mapping
 
 from qmf.errors import QmfError
 from qmf_shell.binding import bind
-from qmf_shell.parsing import is_comment, split
+from qmf_shell.commands.help import explain
+from qmf_shell.parsing import is_comment, split, split_typed
 from qmf_shell.render.screen import Screen
 from qmf_shell.results import Quit, Result
 from qmf_shell.session.context import Context
@@ -26,6 +28,16 @@ class Outcome(enum.Enum):
     QUIT = "quit"
 
 
+def expand(line: str, aliases: Mapping[str, str]) -> str:
+    """A line whose first word is an alias, with what that stands for. Aliases within aliases are not looked at."""
+    if not aliases or is_comment(line):
+        return line
+    word = split_typed(line).before or split(line)
+    first = word[0]
+    text = aliases.get(first.text) if first.plain else None
+    return line if text is None else text + line[first.end :]
+
+
 def evaluate(line: str, context: Context) -> Result | None:
     """The result of a line; None for comments and blank lines.
 
@@ -34,9 +46,12 @@ def evaluate(line: str, context: Context) -> Result | None:
     """
     if is_comment(line):
         return None
+    line = expand(line, context.settings.aliases)
     first, *rest = split(line)
     command = context.registry.find(first.text)
-    return command.handler(context, bind(command, rest))
+    if rest and rest[0].text == "--help" and rest[0].plain:
+        return explain(command)
+    return command.handler(context, bind(command, rest, line))
 
 
 def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> Outcome:
@@ -54,7 +69,10 @@ def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> 
     """
     context.warnings.clear()
     try:
-        result = evaluate(line, context)
+        if not is_comment(line):
+            screen.line(line)
+        with screen.progress.busy():
+            result = evaluate(line, context)
         if result is None:
             return Outcome.DONE
         screen.show(result)

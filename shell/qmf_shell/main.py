@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import logging
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -28,14 +30,19 @@ INTERVAL = 5.0
 TIMEOUT = 10.0
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """argparse with the exit code of wrong usage that sysexits.h names: 2 means here that there is no connection."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """The seconds that an option gives.
+
+    Raises:
+        ArgumentTypeError: it is no number from 0.01 to 86400.
+    """
     try:
         value = float(text)
     except ValueError:
@@ -45,43 +52,75 @@ def _seconds(text: str) -> float:
     return value
 
 
+class _Source(argparse.Action):
+    """-c and -f in the order in which they were given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        del parser
+        kind = "command" if option_string in ("-c", "--command") else "file"
+        namespace.sources = [*namespace.sources, (kind, str(values))]
+
+
+_EPILOG = """\
+examples:
+  qmf-shell                                   an embedded broker with a host agent, to look around
+  qmf-shell -b amqp://mq1:5672 -b mq2         two brokers as one
+  qmf-shell -b mq1 -c "list queue where msgDepth > 100" --json
+  qmf-shell -b mq1 -f nightly.qmf             commands from a file; ! and # begin comments
+  echo "export queue queues.csv" | qmf-shell -b mq1
+
+exit codes: 0 fine, 1 a command failed, 2 no connection, 64 wrong usage.
+files: settings in $XDG_CONFIG_HOME/qmf-shell/config.toml, history in $XDG_STATE_HOME/qmf-shell/history.
+`help` within the shell explains the commands."""
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The options."""
-    parser = _Parser(
+    parser = Parser(
         prog="qmf-shell",
         description="A shell over QMF: browse agents, objects and events of a live system, and call methods.",
-        epilog="Exit codes: 0 fine, 1 a command failed, 2 no connection, 64 wrong usage.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
+    parser.set_defaults(sources=[])
+    add = parser.add_argument
+    add(
         "-b",
         "--broker",
         metavar="URL",
-        help="broker, e.g. amqp://host:5672 (default: an embedded one with a host agent)",
-    )
-    parser.add_argument(
-        "-c",
-        "--command",
-        metavar="COMMAND",
         action="append",
         default=[],
-        help="run this and leave; may be given several times",
+        help="broker, e.g. amqp://host:5672; several times for several (default: an embedded one with a host agent)",
     )
-    parser.add_argument(
+    add("-c", "--command", metavar="COMMAND", action=_Source, dest="sources", help="run this and leave; several times")
+    add("-f", "--file", metavar="FILE", action=_Source, dest="sources", help="run the commands in FILE (- is stdin)")
+    add("script", nargs="?", metavar="SCRIPT", help="the same as -f SCRIPT")
+    add("-x", "--stop-on-error", action="store_true", help="leave after the first command that fails")
+    add(
         "--timeout",
         metavar="S",
-        type=_seconds,
+        type=seconds,
         default=TIMEOUT,
         help="wait this long for the broker and for answers (%(default)g s)",
     )
-    parser.add_argument(
-        "--interval", metavar="S", type=_seconds, help=f"how often the embedded host agent samples ({INTERVAL:g} s)"
-    )
-    parser.add_argument("--json", action="store_true", help="print results as JSON, one value per line")
-    parser.add_argument(
-        "--no-color", action="store_true", help="plain text (NO_COLOR in the environment does the same)"
-    )
-    parser.add_argument("--verbose", action="store_true", help="log to stderr what happens below")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    add("--interval", metavar="S", type=seconds, help=f"how often the embedded host agent samples ({INTERVAL:g} s)")
+    output = parser.add_mutually_exclusive_group()
+    for name, text in (
+        ("json", "print results as JSON, one value per line"),
+        ("csv", "print results as CSV"),
+        ("table", "print results as tables (the default, unless the settings say otherwise)"),
+    ):
+        output.add_argument(f"--{name}", action="store_const", const=name, dest="output", help=text)
+    add("--config", metavar="FILE", help="read settings and aliases from FILE")
+    add("--no-color", action="store_true", help="plain text (NO_COLOR in the environment does the same)")
+    add("--verbose", action="store_true", help="log to stderr what happens below")
+    add("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
 
@@ -97,11 +136,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     try:
         options = parser.parse_args(argv)
-        if options.interval is not None and options.broker is not None:
+        if options.interval is not None and options.broker:
             parser.error("--interval is for the embedded host agent and cannot be combined with -b")
+        if options.script is not None:
+            options.sources = [*options.sources, ("file", options.script)]
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else USAGE
-    _set_up_logging(options.verbose)
+    # Until the prompt is there, nearly everything that is made stays: looking for garbage among it is in vain.
+    gc.disable()
+    try:
+        set_up_logging(options.verbose)
+        prepare_streams()
+        return guarded(lambda: _run(options))
+    finally:
+        gc.enable()
+
+
+def prepare_streams() -> None:
+    """Make stdout and stderr safe to write to, whatever the program was started with."""
     if sys.stdout is None or sys.stderr is None:
         # Started with a closed stream: what goes there is not wanted.
         nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
@@ -110,8 +162,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character gets an escape instead of ending the program.
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """Run a program and give its exit code, also where the output cannot be written or Ctrl-C ends it."""
     try:
-        code = _run(options)
+        code = run()
         sys.stdout.flush()
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -134,28 +190,81 @@ def _drop_output() -> None:
 def _run(options: argparse.Namespace) -> int:
     from qmf.errors import QmfError
     from qmf_shell.render.screen import Screen, choose_look
+    from qmf_shell.settings import SettingsError, config_path, read_settings
+
+    try:
+        where = config_path(os.environ) if options.config is None else Path(options.config)
+        settings = read_settings(where, required=options.config is not None)
+        sources = [_read(kind, value) for kind, value in options.sources]
+    except SettingsError as error:
+        sys.stderr.write(f"qmf-shell: {error}\n")
+        return USAGE
+    if options.output:
+        settings.change("output", options.output)
+    interactive = not sources and sys.stdin is not None and sys.stdin.isatty()
+    somebody = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    look = choose_look(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
+    screen = Screen(sys.stdout, sys.stderr, look, settings=settings, paging=somebody)
+    brokers = options.broker or ([] if options.interval is not None else settings.brokers)
     from qmf_shell.session.opening import open_session
 
-    look = choose_look(sys.stdout, os.environ, no_color=options.no_color, as_json=options.json)
-    screen = Screen(sys.stdout, sys.stderr, look)
-    interactive = not options.command and sys.stdin is not None and sys.stdin.isatty()
     with contextlib.ExitStack() as stack:
+        stack.callback(screen.close)
         try:
-            opened = stack.enter_context(
-                open_session(
-                    options.broker, timeout=options.timeout, interval=options.interval or INTERVAL, live=interactive
+            with screen.progress.busy():
+                screen.progress.report("connecting")
+                opened = stack.enter_context(
+                    open_session(
+                        brokers,
+                        timeout=options.timeout,
+                        interval=options.interval or INTERVAL,
+                        live=interactive,
+                        settings=settings,
+                        meanwhile=_load_prompt if interactive else _load_nothing,
+                    )
                 )
-            )
         except QmfError as error:
             screen.error(str(error))
             return UNREACHABLE
+        opened.context.report = screen.progress.report
+        if somebody:
+            from qmf_shell.ask import TerminalAsker
+
+            opened.context.ask = TerminalAsker(screen.progress.paused)
         if interactive:
             return _interact(opened, screen)
-        from qmf_shell.batch import run
+        from qmf_shell.batch import numbered, run
 
-        if options.command:
-            return run(options.command, opened.context, screen)
-        return run(sys.stdin, opened.context, screen, numbered=True)
+        gc.enable()
+        steps = chain.from_iterable(sources) if options.sources else numbered(sys.stdin)
+        return run(steps, opened.context, screen, stop=options.stop_on_error)
+
+
+def _read(kind: str, value: str) -> Iterable[tuple[str, str]]:
+    """The lines of a -c or -f, with their places.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
+    from qmf_shell.batch import numbered
+    from qmf_shell.settings import SettingsError
+
+    if kind == "command":
+        return [(value, "")]
+    if value == "-":
+        return numbered(sys.stdin)
+    try:
+        return numbered(Path(value).read_text(encoding="utf-8", errors="surrogateescape").splitlines(), value)
+    except OSError as error:
+        raise SettingsError(f"cannot read {value}: {error.strerror or error}") from None
+
+
+def _load_prompt() -> None:
+    """Load what the prompt needs."""
+    import qmf_shell.repl  # noqa: F401
+
+
+def _load_nothing() -> None: ...
 
 
 def _interact(opened: Opened, screen: Screen) -> int:
@@ -166,8 +275,8 @@ def _interact(opened: Opened, screen: Screen) -> int:
     repl = Repl(opened.context, screen, refresher, history=open_history(history_path(os.environ)))
     opened.on_change(refresher.want_classes)
     opened.on_change(repl.redraw)
-    refresher.start()
     _greet(opened, screen)
+    gc.enable()
     try:
         return repl.run()
     finally:
@@ -176,21 +285,26 @@ def _interact(opened: Opened, screen: Screen) -> int:
 
 def _greet(opened: Opened, screen: Screen) -> None:
     from qmf_shell.results import Level, Message
-    from qmf_shell.text import plural
+    from qmf_shell.text import listing, plural
 
-    agents = len(opened.context.source.agents())
-    url = opened.context.source.health.url
+    source = opened.context.source
+    agents = len(source.agents())
+    there = [item.url for item in source.healths if item.connected]
     if opened.embedded:
-        where = f"Connected to an embedded broker at {url}, with a host agent that describes this machine."
+        where = f"Connected to an embedded broker at {there[0]}, with a host agent that describes this machine."
     else:
-        where = f"Connected to {url}, {plural(agents, 'agent')}."
+        where = f"Connected to {listing(there, 'and')}, {plural(agents, 'agent')}."
     screen.show(Message(f"qmf-shell {__version__}. {where}", Level.PLAIN))
+    for item in source.healths:
+        if not item.connected:
+            text = f"No connection to {item.url} yet: {item.reason}. It is tried again."
+            screen.show(Message(text, Level.WARNING))
     if not agents:
         screen.show(Message("No agent has answered so far.", Level.WARNING))
     screen.show(Message("Type help for the commands; Tab completes, Ctrl-D leaves."))
 
 
-def _set_up_logging(verbose: bool) -> None:
+def set_up_logging(verbose: bool) -> None:
     """Nothing by default: without a handler Python prints warnings, and tracebacks of lost tasks, into the prompt."""
     root = logging.getLogger()
     if not verbose:

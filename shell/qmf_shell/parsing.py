@@ -49,12 +49,14 @@ class Word:
         text: what it means, without quotes.
         start, end: where it stands in the line, quotes included.
         plain: how many characters at the front of `text` were written without quotes.
+        tail: of a word with quotes, how many characters at its end were written without.
     """
 
     text: str
     start: int
     end: int
     plain: int
+    tail: int = 0
 
     def __str__(self) -> str:
         return self.text
@@ -148,6 +150,7 @@ def _scan(line: str) -> tuple[tuple[Word, ...], Word | None, tuple[Open, int] | 
 def _scan_word(line: str, start: int) -> tuple[Word, tuple[Open, int] | None]:
     text = ""
     plain: int | None = None
+    tail = 0
     opened: tuple[Open, int] | None = None
     at = start
     while at < len(line) and not line[at].isspace() and opened is None:
@@ -166,8 +169,11 @@ def _scan_word(line: str, start: int) -> tuple[Word, tuple[Open, int] | None]:
         else:
             part, end = char, at + 1
         text += part
+        tail = tail + 1 if end == at + 1 and char not in "'\"\\" else 0
         at = end
-    return Word(text, start, at, len(text) if plain is None else plain), opened
+    if plain is None:
+        return Word(text, start, at, len(text)), opened
+    return Word(text, start, at, plain, tail), opened
 
 
 def _scan_quoted(line: str, start: int) -> tuple[str, int, bool]:

@@ -56,6 +56,15 @@ class Takes(enum.Enum):
     OBJECT = "object"  #: short id, name or key; of the class that an earlier parameter names, if any
     METHOD = "method"  #: of the object that an earlier parameter names
     VALUES = "values"  #: inputs of that method
+    SELECTION = "selection"  #: what follows a class: ids, conditions, order, columns
+    TARGET = "target"  #: an object, a range of short ids, or a class
+    CALL = "call"  #: what follows the target of a call: conditions of a class, a method, its inputs
+    STATISTICS = "statistics"  #: values that can be drawn, of the object or class that an earlier parameter names
+    SETTABLE = "settable"  #: NAME=VALUE of the read-write properties of the object before
+    SETTING = "setting"  #: a setting of this program
+    CHOICE = "choice"  #: a value of the setting before
+    FILE = "file"
+    WORDS = "words"  #: one of the parameter's words
     TEXT = "text"
 
 
@@ -69,6 +78,7 @@ class Parameter:
         help: what it means, in a few words.
         required: must be given.
         many: takes all words that are left.
+        words: for `Takes.WORDS`: what it may be, with what that means.
     """
 
     name: str
@@ -76,6 +86,7 @@ class Parameter:
     help: str
     required: bool = False
     many: bool = False
+    words: tuple[tuple[str, str], ...] = ()
 
 
 @attrs.frozen
@@ -105,10 +116,12 @@ class Given:
     Attributes:
         words: positional arguments, in order.
         options: values by key; "" for options without value.
+        line: the whole line as typed.
     """
 
     words: tuple[Word, ...] = ()
     options: Mapping[str, str] = attrs.field(factory=dict)
+    line: str = ""
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -135,6 +148,7 @@ class Command:
         help: more of it, one string per paragraph.
         examples: lines with what they do.
         parameters, options: what it takes.
+        options_first: options stand before the first argument; from there on, dashes are part of arguments.
         handler: does it. Raises `qmf.errors.QmfError` for everything that can go wrong.
     """
 
@@ -147,6 +161,7 @@ class Command:
     examples: tuple[tuple[str, str], ...] = ()
     parameters: tuple[Parameter, ...] = ()
     options: tuple[Option, ...] = ()
+    options_first: bool = False
 
     def option(self, name: str) -> Option | None:
         """The option written `name`, or None."""

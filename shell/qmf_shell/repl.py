@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
 from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import DynamicCompleter
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.input import Input
@@ -17,13 +24,19 @@ from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
-from qmf_shell.completer import LineCompleter
 from qmf_shell.execute import Outcome, execute
 from qmf_shell.exits import FINE
 from qmf_shell.render.screen import Look, Screen
 from qmf_shell.session.context import Context
 from qmf_shell.session.snapshot import Refresher
+from qmf_shell.settings import xdg_path
 from qmf_shell.text import clean, plural
+
+if TYPE_CHECKING:
+    from qmf_shell.completer import LineCompleter
+    from qmf_shell.hints import Hint
+
+logger = logging.getLogger("qmf.shell")
 
 PROMPT = "qmf> "
 #: Seconds between looks at the connection for the toolbar.
@@ -34,21 +47,16 @@ _STYLE = Style.from_dict(
         "prompt": "ansicyan bold",
         "bottom-toolbar": "reverse",
         "bottom-toolbar.bad": "ansired bold",
+        "bottom-toolbar.now": "bold underline",
         "completion-menu.meta.completion": "bg:ansibrightblack ansiwhite",
     }
 )
-_NO_STYLE = Style.from_dict({"bottom-toolbar": "reverse"})
+_NO_STYLE = Style.from_dict({"bottom-toolbar": "reverse", "bottom-toolbar.now": "underline"})
 
 
 def history_path(environ: Mapping[str, str]) -> Path | None:
     """Where lines are remembered: under the XDG state folder; None where there is no home."""
-    base = environ.get("XDG_STATE_HOME", "")
-    if not base.startswith("/"):
-        home = environ.get("HOME")
-        if not home:
-            return None
-        base = f"{home}/.local/state"
-    return Path(base) / "qmf-shell" / "history"
+    return xdg_path(environ, "XDG_STATE_HOME", ".local/state", "history")
 
 
 def open_history(path: Path | None) -> History:
@@ -64,14 +72,18 @@ def open_history(path: Path | None) -> History:
     return FileHistory(str(path))
 
 
-def toolbar(context: Context) -> StyleAndTextTuples:
-    """Broker and agents, or why there is no connection."""
-    health = context.source.health
-    url = clean(health.url)
-    if not health.connected:
-        reason = f": {clean(health.reason)}" if health.reason else ""
-        return [("class:bottom-toolbar.bad", f" {url}  not connected{reason} ")]
-    parts = [url, plural(len(context.source.agents()), "agent")]
+def toolbar(context: Context, hints: Sequence[Hint] = ()) -> StyleAndTextTuples:
+    """What is expected at the cursor, where a line is being typed; else brokers and agents, or what is missing."""
+    lost = [item for item in context.source.healths if not item.connected]
+    if lost:
+        text = "; ".join(f"{item.url}  not connected" + (f": {item.reason}" if item.reason else "") for item in lost)
+        return [("class:bottom-toolbar.bad", f" {clean(text)} ")]
+    if hints:
+        shown = [("class:bottom-toolbar.now" if item.now else "", clean(item.text)) for item in hints]
+        return [("", " "), *shown, ("", " ")]
+    healths = context.source.healths
+    parts = [clean(healths[0].url) if len(healths) == 1 else plural(len(healths), "broker")]
+    parts.append(plural(len(context.source.agents()), "agent"))
     if context.events.total:
         parts.append(plural(context.events.total, "event"))
     return [("", f" {'  '.join(parts)} ")]
@@ -100,17 +112,17 @@ class Repl:
         self._context = context
         self._screen = screen
         self._refresher = refresher
-        self._completer = LineCompleter(context, refresher)
+        self._completer: LineCompleter | None = None
         colour = screen.look is Look.COLOUR
         self._session: PromptSession[str] = PromptSession(
             [("class:prompt", PROMPT)],
             history=history or InMemoryHistory(),
-            completer=self._completer,
-            complete_while_typing=False,
+            completer=DynamicCompleter(self._loaded),
+            complete_while_typing=Condition(lambda: context.settings["completion"] == "typing"),
             complete_style=CompleteStyle.COLUMN,
             reserve_space_for_menu=6,
             auto_suggest=AutoSuggestFromHistory(),
-            bottom_toolbar=lambda: toolbar(context),
+            bottom_toolbar=self._toolbar,
             refresh_interval=TOOLBAR,
             style=_STYLE if colour else _NO_STYLE,
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
@@ -119,9 +131,52 @@ class Repl:
             output=terminal[1] if terminal else create_output(always_prefer_tty=True),
         )
         self._session.default_buffer.on_text_changed += self._typed
+        self._session.app.after_render += self._drawn
+
+    def _drawn(self, app: Application[str]) -> None:
+        """The prompt is there: now names may be fetched, which would have kept it waiting."""
+        del app
+        self._session.app.after_render -= self._drawn
+        self._refresher.on_change(self._refreshed)
+        self._refresher.start()
+        threading.Thread(target=self._loaded, name="qmf-shell-load", daemon=True).start()
+
+    def _loaded(self) -> LineCompleter:
+        """The completer. Loaded after the prompt is drawn, which need not wait for it."""
+        if self._completer is None:
+            from qmf_shell.completer import LineCompleter
+
+            self._completer = LineCompleter(self._context, self._refresher)
+        return self._completer
+
+    def _refreshed(self) -> None:
+        """On the refresher's thread: there are new names."""
+        loop = self._session.app.loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop of a line that is finished
+                loop.call_soon_threadsafe(self._complete_again)
+
+    def _complete_again(self) -> None:
+        """Open the menu for which Tab was pressed before its names were there."""
+        buffer = self._session.default_buffer
+        completer = self._completer
+        if completer is not None and completer.early is not None and completer.early == buffer.text:
+            state = buffer.complete_state
+            if state is None or state.current_completion is None:
+                buffer.start_completion(insert_common_part=True)
 
     def _typed(self, buffer: Buffer) -> None:
-        self._completer.prepare(buffer.document.text_before_cursor)
+        self._loaded().prepare(buffer.document.text_before_cursor)
+
+    def _toolbar(self) -> StyleAndTextTuples:
+        text = self._session.default_buffer.document.text_before_cursor
+        hints: Sequence[Hint] = ()
+        try:
+            hints = self._loaded().hint(text) if text else ()
+        except Exception:
+            # A bug of ours in a hint must not stop the operator from typing.
+            logger.debug("no hint for %r", text, exc_info=True)
+        return toolbar(self._context, hints)
 
     def run(self) -> int:
         """Until `quit` or Ctrl-D; the exit code. Ctrl-C clears the line, or cancels the command that runs."""

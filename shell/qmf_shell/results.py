@@ -7,7 +7,8 @@ time or a number itself. Knows nothing of terminals and nothing of the bus.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 import attrs
 
@@ -100,7 +101,24 @@ class Fields:
     values: Mapping[str, Cell]
 
 
-Cell = None | bool | int | float | str | Instant | Span | Amount | Extremes | Spread | Link | Data | Fields
+@attrs.frozen
+class Followed:
+    """A value that is looked at again and again.
+
+    Attributes:
+        cell: the value.
+        changed: it is not what it was in the picture before.
+        rate: how fast a counter grows, per second; None where that is not known yet.
+        counter: it is a counter, so it has a rate.
+    """
+
+    cell: Cell
+    changed: bool = False
+    rate: float | None = None
+    counter: bool = False
+
+
+Cell = None | bool | int | float | str | Instant | Span | Amount | Extremes | Spread | Link | Data | Fields | Followed
 
 
 class Role(enum.Enum):
@@ -113,6 +131,7 @@ class Role(enum.Enum):
     TIME = "time"
     SEVERITY = "severity"
     FAINT = "faint"
+    TREE = "tree"
 
 
 @attrs.frozen
@@ -182,9 +201,15 @@ class Message:
 
 @attrs.frozen
 class Group:
-    """Several results, one after the other."""
+    """Several results, one after the other.
+
+    Attributes:
+        parts: the results.
+        data: what programs get instead: a tree of maps, lists and plain values; None where they get the parts.
+    """
 
     parts: tuple[Result, ...]
+    data: object = None
 
 
 @attrs.frozen
@@ -214,8 +239,66 @@ class Stream:
 
 
 @attrs.frozen
+class Series:
+    """A line of a plot.
+
+    Attributes:
+        name: what it shows.
+        points: seconds and values, oldest first; None where there was no value.
+        cell: the latest value.
+    """
+
+    name: str
+    points: tuple[tuple[float, float | None], ...]
+    cell: Cell = None
+
+
+@attrs.frozen
+class Plot:
+    """Lines over time.
+
+    Attributes:
+        series: the lines.
+        title: line above.
+        at: when the last points were taken.
+        note: line below, or None.
+    """
+
+    series: tuple[Series, ...]
+    title: str
+    at: Instant
+    note: str | None = None
+
+
+@attrs.frozen
+class View:
+    """A picture that is drawn again and again, until Ctrl-C, ``q`` or so many pictures.
+
+    Attributes:
+        frame: makes the next picture. A `QmfError` that it raises is shown, and the view goes on.
+        interval: seconds from one picture to the next.
+        count: how many pictures; None for no end.
+    """
+
+    frame: Callable[[], Result]
+    interval: float
+    count: int | None = None
+
+
+@attrs.frozen
+class Recording:
+    """The user wants lines and results written to a file, or no longer.
+
+    Attributes:
+        path: the file; None to end it.
+    """
+
+    path: Path | None
+
+
+@attrs.frozen
 class Quit:
     """The user wants to leave."""
 
 
-Result = Table | Details | Message | Group | Line | Stream | Quit
+Result = Table | Details | Message | Group | Line | Stream | Plot | View | Recording | Quit

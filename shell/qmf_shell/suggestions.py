@@ -1,34 +1,57 @@
-"""Names for a kind of suggestion, from what the session knows. Never asks the network, never blocks, never fails."""
+"""Names for a kind of suggestion, from what the session knows. Never asks the network, never blocks, never fails.
+
+10,000 objects must not be felt: an object is compared by its search text (`session.names`), which costs one look, and
+turned into a suggestion only when it is shown.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import attrs
 
-from qmf.schema import Argument, ClassSchema, Kind, Method
+from qmf.schema import Access, Argument, ClassSchema, EventSchema, Kind, Method, Property, QmfType
 from qmf_shell.arguments import value_text
 from qmf_shell.commands.call import find_method
 from qmf_shell.completion import (
+    AnyOf,
     ArgumentNames,
     ArgumentValue,
     ClassNames,
     CommandNames,
+    EventValueNames,
+    Files,
+    Keywords,
     MethodNames,
     ObjectNames,
     OptionNames,
+    OptionValue,
     Question,
+    SettableNames,
+    SettableValue,
+    SettingNames,
+    SettingValue,
+    ValueNames,
+    ValueOf,
+    Wanted,
 )
+from qmf_shell.describe_schema import about_argument, about_method, about_slot
+from qmf_shell.event_filter import SEVERITIES
+from qmf_shell.filtering import EXTRAS, Slot, slots_of
 from qmf_shell.parsing import quote
 from qmf_shell.registry import Registry
 from qmf_shell.session.ids import Ids
-from qmf_shell.session.lookup import names_of
+from qmf_shell.session.names import MARK, names_of
 from qmf_shell.session.snapshot import Snapshot
 from qmf_shell.session.source import Known
-from qmf_shell.text import one_line, plural
+from qmf_shell.settings import CHOICES
+from qmf_shell.text import one_line
 
 #: More names than this help nobody; typing on narrows them.
 MOST = 300
+#: Names in a folder that are looked at.
+_FILES = 2000
 _MIDDLE = 2
 
 
@@ -50,7 +73,7 @@ class Suggestion:
 
 
 @attrs.frozen
-class _Name:
+class Name:
     """A candidate before it is compared with what was typed.
 
     Attributes:
@@ -58,7 +81,6 @@ class _Name:
         meta: what it is.
         also: other texts to find it by.
         raw: `text` needs no quotes.
-        shown: what the menu shows; `text` where empty.
         anywhere: the text may be found in the middle, too.
     """
 
@@ -66,29 +88,53 @@ class _Name:
     meta: str = ""
     also: tuple[str, ...] = ()
     raw: bool = False
-    shown: str = ""
     anywhere: bool = True
 
 
-def suggest(question: Question, snapshot: Snapshot, ids: Ids, registry: Registry) -> list[Suggestion]:
+@attrs.frozen
+class World:
+    """Everything that names come from.
+
+    Attributes:
+        snapshot: classes and objects.
+        ids: short ids.
+        registry: commands.
+        aliases: words that stand for commands, with what they stand for.
+    """
+
+    snapshot: Snapshot
+    ids: Ids
+    registry: Registry
+    aliases: Sequence[tuple[str, str]] = ()
+
+
+def suggest(question: Question, world: World) -> list[Suggestion]:
     """What begins with the typed text, the best first; where nothing does, what has it in the middle."""
-    names = _names(question, snapshot, ids, registry)
     prefix = question.prefix.lower()
-    ranked: list[tuple[int, Suggestion]] = []
-    for name in names:
-        rank = _rank(name, prefix)
-        if rank is None:
-            continue
-        text = name.text if name.raw else quote(name.text)
-        shown = one_line(name.shown or name.text)
-        ranked.append((rank, Suggestion(text, shown, one_line(name.meta), question.start)))
+    ranked: list[tuple[int, Name]] = []
+    kinds = question.wanted.kinds if isinstance(question.wanted, AnyOf) else (question.wanted,)
+    for kind in kinds:
+        if isinstance(kind, ObjectNames):
+            # Objects leave room for other kinds.
+            ranked += _objects(world, kind.of_class, prefix, MOST if len(kinds) == 1 else MOST * 2 // 3)
+        else:
+            ranked += [
+                (rank, name)
+                for name in _names(kind, world, question.prefix)
+                if (rank := _rank(name, prefix)) is not None
+            ]
+    # Sorting is stable: within a rank, names stay in the order of their kinds.
     ranked.sort(key=lambda pair: pair[0])
     if ranked and ranked[0][0] < _MIDDLE:
         ranked = [pair for pair in ranked if pair[0] < _MIDDLE]
-    return [suggestion for _, suggestion in ranked[:MOST]]
+    found: dict[str, Suggestion] = {}
+    for _, name in ranked[:MOST]:
+        text = name.text if name.raw else quote(name.text)
+        found.setdefault(text, Suggestion(text, one_line(name.text), one_line(name.meta), question.start))
+    return list(found.values())
 
 
-def _rank(name: _Name, prefix: str) -> int | None:
+def _rank(name: Name, prefix: str) -> int | None:
     texts = [text.lower() for text in (name.text, *name.also)]
     if texts[0].startswith(prefix):
         return 0
@@ -97,36 +143,80 @@ def _rank(name: _Name, prefix: str) -> int | None:
     return _MIDDLE if name.anywhere and any(prefix in text for text in texts) else None
 
 
-def _names(question: Question, snapshot: Snapshot, ids: Ids, registry: Registry) -> Iterable[_Name]:
-    match question.wanted:
+def _names(wanted: Wanted, world: World, typed: str) -> Iterable[Name]:
+    snapshot = world.snapshot
+    match wanted:
         case CommandNames():
-            return [_Name(command.name, command.summary, anywhere=False) for command in registry]
+            commands = [Name(command.name, command.summary, anywhere=False) for command in world.registry]
+            return commands + [Name(name, f"alias of {text}", anywhere=False) for name, text in world.aliases]
         case OptionNames(command):
-            return [_Name(item.names[-1], item.help, item.names[:-1], raw=True) for item in command.options]
+            options = [Name(item.names[-1], item.help, item.names[:-1], raw=True) for item in command.options]
+            return [*options, Name("--help", "what the command does", raw=True)]
+        case OptionValue(option):
+            severities = option.value == "SEVERITY"
+            return [Name(word, anywhere=False) for word in list(SEVERITIES)[:8]] if severities else []
         case ClassNames(objects, events):
             return _class_names(snapshot, objects=objects, events=events)
-        case ObjectNames(of_class):
-            return _object_names(snapshot, ids, of_class)
         case MethodNames(target):
-            methods = {item.name: item for schema in _classes_of(snapshot, ids, target) for item in schema.methods}
-            return [_Name(item.name, _about(item)) for item in methods.values()]
+            methods = {item.name: item for schema in classes_of(world, target) for item in schema.methods}
+            return [Name(item.name, about_method(item)) for item in methods.values()]
         case ArgumentNames():
-            return _argument_names(question.wanted, snapshot, ids)
+            return _argument_names(wanted, world)
         case ArgumentValue(target, method, name):
-            found = _find_method(snapshot, ids, target, method)
+            found = method_of(world, target, method)
             item = next((item for item in found.inputs if item.name == name), None) if found else None
-            return _value_names(item, snapshot, ids) if item else []
+            return _value_names(item, world, typed.lower()) if item else []
+        case ValueNames(target, numbers):
+            return [
+                Name(slot.name, about_slot(slot)) for slot in _slots(world, target) if slot.is_number or not numbers
+            ] + ([] if numbers else [Name(name, "of every object") for name in EXTRAS])
+        case ValueOf(target, name):
+            slot = next((item for item in _slots(world, target) if item.name.lower() == name.lower()), None)
+            return _of_type(slot.type, slot.name) if slot and slot.type else []
+        case SettableNames(target, used):
+            items = [item for item in _settable(world, target) if item.name not in used]
+            return [Name(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in items]
+        case SettableValue(target, name):
+            prop = next((item for item in _settable(world, target) if item.name == name), None)
+            return _of_type(prop.type, prop.name) if prop else []
+        case _:
+            return _other_names(wanted, world, typed)
+
+
+def _other_names(wanted: Wanted, world: World, typed: str) -> Iterable[Name]:
+    match wanted:
+        case EventValueNames(classes):
+            schemas = [item for item in world.snapshot.schemas.values() if isinstance(item, EventSchema)]
+            wanted_ = {name.lower().rpartition(":")[2] for name in classes}
+            return [
+                Name(item.name, about_argument(item))
+                for schema in schemas
+                if not wanted_ or schema.name.lower() in wanted_
+                for item in schema.arguments
+            ] + [Name("severity", "emerg to debug"), Name("class", "package:name"), Name("agent", "who raised it")]
+        case SettingNames():
+            return [Name(item.name, item.help) for item in CHOICES]
+        case SettingValue(name):
+            choice = next((item for item in CHOICES if item.name == name.lower()), None)
+            return [Name(value, anywhere=False) for value in choice.values] if choice else []
+        case Keywords(words):
+            return [Name(word, meta, raw=True, anywhere=False) for word, meta in words]
+        case Files():
+            return _files(typed)
         case _:
             return []
 
 
-def _class_names(snapshot: Snapshot, *, objects: bool, events: bool) -> list[_Name]:
+# -- classes and objects -----------------------------------------------------------------------------------------------
+
+
+def _class_names(snapshot: Snapshot, *, objects: bool, events: bool) -> list[Name]:
     wanted = {kind for kind, take in ((Kind.DATA, objects), (Kind.EVENT, events)) if take}
     found = [key for key in sorted(snapshot.schemas) if key.kind in wanted]
     packages: dict[str, set[str]] = {}
     for key in found:
         packages.setdefault(key.name.lower(), set()).add(key.package)
-    names: dict[str, _Name] = {}
+    names: dict[str, Name] = {}
     for key in found:
         whole = f"{key.package}:{key.name}"
         text = whole if len(packages[key.name.lower()]) > 1 else key.name
@@ -134,97 +224,153 @@ def _class_names(snapshot: Snapshot, *, objects: bool, events: bool) -> list[_Na
         about = schema.desc if schema and schema.desc else whole
         if key.kind is Kind.EVENT and objects:
             about = f"event: {about}"
-        names[text] = _Name(text, about, (key.name, whole))
+        names[text] = Name(text, about, (key.name, whole))
     return list(names.values())
 
 
-def _object_names(snapshot: Snapshot, ids: Ids, of_class: str | None) -> list[_Name]:
-    """Objects by short id where they have one, then the others by their key text."""
-    names: list[_Name] = []
-    numbered = set()
-    for entry in ids.entries():
+def _objects(world: World, of_class: str | None, prefix: str, most: int = MOST) -> list[tuple[int, Name]]:
+    """Objects by short id where they have one, then the others by their key text: those that fit, and no more."""
+    front = MARK + prefix
+    found: list[tuple[int, Name]] = []
+    for entry in world.ids.entries():
         known = entry.known
-        if entry.deleted or (of_class is not None and not _is_class(known, of_class)):
+        if entry.deleted or prefix not in entry.search or (of_class is not None and not is_class(known, of_class)):
             continue
-        numbered.add(known.key)
-        names.append(
-            _Name(
-                str(entry.number),
-                f"{known.class_key.name} {known.index} {known.title}",
-                names_of(known)[:2],
-                anywhere=False,
-            )
-        )
-    others = [
-        known
-        for known in snapshot.objects
-        if known.key not in numbered and (of_class is None or _is_class(known, of_class))
+        if front in entry.search:
+            rank = 0 if str(entry.number).startswith(prefix) else 1
+            found.append((rank, Name(str(entry.number), f"{known.class_key.name} {known.index} {known.title}")))
+            if len(found) >= most:
+                return found
+    middle: list[Known] = []
+    for known, search in zip(world.snapshot.objects, world.snapshot.searches, strict=True):
+        if prefix not in search or (of_class is not None and not is_class(known, of_class)):
+            continue
+        if front not in search:
+            if not found and len(middle) < most:
+                middle.append(known)
+            continue
+        if world.ids.number(known.key) is None:
+            found.append((_front_rank(world, known, of_class, prefix), _object_name(world, known, of_class)))
+            if len(found) >= most:
+                break
+    return found or [
+        (_MIDDLE, _object_name(world, known, of_class)) for known in middle if world.ids.number(known.key) is None
     ]
-    uses: dict[str, int] = {}
-    for known in others:
-        uses[known.index] = uses.get(known.index, 0) + 1
-    for known in others:
-        name = known.class_key.name
-        unique = of_class is not None or (uses[known.index] == 1 and not known.index.isdigit())
-        text = known.index if unique else f"{name}:{known.index}"
-        names.append(_Name(text, f"{name} {known.title}", (known.index, f"{name}:{known.index}")))
-    return names
 
 
-def _called(known: Known) -> str:
-    return f"{known.class_key.name} {known.index} {known.title}"
+def _front_rank(world: World, known: Known, of_class: str | None, prefix: str) -> int:
+    return 0 if _written(world, known, of_class).lower().startswith(prefix) else 1
 
 
-def _is_class(known: Known, text: str) -> bool:
+def _written(world: World, known: Known, of_class: str | None) -> str:
+    """How to write an object: just its key text where that is enough to find it."""
+    unique = of_class is not None or (world.snapshot.uses[known.index] == 1 and not known.index.isdigit())
+    return known.index if unique else f"{known.class_key.name}:{known.index}"
+
+
+def _object_name(world: World, known: Known, of_class: str | None) -> Name:
+    return Name(_written(world, known, of_class), f"{known.class_key.name} {known.title}")
+
+
+def is_class(known: Known, text: str) -> bool:
+    """Whether `text` names the class of an object."""
     package, _, name = text.lower().rpartition(":")
     return known.class_key.name.lower() == name and package in ("", known.class_key.package.lower())
 
 
-def _classes_of(snapshot: Snapshot, ids: Ids, target: str) -> list[ClassSchema]:
-    """The classes of every object that `target` could name."""
-    entry = ids.entry(int(target)) if target.isascii() and target.isdigit() else None
-    known = [entry.known] if entry else [item for item in snapshot.objects if target in names_of(item)]
+def classes_of(world: World, target: str) -> list[ClassSchema]:
+    """The classes of every object that `target` could name; the class itself where it names one."""
+    front = target.replace(",", "-").partition("-")[0]
+    digits = target if target.isdigit() else front
+    entry = world.ids.entry(int(digits)) if digits.isascii() and digits.isdigit() else None
     schemas: dict[int, ClassSchema] = {}
-    for item in known:
-        schema = snapshot.schemas.get(item.class_key)
+    if entry is not None:
+        keys = [entry.known.class_key]
+    else:
+        package, _, name = target.lower().rpartition(":")
+        keys = [
+            key
+            for key in world.snapshot.schemas
+            if key.kind is Kind.DATA and key.name.lower() == name and package in ("", key.package.lower())
+        ]
+        if not keys:
+            front = MARK + target.lower()
+            keys = [
+                known.class_key
+                for known, search in zip(world.snapshot.objects, world.snapshot.searches, strict=True)
+                if (front in search or ":" in target) and target in names_of(known)
+            ]
+    for key in keys:
+        schema = world.snapshot.schemas.get(key)
         if isinstance(schema, ClassSchema):
             schemas[id(schema)] = schema
     return list(schemas.values())
 
 
-def _find_method(snapshot: Snapshot, ids: Ids, target: str, method: str) -> Method | None:
-    for schema in _classes_of(snapshot, ids, target):
+def method_of(world: World, target: str, method: str) -> Method | None:
+    """The method that a call of `target` means."""
+    for schema in classes_of(world, target):
         found = find_method(schema.methods, method)
         if found is not None:
             return found
     return None
 
 
-def _argument_names(wanted: ArgumentNames, snapshot: Snapshot, ids: Ids) -> list[_Name]:
-    method = _find_method(snapshot, ids, wanted.target, wanted.method)
+def _slots(world: World, target: str) -> Iterator[Slot]:
+    seen: set[str] = set()
+    for schema in classes_of(world, target):
+        for slot in slots_of(schema).values():
+            if slot.name not in seen:
+                seen.add(slot.name)
+                yield slot
+
+
+def _settable(world: World, target: str) -> list[Property]:
+    return [item for schema in classes_of(world, target) for item in schema.properties if item.access is Access.RW]
+
+
+# -- arguments and values ----------------------------------------------------------------------------------------------
+
+
+def free_inputs(method: Method, wanted: ArgumentNames) -> list[Argument]:
+    """The inputs that have no value yet, the next one first."""
+    return [item for item in method.inputs if item.name not in wanted.used][wanted.position :]
+
+
+def _argument_names(wanted: ArgumentNames, world: World) -> list[Name]:
+    method = method_of(world, wanted.target, wanted.method)
     if method is None:
         return []
-    free = [item for item in method.inputs if item.name not in wanted.used][wanted.position :]
-    names = [_Name(f"{item.name}=", _typed(item), raw=True, anywhere=False) for item in free]
-    return names + (_value_names(free[0], snapshot, ids) if free else [])
+    free = free_inputs(method, wanted)
+    names = [Name(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in free]
+    return names + (_value_names(free[0], world) if free else [])
 
 
-def _value_names(item: Argument, snapshot: Snapshot, ids: Ids) -> list[_Name]:
-    if item.type.name == "bool":
-        return [_Name("true", item.name, anywhere=False), _Name("false", item.name, anywhere=False)]
+def _value_names(item: Argument, world: World, prefix: str = "") -> list[Name]:
     if item.type.name == "objId":
-        return _object_names(snapshot, ids, str(item.references) if item.references else None)
-    return [] if item.default is None else [_Name(value_text(item.default), f"default of {item.name}")]
+        found = _objects(world, str(item.references) if item.references else None, prefix)
+        # They were compared with what was typed already, by more names than the one that is put into the line.
+        return [attrs.evolve(name, also=(prefix,)) for _, name in found]
+    words = _of_type(item.type, item.name)
+    return words if words or item.default is None else [Name(value_text(item.default), f"default of {item.name}")]
 
 
-def _typed(item: Argument) -> str:
-    kind = f"reference to {item.references}" if item.references else item.type.name
-    parts = [kind, item.unit] if item.unit else [kind]
-    if item.default is not None:
-        parts.append(f"default {value_text(item.default)}")
-    about = f": {item.desc}" if item.desc else ""
-    return ", ".join(parts) + about
+def _of_type(kind: QmfType, name: str) -> list[Name]:
+    return [Name(word, name, anywhere=False) for word in ("true", "false")] if kind.name == "bool" else []
 
 
-def _about(method: Method) -> str:
-    return method.desc or plural(len(method.inputs), "argument")
+def _files(typed: str) -> list[Name]:
+    """Files that a path could mean. Reads a folder, at most so many of its names."""
+    folder, slash, front = typed.rpartition("/")
+    base = Path(folder + slash).expanduser() if slash else Path()
+    names: list[Name] = []
+    try:
+        for number, path in enumerate(base.iterdir()):
+            if number >= _FILES:
+                break
+            if path.name.startswith(front) and (front or not path.name.startswith(".")):
+                end = "/" if path.is_dir() else ""
+                names.append(Name(f"{folder}{slash}{path.name}{end}", "folder" if end else "file"))
+    except OSError:
+        return []
+    return sorted(names, key=lambda name: name.text)

@@ -6,9 +6,11 @@ reorder what is read or break a table: every string passes `clean` before it is 
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
+_DIGITS = re.compile(r"([0-9]+)")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Marks that change the reading direction of what follows, and invisible ones that hide differences between names.
 _DECEITFUL = frozenset(
@@ -53,3 +55,9 @@ def listing(words: Iterable[str], last: str = "or") -> str:
 def plural(count: int, one: str, many: str | None = None) -> str:
     """``1 agent``, ``2 agents``; `many` for words that take more than an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    """A key that sorts as people count: ``eth2`` before ``eth10``."""
+    parts = _DIGITS.split(text)
+    return tuple((at % 2 ^ 1, int(part[:40]) if at % 2 else 0, part) for at, part in enumerate(parts) if part)

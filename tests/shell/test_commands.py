@@ -134,7 +134,7 @@ def test_destroyed_objects_are_listed_with_their_end(context: Context, source: F
 def test_list_with_ids_shows_side_by_side(context: Context) -> None:
     lines = run(context, "list filesystem", "list filesystem 101 /home")
     assert lines[1].split() == ["Type", "Element", "101", "102"]
-    assert ["property", "mountPoint", "/", "/home"] in [line.split() for line in lines]
+    assert ["config", "mountPoint", "/", "/home"] in [line.split() for line in lines]
 
 
 def test_show(context: Context) -> None:
@@ -149,7 +149,7 @@ def test_show(context: Context) -> None:
     assert values["label"] == "-"
     assert values["options"] == '{"ro": true}'
     assert values["mounted"] == "2024-05-01 11:00:00"
-    assert [line.split()[0] for line in lines[3:5]] == ["property", "property"]
+    assert [line.split()[0] for line in lines[3:5]] == ["config", "config"]
 
 
 @pytest.mark.parametrize("name", ["/home", "filesystem:/home", "org.example:filesystem:/home"])
@@ -384,7 +384,7 @@ def test_follow_prints_new_events_of_the_class(context: Context) -> None:
 def test_help_names_every_command(context: Context) -> None:
     lines = run(context, "help")
     for command in context.registry:
-        assert any(line.split()[0] == command.name for line in lines[3:-1])
+        assert any(line.split()[0] == command.name for line in lines[3:-1]), command.name
 
 
 def test_help_of_each_command(context: Context) -> None:

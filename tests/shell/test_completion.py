@@ -7,25 +7,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
 from qmf_shell.completion import (
+    SELECTION_WORDS,
+    AnyOf,
     ArgumentNames,
     ArgumentValue,
     ClassNames,
     CommandNames,
+    EventValueNames,
+    Files,
+    Keywords,
     MethodNames,
     Nothing,
     ObjectNames,
     OptionNames,
+    OptionValue,
+    Question,
+    SettableNames,
+    SettableValue,
+    SettingNames,
+    SettingValue,
+    ValueNames,
+    ValueOf,
     Wanted,
     analyse,
 )
 from qmf_shell.session.context import Context
 from qmf_shell.session.snapshot import Snapshot
-from qmf_shell.suggestions import MOST, suggest
+from qmf_shell.suggestions import MOST, Suggestion, World, suggest
 from shell.world import FILESYSTEM, SCHEMAS, FakeSource, filesystem, process
 
 REGISTRY = standard()
 LIST = REGISTRY.find("list")
 EVENTS = REGISTRY.find("events")
+NOT = Keywords((("not", "the opposite"),))
+WHERE = Keywords(SELECTION_WORDS[:1])
+MANY = Keywords((SELECTION_WORDS[0], ("all", "all objects of the class")))
+TARGET = AnyOf((ObjectNames(None), ClassNames(True, False)))
+ALL_COLUMNS = Keywords((("all", "everything"),))
 
 
 @pytest.mark.parametrize(
@@ -41,20 +59,47 @@ EVENTS = REGISTRY.find("events")
         ("list fi", ClassNames(True, False), "fi", 5),
         ("LIST fi", ClassNames(True, False), "fi", 5),
         ("schema fi", ClassNames(True, True), "fi", 7),
-        ("events ", ClassNames(False, True), "", 7),
-        ("events -f fi", ClassNames(False, True), "fi", 10),
-        ("events -n ", Nothing(), "", 0),
-        ("events -n 5 ", ClassNames(False, True), "", 12),
+        ("events ", AnyOf((ClassNames(False, True), WHERE)), "", 7),
+        ("events -f fi", AnyOf((ClassNames(False, True), WHERE)), "fi", 10),
+        ("events -n ", OptionValue(EVENTS.options[1]), "", 10),
+        ("events -n 5 ", AnyOf((ClassNames(False, True), WHERE)), "", 12),
+        ("events a where b", AnyOf((EventValueNames(("a",)), NOT)), "b", 15),
         ("events -", OptionNames(EVENTS), "-", 7),
         ("list --a", OptionNames(LIST), "--a", 5),
         ("list -a ", ClassNames(True, False), "", 8),
-        ("list filesystem ", ObjectNames("filesystem"), "", 16),
-        ("list filesystem / /h", ObjectNames("filesystem"), "/h", 18),
-        ("show ", ObjectNames(None), "", 5),
-        ("show 101 '/a b", ObjectNames(None), "/a b", 9),
-        ("call ", ObjectNames(None), "", 5),
-        ("call 101 ", MethodNames("101"), "", 9),
-        ("call '/a b' ec", MethodNames("/a b"), "ec", 12),
+        ("list filesystem ", AnyOf((ObjectNames("filesystem"), Keywords(SELECTION_WORDS))), "", 16),
+        ("list filesystem / /h", AnyOf((ObjectNames("filesystem"), Keywords(SELECTION_WORDS))), "/h", 18),
+        ("list fs where ", AnyOf((ValueNames("fs"), NOT)), "", 14),
+        ("list fs where by", AnyOf((ValueNames("fs"), NOT)), "by", 14),
+        ("list fs where (by", AnyOf((ValueNames("fs"), NOT)), "by", 15),
+        ("list fs where not by", AnyOf((ValueNames("fs"), NOT)), "by", 18),
+        ("list fs where a > ", ValueOf("fs", "a"), "", 18),
+        ("list fs where a>5", ValueOf("fs", "a"), "5", 16),
+        ("list fs where a > 5 and b", AnyOf((ValueNames("fs"), NOT)), "b", 24),
+        ("list fs sort ", AnyOf((ValueNames("fs"), Keywords((("by", ""),)))), "", 13),
+        ("list fs limit ", Nothing(), "", 14),
+        ("list fs columns a,b", AnyOf((ValueNames("fs"), ALL_COLUMNS)), "b", 18),
+        ("show ", TARGET, "", 5),
+        ("show 101 '/a b", AnyOf((ObjectNames(None), Keywords(SELECTION_WORDS))), "/a b", 9),
+        ("call ", TARGET, "", 5),
+        ("call 101 ", AnyOf((MethodNames("101"), MANY)), "", 9),
+        ("call -y 101 ", AnyOf((MethodNames("101"), MANY)), "", 12),
+        ("call '/a b' ec", AnyOf((MethodNames("/a b"), MANY)), "ec", 12),
+        ("call fs all ", MethodNames("fs"), "", 12),
+        ("call fs all echo ", ArgumentNames("fs", "echo", (), 0), "", 17),
+        ("call fs where a > 1 echo ", ArgumentNames("fs", "echo", (), 0), "", 25),
+        ("call fs where a > 1 and b", AnyOf((ValueNames("fs"), NOT)), "b", 24),
+        ("setprop 101 ", SettableNames("101", ()), "", 12),
+        ("setprop 101 a=1 b=x", SettableValue("101", "b"), "x", 18),
+        ("set ", SettingNames(), "", 4),
+        ("set pager ", SettingValue("pager"), "", 10),
+        ("record ", Keywords((("on", "begin"), ("off", "end"))), "", 7),
+        ("record on x", Files(), "x", 10),
+        ("export fs x", Files(), "x", 10),
+        ("watch ", TARGET, "", 6),
+        ("plot 101 ", ValueNames("101", True), "", 9),
+        ("top fs b", AnyOf((Keywords((("by", "what counts follows"),)), ValueNames("fs", True))), "b", 7),
+        ("top fs by b", ValueNames("fs", True), "b", 10),
         ("call 101 echo ", ArgumentNames("101", "echo", (), 0), "", 14),
         ("call 101 echo 7 ", ArgumentNames("101", "echo", (), 1), "", 16),
         ("call 101 echo body=x 7 ", ArgumentNames("101", "echo", ("body",), 1), "", 23),
@@ -74,7 +119,7 @@ def test_kinds(text: str, wanted: Wanted, prefix: str, start: int) -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_has_a_kind(text: str) -> None:
-    for line in (text, f"call 101 {text}", f"list {text}"):
+    for line in (text, f"call 101 {text}", f"call fs where {text}", f"list {text}", f"list fs where {text}"):
         assert 0 <= analyse(line, REGISTRY).start <= len(line)
 
 
@@ -95,32 +140,59 @@ def listed() -> Context:
     return context
 
 
+def ask(context: Context, text: str, snapshot: Snapshot = SNAPSHOT) -> list[Suggestion]:
+    question: Question = analyse(text, REGISTRY)
+    return suggest(question, World(snapshot, context.ids, REGISTRY, (("q", "list queue"),)))
+
+
 def offered(context: Context, text: str, snapshot: Snapshot = SNAPSHOT) -> list[str]:
-    return [item.text for item in suggest(analyse(text, REGISTRY), snapshot, context.ids, REGISTRY)]
+    return [item.text for item in ask(context, text, snapshot)]
+
+
+CLASSES = ["com.other:process", "filesystem", "org.example:process"]
+WORDS = [word for word, _ in SELECTION_WORDS]
+OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "columns", "limit", "active"]
 
 
 @pytest.mark.parametrize(
     ("text", "texts"),
     [
-        ("s", ["show", "schema"]),
-        ("list -", ["--active"]),
+        ("s", ["show", "schema", "setprop", "set"]),
+        ("q", ["quit", "q"]),
+        ("list -", ["--active", "--help"]),
         ("list fi", ["filesystem"]),
         ("list FI", ["filesystem"]),
         ("list system", ["filesystem"]),
         ("list pro", ["com.other:process", "org.example:process"]),
         ("list com", ["com.other:process"]),
         ("schema filesystem", ["filesystem", "filesystemFull"]),
-        ("events ", ["filesystemFull"]),
-        ("show ", ["101", "102", "'/a b'", "process:101", "process:4711"]),
+        ("events ", ["filesystemFull", "where"]),
+        ("show ", ["101", "102", "'/a b'", "process:101", "process:4711", *CLASSES]),
         ("show 1", ["101", "102", "process:101"]),
+        ("show process:", ["process:101", "process:4711"]),
         ("show /h", ["102"]),
         ("show '/a", ["'/a b'"]),
-        ("list process ", ["101", "4711"]),
-        ("list org.example:filesystem ", ["101", "102", "'/a b'"]),
-        ("call 101 ", ["echo", "configure", "sync"]),
+        ("list process ", ["101", "4711", *WORDS]),
+        ("list org.example:filesystem ", ["101", "102", "'/a b'", *WORDS]),
+        ("list filesystem where by", ["bytesRead"]),
+        ("list filesystem where latency", ["latencyCount", "latencyMin", "latencyMax", "latencyAvg"]),
+        ("list filesystem where threshold > 5 l", ["limit"]),
+        ("list filesystem where threshold ", OPERATORS),
+        ("list filesystem where threshold >", []),
+        ("list filesystem columns label,thr", ["threshold"]),
+        ("list filesystem sort threshold d", ["desc"]),
+        ("plot 101 th", ["threshold"]),
+        ("plot 101 by", ["bytesRead"]),
+        ("setprop 101 ", ["threshold="]),
+        ("set pager ", ["auto", "off"]),
+        ("events where mo", ["mountPoint"]),
+        ("events -s c", ["crit"]),
+        ("call filesystem all s", ["sync"]),
+        ("call filesystem where threshold > 5 s", ["sync"]),
+        ("call 101 ", ["echo", "configure", "sync", "where", "all"]),
         ("call /home e", ["echo"]),
-        ("call process:4711 ", ["signal"]),
-        ("call 999 ", []),
+        ("call process:4711 ", ["signal", "where", "all"]),
+        ("call 999 ", ["where", "all"]),
         ("call 101 echo ", ["sequence=", "body="]),
         ("call 101 echo 7 ", ["body="]),
         ("call 101 echo body=x ", ["sequence="]),
@@ -128,6 +200,7 @@ def offered(context: Context, text: str, snapshot: Snapshot = SNAPSHOT) -> list[
         ("call 101 configure {} force=", ["true", "false"]),
         ("call 101 configure {} like=/h", ["102"]),
         ("call 101 nomethod ", []),
+        ("export filesystem /nosuch/", []),
     ],
 )
 def test_names(listed: Context, text: str, texts: list[str]) -> None:
@@ -136,11 +209,11 @@ def test_names(listed: Context, text: str, texts: list[str]) -> None:
 
 def test_meta_tells_what_it_is(listed: Context) -> None:
     def meta(text: str) -> str:
-        return suggest(analyse(text, REGISTRY), SNAPSHOT, listed.ids, REGISTRY)[0].meta
+        return ask(listed, text)[0].meta
 
     assert meta("show 101") == "filesystem /"
     assert meta("list filesystem") == "A mounted filesystem"
-    assert meta("call 101 echo ") == "uint32: Any number"
+    assert meta("call 101 echo ") == "uint32, in/out: Any number"
     assert meta("call 101 configure {} ") == "bool, default false"
     assert meta("call 101 ec") == "Send back what it gets"
     assert meta("events files") == "No space is left"
@@ -153,16 +226,16 @@ def test_dead_objects_are_not_offered(listed: Context) -> None:
 
 def test_names_of_peers_cannot_reach_the_terminal(listed: Context) -> None:
     evil = Snapshot(schemas=dict(SCHEMAS), objects=(filesystem("\x1b[31m").known,))
-    question = analyse("list filesystem ", REGISTRY)
-    (found,) = [item for item in suggest(question, evil, listed.ids, REGISTRY) if "31m" in item.shown]
+    (found,) = [item for item in ask(listed, "list filesystem ", evil) if "31m" in item.shown]
     assert "\x1b" not in found.shown + found.meta
 
 
 def test_no_more_than_a_menu_can_hold(listed: Context) -> None:
     many = Snapshot(schemas={FILESYSTEM.key: FILESYSTEM}, objects=tuple(filesystem(f"/{n}").known for n in range(1000)))
-    assert len(offered(listed, "list filesystem /", many)) == MOST
+    assert len(offered(listed, "setprop filesystem:/", many)) == MOST
+    assert len(offered(listed, "list filesystem /", many)) < MOST
 
 
 def test_an_unknown_schema_is_no_obstacle(listed: Context) -> None:
     assert offered(listed, "list fi", Snapshot(schemas={FILESYSTEM.key: None})) == ["filesystem"]
-    assert offered(listed, "call 101 ", Snapshot(schemas={FILESYSTEM.key: None})) == []
+    assert offered(listed, "call 101 ", Snapshot(schemas={FILESYSTEM.key: None})) == ["where", "all"]

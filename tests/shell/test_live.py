@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import attrs
 import pytest
 from qmf_shell.execute import Outcome, execute
-from qmf_shell.session.live import Live, Watcher, index_text, title_text
+from qmf_shell.session.convert import index_text, title_text
+from qmf_shell.session.live import Live, Watcher
 from qmf_shell.session.opening import Opened, open_session
-from qmf_shell.session.source import Event, Known, ObjectKey
+from qmf_shell.session.source import Known, ObjectKey
 from shell.world import FILESYSTEM, PROCESS, make_output
 
 from qmf.broker import EmbeddedBroker
@@ -47,7 +48,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[Opened]:
-    with open_session(None, timeout=10, interval=0.2, live=True) as session:
+    with open_session([], timeout=10, interval=0.2, live=True) as session:
         yield session
 
 
@@ -76,17 +77,9 @@ def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: Opened)
     assert source.get(attrs.evolve(memory.known, key=ObjectKey(memory.known.key.agent, "x"))) is None
 
 
-def nothing_to_tell() -> Watcher:
-    def event(event: Event) -> None: ...
-    def gone(key: ObjectKey, when: int) -> None: ...
-    def changed() -> None: ...
-
-    return Watcher(event, gone, changed)
-
-
 def test_a_lost_broker_is_told() -> None:
     lost = threading.Event()
-    watcher = attrs.evolve(nothing_to_tell(), changed=lost.set)
+    watcher = Watcher(changed=lost.set)
     with EmbeddedBroker() as broker, Live(broker.url, timeout=0.2, watcher=watcher, objects=False) as live:
         before = live.health
         lost.clear()
@@ -102,5 +95,5 @@ def test_a_lost_broker_is_told() -> None:
 def test_nobody_there() -> None:
     with EmbeddedBroker() as broker:
         url = broker.url
-    with pytest.raises(ConnectError, match="refused"), Live(url, timeout=5, watcher=nothing_to_tell(), objects=False):
+    with pytest.raises(ConnectError, match="refused"), Live(url, timeout=5, watcher=Watcher(), objects=False):
         pass

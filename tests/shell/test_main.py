@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from qmf_shell.main import build_parser, main
@@ -21,6 +22,7 @@ from qmf_shell.main import build_parser, main
         (["--interval", "0"], "'0'"),
         (["-b", "localhost", "--interval", "1"], "--interval"),
         (["-c"], "-c"),
+        (["--json", "--csv", "-c", "list"], "--csv"),
     ],
 )
 def test_wrong_usage(args: list[str], word: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -39,7 +41,45 @@ def test_help_and_version(option: str, word: str, capsys: pytest.CaptureFixture[
 
 def test_defaults() -> None:
     options = build_parser().parse_args([])
-    assert (options.broker, options.command, options.timeout, options.interval) == (None, [], 10.0, None)
+    assert (options.broker, options.sources, options.timeout, options.interval) == ([], [], 10.0, None)
+
+
+def test_commands_and_files_keep_their_order() -> None:
+    options = build_parser().parse_args(["-c", "list", "-f", "a.qmf", "--command", "agents", "--file", "-"])
+    assert options.sources == [("command", "list"), ("file", "a.qmf"), ("command", "agents"), ("file", "-")]
+
+
+@pytest.mark.parametrize(
+    ("config", "parts"),
+    [
+        ("pager = maybe", ["config.toml"]),
+        ('pager = "maybe"', ["config.toml", "pager must be auto or off", "'maybe'"]),
+        ('colour = "red"', ["no setting 'colour'"]),
+        ("interval = true", ["interval must be a text or a number"]),
+        ("interval = 0", ["interval must be a number above 0"]),
+        ('brokers = "mq1"', ["brokers must be a list of URLs"]),
+        ("[aliases]\nq = 1", ["aliases must be a table of texts"]),
+        ('[aliases]\n"a b" = "list"', ["'a b' is not one plain word"]),
+        ('[aliases]\nq = ""', ["q stands for nothing"]),
+    ],
+)
+def test_wrong_settings_are_one_line(
+    config: str, parts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(config)
+    assert main(["--config", str(path), "-c", "list"]) == 64
+    (line,) = capsys.readouterr().err.splitlines()
+    for part in parts:
+        assert part in line
+
+
+@pytest.mark.parametrize("option", ["--config", "-f"])
+def test_files_that_are_not_there(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([option, str(tmp_path / "nosuch")]) == 64
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "nosuch" in line
+    assert "No such file" in line or "no such file" in line
 
 
 def refused_url() -> str:
@@ -78,7 +118,7 @@ def test_closed_streams(redirect: str) -> None:
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("qmf_shell.main", ["asyncio", "rich", "prompt_toolkit", "qmf.console", "qmf.broker", "proton"]),
+        ("qmf_shell.main", ["asyncio", "rich", "prompt_toolkit", "attrs", "qmf.console", "qmf.broker", "proton"]),
         ("qmf_shell.batch", ["prompt_toolkit", "rich.table"]),
         ("qmf_shell.session.opening", ["prompt_toolkit", "qmf.broker", "qmf.hostagent", "psutil"]),
     ],

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from qmf_shell.render.screen import Look, choose_look
+from qmf_shell.render.screen import MACHINE, Look, choose_look
 from qmf_shell.results import (
     Amount,
     Column,
@@ -171,8 +171,6 @@ def test_json() -> None:
         "evil": "\x1b",
     }
     assert [json.loads(line) for line in shown(Group((Message("a"), Message("b"), LINE)), Look.JSON, None).lines] == [
-        {"message": "a"},
-        {"message": "b"},
         {"time": "2024-05-01T12:00:00.000000000Z", "severity": "warn", "event": "full"},
     ]
 
@@ -192,7 +190,9 @@ def test_a_stream_is_printed_as_it_comes_and_ctrl_c_ends_it(look: Look) -> None:
 
     output.screen.show(Stream(items(), "waiting"))
     assert closed == [True]
-    assert ("waiting" in output.out.getvalue()) is (look is not Look.JSON)
+    # Messages for people go to stderr where stdout is for programs.
+    assert ("waiting" in output.out.getvalue()) is (look not in MACHINE)
+    assert ("waiting" in output.err.getvalue()) is (look in MACHINE)
 
 
 def test_quit_prints_nothing() -> None:
@@ -211,16 +211,17 @@ class Tty(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("out", "environ", "no_color", "as_json", "look"),
+    ("out", "environ", "no_color", "wanted", "look"),
     [
-        (Tty(), {}, False, False, Look.COLOUR),
-        (Tty(), {"NO_COLOR": ""}, False, False, Look.COLOUR),
-        (Tty(), {"NO_COLOR": "1"}, False, False, Look.PLAIN),
-        (Tty(), {"TERM": "dumb"}, False, False, Look.PLAIN),
-        (Tty(), {}, True, False, Look.PLAIN),
-        (Tty(), {}, False, True, Look.JSON),
-        (io.StringIO(), {}, False, False, Look.PLAIN),
+        (Tty(), {}, False, "table", Look.COLOUR),
+        (Tty(), {"NO_COLOR": ""}, False, "table", Look.COLOUR),
+        (Tty(), {"NO_COLOR": "1"}, False, "table", Look.PLAIN),
+        (Tty(), {"TERM": "dumb"}, False, "table", Look.PLAIN),
+        (Tty(), {}, True, "table", Look.PLAIN),
+        (Tty(), {}, False, "json", Look.JSON),
+        (Tty(), {}, False, "csv", Look.CSV),
+        (io.StringIO(), {}, False, "table", Look.PLAIN),
     ],
 )
-def test_look(out: io.StringIO, environ: dict[str, str], no_color: bool, as_json: bool, look: Look) -> None:
-    assert choose_look(out, environ, no_color=no_color, as_json=as_json) is look
+def test_look(out: io.StringIO, environ: dict[str, str], no_color: bool, wanted: str, look: Look) -> None:
+    assert choose_look(out, environ, no_color=no_color, output=wanted) is look

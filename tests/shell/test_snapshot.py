@@ -17,7 +17,8 @@ class Watched:
 
     def __init__(self, source: FakeSource) -> None:
         self._changed = threading.Condition()
-        self.refresher = Refresher(source, self._notify)
+        self.refresher = Refresher(source)
+        self.refresher.on_change(self._notify)
 
     def _notify(self) -> None:
         with self._changed:

@@ -2,105 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-import pexpect
-import pyte
 import pytest
+from shell.programs import PATIENCE, PROGRAM, Terminal, environment, run
 
 from qmf.broker import EmbeddedBroker
 from qmf.hostagent import EmbeddedHostAgent
 
 pytestmark = pytest.mark.slow
-PATIENCE = 30.0
-PROGRAM = [sys.executable, "-m", "qmf_shell.main"]
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, 0.5):
         yield broker.url
-
-
-def environment(home: Path, **more: str) -> dict[str, str]:
-    """The environment of the tests, without what changes the looks."""
-    env = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    return env | {"HOME": str(home), "XDG_STATE_HOME": str(home), "TERM": "xterm-256color", "PYTHONPATH": path} | more
-
-
-class Terminal:
-    """The program on a screen."""
-
-    def __init__(self, args: Sequence[str], env: dict[str, str], columns: int = 100, rows: int = 30) -> None:
-        self.screen = pyte.Screen(columns, rows)
-        self._stream = pyte.Stream(self.screen)
-        self.raw = ""
-        self.child = pexpect.spawn(
-            PROGRAM[0],
-            [*PROGRAM[1:], *args],
-            env=env,
-            dimensions=(rows, columns),
-            timeout=PATIENCE,
-            encoding="utf-8",
-        )
-
-    def read(self, seconds: float) -> None:
-        """Take what the program writes within so many seconds."""
-        try:
-            data = self.child.read_nonblocking(65536, seconds)
-        except pexpect.TIMEOUT:
-            return
-        self.raw += data
-        # The program asks where the cursor is; a terminal answers.
-        for _ in range(data.count("\x1b[6n")):
-            self.child.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R")
-        self._stream.feed(data)
-
-    @property
-    def lines(self) -> list[str]:
-        """What is on the screen, without blank lines at the ends of lines."""
-        return [line.rstrip() for line in self.screen.display]
-
-    def until(self, check: Callable[[list[str]], bool]) -> list[str]:
-        """Read until the screen is as wanted."""
-        deadline = time.monotonic() + PATIENCE
-        while not check(self.lines):
-            assert time.monotonic() < deadline, "\n".join(self.lines)
-            self.read(0.1)
-        return self.lines
-
-    def sees(self, pattern: str) -> list[str]:
-        """Read until some line on the screen matches."""
-        return self.until(lambda lines: any(re.search(pattern, line) for line in lines))
-
-    def ready(self) -> list[str]:
-        """Read until the program waits for a line: an empty prompt where the cursor is."""
-        return self.until(lambda lines: lines[self.screen.cursor.y] == "qmf>" and self.screen.cursor.x == 5)
-
-    def enter(self, line: str) -> None:
-        """Type a line."""
-        self.child.send(line + "\r")
-
-    def end(self) -> int:
-        """Read to the end; the exit code."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            try:
-                self.read(0.2)
-            except pexpect.EOF:
-                break
-        self.child.close()
-        assert "Traceback" not in self.raw
-        status = self.child.exitstatus
-        assert isinstance(status, int)
-        return status
 
 
 @pytest.fixture
@@ -117,16 +36,16 @@ def test_a_session(terminal: Terminal, url: str) -> None:
     terminal.sees(rf"{re.escape(url)}  1 agent")
 
     terminal.enter("list")
-    terminal.sees(r"qmf\.host +memory +1$")
+    terminal.sees(r"qmf\.host +memory +1 +0$")
     terminal.ready()
     terminal.enter("list memory")
     terminal.sees(r"^ +101 .* physical$")
     terminal.ready()
     terminal.enter("show 101")
-    terminal.sees(r"property +total +[\d,]+ octets")
+    terminal.sees(r"config +total +[\d,]+ octets")
     terminal.ready()
     terminal.enter("lisst")
-    terminal.sees(r"error: no command 'lisst'; did you mean list\?")
+    terminal.sees(r"error: no command 'lisst'; did you mean list")
     terminal.ready()
     terminal.child.send("\x04")
     assert terminal.end() == 0
@@ -192,24 +111,6 @@ def test_colour_on_a_terminal(url: str, tmp_path: Path) -> None:
     terminal = Terminal(["-b", url, "-c", "list"], environment(tmp_path))
     assert terminal.end() == 0
     assert "\x1b[1m" in terminal.raw
-
-
-def run(
-    home: Path, *args: str, stdin: str | None = None, env: dict[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [*PROGRAM, *args],
-        input=stdin,
-        stdin=None if stdin is not None else subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=PATIENCE,
-        env=environment(home, **(env or {})),
-        check=False,
-    )
-    assert "Traceback" not in done.stdout + done.stderr
-    return done
 
 
 def test_one_shot(url: str, tmp_path: Path) -> None:

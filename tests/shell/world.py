@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC
 from uuid import UUID
 
 import attrs
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.screen import Look, Screen
-from qmf_shell.session.source import Agent, ClassName, Event, Found, Health, Known, Object, ObjectKey
+from qmf_shell.session.source import Agent, Answer, ClassName, Event, Found, Health, Known, Object, ObjectKey
 
+from qmf.errors import QmfError
+from qmf.protocol import matches
 from qmf.schema import (
     TYPES,
     Access,
@@ -102,7 +104,7 @@ SCHEMAS: dict[ClassKey, ClassSchema | EventSchema] = {
 }
 
 
-def filesystem(index: str, agent: str = ALPHA, **values: object) -> Object:
+def filesystem(index: str, agent: str = ALPHA, *, values: Mapping[str, object] | None = None, **more: object) -> Object:
     known = Known(ObjectKey(agent, f"org.example:filesystem:{index}"), FILESYSTEM.key, index)
     base: dict[str, object] = {
         "mountPoint": index,
@@ -119,7 +121,7 @@ def filesystem(index: str, agent: str = ALPHA, **values: object) -> Object:
         "latencyAvg": 3_200_000,
         "uptime": 97_925 * SECOND,
     }
-    return Object(known, FILESYSTEM, base | values, updated=NOON, created=NOON - 60 * SECOND)
+    return Object(known, FILESYSTEM, {**base, **(values or {}), **more}, updated=NOON, created=NOON - 60 * SECOND)
 
 
 def process(pid: int, agent: str = ALPHA) -> Object:
@@ -148,6 +150,10 @@ class FakeSource:
     answer: dict[str, object] = attrs.field(factory=dict)
     error: BaseException | None = None
     asked: list[str] = attrs.field(factory=list)
+    wheres: list[list[object]] = attrs.field(factory=list)
+    assigned: list[tuple[str, dict[str, object]]] = attrs.field(factory=list)
+    refusals: dict[str, Answer] = attrs.field(factory=dict)
+    stop_at: int | None = None
     gate: threading.Event | None = None
     failures: dict[str, str] = attrs.field(factory=dict)
     was_asked: threading.Event = attrs.field(factory=threading.Event)
@@ -161,7 +167,12 @@ class FakeSource:
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
         return SCHEMAS[key]
 
-    def objects(self, names: Sequence[ClassName]) -> Found[Object]:
+    @property
+    def healths(self) -> Sequence[Health]:
+        return (self.health,)
+
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
+        self.wheres.append(list(where))
         self.asked += [f"{package}:{name}" for package, name in names]
         self.was_asked.set()
         if self.gate is not None:
@@ -169,6 +180,8 @@ class FakeSource:
         if self.error is not None:
             raise self.error
         found = [item for item in self.things if (item.known.class_key.package, item.known.class_key.name) in names]
+        if where:
+            found = [item for item in found if matches(where, item.values)]
         return Found(found, self.failures)
 
     def get(self, known: Known) -> Object | None:
@@ -179,6 +192,27 @@ class FakeSource:
         if self.error is not None:
             raise self.error
         return self.answer
+
+    def call_all(
+        self,
+        targets: Sequence[Object],
+        method: Method,
+        arguments: Mapping[str, object],
+        done: Callable[[int, Answer], None],
+    ) -> None:
+        for number, target in enumerate(targets):
+            if number == self.stop_at:
+                raise KeyboardInterrupt
+            try:
+                answer: Answer = self.call(target, method, arguments)
+            except QmfError as error:
+                answer = error
+            done(number, self.refusals.get(target.known.index, answer))
+
+    def assign(self, target: Object, values: Mapping[str, object]) -> None:
+        self.assigned.append((target.known.key.name, dict(values)))
+        if self.error is not None:
+            raise self.error
 
 
 @attrs.define

@@ -1,19 +1,27 @@
-"""`call`: call a method of an object."""
+"""`call`: call a method of an object, or of many."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import collections
+from collections.abc import Callable, Mapping, Sequence
 
-from qmf.errors import NotFoundError
+import attrs
+
+from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import Argument, Method
-from qmf_shell.arguments import parse_arguments
+from qmf_shell.arguments import Resolve, missing_arguments, parse_arguments, parse_one
+from qmf_shell.ask import CancelledError
+from qmf_shell.conditions import parse
 from qmf_shell.describe import argument_cells
-from qmf_shell.registry import Command, Given, Parameter, Takes
-from qmf_shell.results import Details, Level, Message, Result
+from qmf_shell.parsing import Word
+from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.results import Cell, Column, Details, Level, Message, Result, Role, Table
+from qmf_shell.selection import Selection, keyword
+from qmf_shell.session.choosing import choose, find_objects
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import find_classes, find_object, label
-from qmf_shell.session.source import Object, ObjectKey
-from qmf_shell.text import clean, listing
+from qmf_shell.session.lookup import class_called, find_classes, find_object, label
+from qmf_shell.session.source import Answer, Object, ObjectKey
+from qmf_shell.text import clean, listing, one_line, plural
 
 
 class NoMethodError(NotFoundError):
@@ -36,17 +44,47 @@ class NoMethodError(NotFoundError):
         return f"{self.target} has no method {self.name!r}; {hint}"
 
 
+class NotConfirmedError(CallerError):
+    """A method would have been called of many objects, and nobody has said yes."""
+
+
+@attrs.frozen
+class _Wanted:
+    """A call, taken apart.
+
+    Attributes:
+        targets: the objects.
+        many: it was written for many, however many there are.
+        method: its name as typed.
+        words: its inputs.
+    """
+
+    targets: Sequence[Object]
+    many: bool
+    method: str
+    words: Sequence[Word]
+
+
 def run(context: Context, given: Given) -> Result:
     """Call and show what comes back."""
-    name = given.texts[1]
-    target = find_object(context, given.texts[0], wanted=lambda schema: find_method(schema.methods, name) is not None)
-    method = find_method(target.schema.methods, name)
+    wanted = _take_apart(context, given)
+    if not wanted.targets:
+        return Message(f"No objects of {clean(given.texts[0])} match: nothing was called.", Level.WARNING)
+    first = wanted.targets[0]
+    method = find_method(first.schema.methods, wanted.method)
     if method is None:
-        raise NoMethodError(label(target.known), name, [item.name for item in target.schema.methods])
-    arguments = parse_arguments(method, given.words[2:], lambda text, item: _reference(context, text, item, target))
-    outputs = context.source.call(target, method, arguments)
-    number = context.ids.give(target.known, target.created)
-    title = f"{clean(method.name)} of {number} {label(target.known)}"
+        raise NoMethodError(label(first.known), wanted.method, [item.name for item in first.schema.methods])
+    arguments = _inputs(context, method, wanted.words, first)
+    if wanted.many:
+        if "dry-run" in given.options:
+            return _targets(context, method, wanted.targets)
+        _confirm(context, given, method, wanted.targets)
+        return _call_all(context, method, wanted.targets, arguments)
+    number = context.ids.give(first.known, first.created)
+    if "dry-run" in given.options:
+        return _targets(context, method, wanted.targets)
+    outputs = context.source.call(first, method, arguments)
+    title = f"{clean(method.name)} of {number} {label(first.known)}"
     if not outputs:
         return Message(f"{title}: done", Level.GOOD)
     return Details(tuple(argument_cells(context, method.outputs, outputs).items()), title)
@@ -57,6 +95,130 @@ def find_method(methods: tuple[Method, ...], name: str) -> Method | None:
     exact = [item for item in methods if item.name == name]
     loose = exact or [item for item in methods if item.name.lower() == name.lower()]
     return loose[0] if len(loose) == 1 else None
+
+
+def split_call(words: Sequence[Word]) -> tuple[int, bool]:
+    """Where the method stands in the words of a call, and whether it is of a class with ``where`` or ``all``.
+
+    Raises:
+        ConditionError: the condition cannot be understood.
+    """
+    if len(words) > 1 and keyword(words[1]) == "where":
+        _, used = parse(words[2:]) if len(words) > 2 else (None, 0)
+        return 2 + used, True
+    if len(words) > 1 and words[1].text.lower() == "all" and words[1].plain == 3:
+        return 2, True
+    return 1, False
+
+
+def _take_apart(context: Context, given: Given) -> _Wanted:
+    words = given.words
+    at, of_class = split_call(words)
+    if len(words) <= at:
+        raise UsageError("call", "METHOD is missing", listing(CALL.usage))
+    name, rest = words[at].text, words[at + 1 :]
+    if of_class:
+        condition = parse(words[2:])[0] if keyword(words[1]) == "where" else None
+        keys = find_classes(context.classes(), words[0].text)
+        chosen = choose(context, keys, Selection(where=condition))
+        return _Wanted([item for one in chosen for item in one.objects], True, name, rest)
+    text = words[0].text
+    pieces = [piece for piece in text.split(",") if piece]
+    if len(pieces) > 1 and all(piece.replace("-", "").isdigit() for piece in pieces):
+        return _Wanted(find_objects(context, pieces), True, name, rest)
+    if "-" in text and text.replace("-", "", 1).isdigit():
+        return _Wanted(find_objects(context, [text]), True, name, rest)
+    try:
+        target = find_object(context, text, wanted=lambda schema: find_method(schema.methods, name) is not None)
+    except NotFoundError:
+        if class_called(context, text):
+            reason = f"{text} is a class: write call {text} where CONDITION {name}, or all"
+            raise UsageError("call", reason, CALL.usage[1]) from None
+        raise
+    return _Wanted([target], False, name, rest)
+
+
+def _inputs(context: Context, method: Method, words: Sequence[Word], target: Object) -> Mapping[str, object]:
+    """The inputs that were given, and those that somebody at the terminal is asked for."""
+
+    def resolve(text: str, item: Argument) -> object:
+        return _reference(context, text, item, target)
+
+    if context.ask is not None:
+        for item in missing_arguments(method, words):
+            words = [*words, _asked(context, method, item, resolve)]
+    return parse_arguments(method, words, resolve)
+
+
+def _asked(context: Context, method: Method, item: Argument, resolve: Resolve) -> Word:
+    assert context.ask is not None
+    about = f" - {one_line(item.desc)}" if item.desc else ""
+    unit = f", {item.unit}" if item.unit else ""
+    question = clean(f"{item.name} ({item.type.name}{unit}){about}")
+    text = context.ask.value(question, lambda text: parse_one(method, item, text, resolve), None)
+    word = f"{item.name}={text}"
+    return Word(word, 0, len(word), len(item.name) + 1)
+
+
+def _confirm(context: Context, given: Given, method: Method, targets: Sequence[Object]) -> None:
+    if "yes" in given.options or len(targets) == 1 or context.settings["confirm"] == "off":
+        return
+    count = plural(len(targets), "object")
+    if context.ask is None:
+        raise NotConfirmedError(f"{method.name} would be called of {count}: say so with call --yes")
+    shown = listing([label(item.known) for item in targets[:3]] + (["..."] if len(targets) > 3 else []), "and")
+    if not context.ask.confirm(f"Call {clean(method.name)} of {count} ({shown})?"):
+        raise CancelledError("nothing was called")
+
+
+def _targets(context: Context, method: Method, targets: Sequence[Object]) -> Table:
+    columns = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True))
+    rows = tuple((context.ids.give(item.known, item.created), label(item.known)) for item in targets)
+    return Table(columns, rows, title=f"{clean(method.name)} would be called of {plural(len(rows), 'object')}")
+
+
+def _call_all(context: Context, method: Method, targets: Sequence[Object], arguments: Mapping[str, object]) -> Table:
+    """Call of many; what came of each, and a summary. Ctrl-C shows what was done so far."""
+    answers: dict[int, Answer] = {}
+    name = clean(method.name)
+    stopped = False
+    try:
+        context.source.call_all(targets, method, arguments, _counting(context, answers, len(targets), name))
+    except KeyboardInterrupt:
+        stopped = True
+    failed = [answer for answer in answers.values() if isinstance(answer, QmfError)]
+    outputs = list(dict.fromkeys(key for one in answers.values() if not isinstance(one, QmfError) for key in one))
+    rows: list[tuple[Cell, ...]] = []
+    for number, target in enumerate(targets):
+        answer = answers.get(number)
+        cells: Mapping[str, Cell] = {}
+        if answer is None:
+            result = "not called, or no answer yet"
+        elif isinstance(answer, QmfError):
+            result = one_line(str(answer))
+        else:
+            result, cells = "done", argument_cells(context, method.outputs, answer)
+        shown = [cells.get(key) for key in outputs]
+        rows.append((context.ids.give(target.known, target.created), label(target.known), result, *shown))
+    columns = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True), Column("Result", wraps=True))
+    done = len(answers) - len(failed)
+    summary = [f"{done:,} done", f"{len(failed):,} failed"]
+    if stopped:
+        summary.append(f"{len(targets) - len(answers):,} not called or unanswered")
+        context.warnings.append(f"cancelled: {', '.join(summary)}")
+    elif failed:
+        reasons = collections.Counter(one_line(str(answer)) for answer in failed)
+        context.warnings.append(f"{name} failed of {len(failed):,} of {len(targets):,}: {reasons.most_common(1)[0][0]}")
+    title = f"{name} of {plural(len(targets), 'object')}: {', '.join(summary)}"
+    return Table((*columns, *(Column(clean(key), wraps=True) for key in outputs)), tuple(rows), title=title)
+
+
+def _counting(context: Context, answers: dict[int, Answer], total: int, name: str) -> Callable[[int, Answer], None]:
+    def done(number: int, answer: Answer) -> None:
+        answers[number] = answer
+        context.report(f"{name}: {len(answers):,} of {total:,}")
+
+    return done
 
 
 def _reference(context: Context, text: str, item: Argument, target: Object) -> ObjectKey:
@@ -70,22 +232,36 @@ def _reference(context: Context, text: str, item: Argument, target: Object) -> O
 
 CALL = Command(
     name="call",
-    usage=("call ID METHOD [ARGS]",),
-    summary="Call a method of an object",
+    usage=(
+        "call [-y] [-n] ID METHOD [ARGS]",
+        "call [-y] [-n] CLASS where CONDITION METHOD [ARGS]",
+        "call [-y] [-n] CLASS all METHOD [ARGS]",
+    ),
+    summary="Call a method of an object, or of many",
     help=(
         "Arguments stand in the order of the schema (see `schema CLASS`), or as name=value. Maps and lists are JSON. "
-        "Text with blanks stands in quotes; so does text that looks like name=value but is none.",
+        "Text with blanks stands in quotes; so does text that looks like name=value but is none. On a terminal you "
+        "are asked for those that are missing.",
+        "With a class and a condition (as in `list`), or with several ids as 101,103 or 104-110, the method is called "
+        "of all of them, several at a time; then it shows what came of each. Before that it asks; -y says yes.",
         "Ctrl-C stops waiting for the answer; the method itself may run on.",
     ),
     examples=(
         ("call 101 echo 7 'hello world'", "arguments in order"),
         ("call 101 echo body=hello sequence=7", "arguments by name"),
         ('call 101 configure {"retries": 3}', "a map"),
+        ("call -n queue where msgDepth > 1000 purge 0", "which queues would be purged"),
+        ('call -y queue where name ~ "^tmp" purge request=0', "purge them without being asked"),
+        ("call 104-110 sync", "a range of ids"),
     ),
     parameters=(
-        Parameter("ID", Takes.OBJECT, "short id, name or index", required=True),
-        Parameter("METHOD", Takes.METHOD, "one of its methods", required=True),
-        Parameter("ARGS", Takes.VALUES, "values, or name=value", many=True),
+        Parameter("ID", Takes.TARGET, "short id, name, index, range; or a class with where or all", required=True),
+        Parameter("METHOD", Takes.CALL, "one of its methods, and its arguments", required=True, many=True),
     ),
+    options=(
+        Option(("-y", "--yes"), "do not ask before a method is called of many objects"),
+        Option(("-n", "--dry-run"), "show of which objects it would be called"),
+    ),
+    options_first=True,
     handler=run,
 )

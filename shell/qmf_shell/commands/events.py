@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import collections
-import re
 from collections.abc import Iterator
 
 from qmf.errors import NotFoundError
 from qmf.schema import Kind, Severity
+from qmf_shell.conditions import Condition, parse
 from qmf_shell.describe import event_fields
+from qmf_shell.event_filter import EventFilter, parse_severity
+from qmf_shell.numbers import count_option
 from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
 from qmf_shell.results import Cell, Column, Instant, Line, Result, Role, Stream, Table
+from qmf_shell.selection import keyword
 from qmf_shell.session.context import Context
 from qmf_shell.session.lookup import class_names, find_classes
 from qmf_shell.session.source import Event
@@ -30,28 +33,52 @@ _COLUMNS = (
 
 def run(context: Context, given: Given) -> Result:
     """Recent events, or events as they come."""
-    wanted = _class_filter(context, given.text(0))
+    wanted = _filter(context, given)
+    most = count_option(EVENTS, given, "number", SHOWN)
     if "follow" in given.options:
         return Stream(_follow(context, wanted), title="Waiting for events; Ctrl-C ends it")
-    most = _count(given)
     shared = _shared_names(context)
-    events = [event for event in context.events.recent() if wanted is None or event.name.lower() in wanted]
+    events = [event for event in context.events.recent() if wanted.passes(event)]
     shown = events[-most:] if most else events
     note = f"{len(events) - len(shown)} earlier ones; events -n 0 shows all" if len(shown) < len(events) else None
     return Table(
         _COLUMNS,
         tuple(_cells(context, event, shared) for event in shown),
         title=plural(len(shown), "event"),
-        empty="No events since this session began; `events -f` waits for them.",
+        empty="No events since this session began; `events -f` waits for them."
+        if wanted == EventFilter()
+        else "No such events since this session began.",
         note=note,
     )
 
 
-def _follow(context: Context, wanted: set[str] | None) -> Iterator[Line]:
+def _follow(context: Context, wanted: EventFilter) -> Iterator[Line]:
     shared = _shared_names(context)
     for event in context.events.follow():
-        if wanted is None or event.name.lower() in wanted:
+        if wanted.passes(event):
             yield Line(_COLUMNS, _cells(context, event, shared))
+
+
+def _filter(context: Context, given: Given) -> EventFilter:
+    words = list(given.words)
+    classes: set[str] = set()
+    while words and keyword(words[0]) is None:
+        classes |= _class(context, words.pop(0).text)
+    condition: Condition | None = None
+    if words:
+        if keyword(words[0]) != "where" or len(words) == 1:
+            reason = "after the classes only `where CONDITION` may stand"
+            raise UsageError("events", reason, EVENTS.usage[0])
+        condition, used = parse(words[1:])
+        if used < len(words) - 1:
+            raise UsageError("events", f"{words[used + 1].text!r} is one word too many", EVENTS.usage[0])
+    severity = given.options.get("severity")
+    return EventFilter(
+        classes=frozenset(classes),
+        severity=7 if severity is None else parse_severity(severity),
+        agent=given.options.get("agent", ""),
+        condition=condition,
+    )
 
 
 def _shared_names(context: Context) -> set[str]:
@@ -60,10 +87,8 @@ def _shared_names(context: Context) -> set[str]:
     return {name for name, count in collections.Counter(name for _, name in names).items() if count > 1}
 
 
-def _class_filter(context: Context, text: str | None) -> set[str] | None:
-    """Names of the events to show, or None for all."""
-    if text is None:
-        return None
+def _class(context: Context, text: str) -> set[str]:
+    """Names of the events that a text means."""
     seen = {event.name for event in context.events.recent()}
     try:
         keys = find_classes(context.classes(), text, Kind.EVENT)
@@ -76,13 +101,6 @@ def _class_filter(context: Context, text: str | None) -> set[str] | None:
     return {f"{key.package}:{key.name}".lower() for key in keys}
 
 
-def _count(given: Given) -> int:
-    text = given.options.get("number", str(SHOWN))
-    if not re.fullmatch("[0-9]{1,9}", text):
-        raise UsageError("events", f"option -n needs a number, not {text!r}", EVENTS.usage[0])
-    return int(text)
-
-
 def _cells(context: Context, event: Event, shared: set[str]) -> tuple[Cell, ...]:
     severity = Severity(event.severity).word if 0 <= event.severity <= 7 else str(event.severity)
     short = event.name.rpartition(":")[2]
@@ -92,21 +110,27 @@ def _cells(context: Context, event: Event, shared: set[str]) -> tuple[Cell, ...]
 
 EVENTS = Command(
     name="events",
-    usage=("events [-f] [-n COUNT] [CLASS]",),
+    usage=("events [-f] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",),
     summary="Show the latest events, or follow them as they come",
     help=(
         "Events are collected from the moment this program connected. The last 1000 are kept.",
         "With -f, events are printed as they come until Ctrl-C.",
+        "A condition is written as in `list`, on the arguments of an event, and on severity, class and agent. "
+        "Severities are emerg, alert, crit, error, warn, notice, inform and debug.",
     ),
     examples=(
         ("events", "the latest 20"),
         ("events -n 0", "all that are kept"),
         ("events -f filesystemFull", "wait for events of one class"),
+        ("events -s warn", "warnings and worse"),
+        ('events -f where user ~ "^ops" and severity >= notice', "by what they say"),
     ),
-    parameters=(Parameter("CLASS", Takes.EVENT_CLASS, "only events of this class"),),
+    parameters=(Parameter("CLASS", Takes.EVENT_CLASS, "only events of these classes; a condition", many=True),),
     options=(
         Option(("-f", "--follow"), "print events as they come, until Ctrl-C"),
         Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),
+        Option(("-s", "--severity"), "only events at least so severe", "SEVERITY"),
+        Option(("-a", "--agent"), "only from agents with this in their name", "AGENT"),
     ),
     handler=run,
 )

@@ -14,15 +14,21 @@ def run(context: Context, given: Given) -> Result:
     name = given.text(0)
     if name is None:
         return _summary(tuple(context.registry))
-    return _details(context.registry.find(name))
+    return explain(context.registry.find(name))
 
 
 def _summary(commands: tuple[Command, ...]) -> Table:
-    rows = tuple((command.usage[0], command.summary) for command in commands)
-    return Table(_USAGE, rows, title="Commands", note="`help COMMAND` tells more. Tab completes what you type.")
+    rows = tuple((command.name, command.summary) for command in commands)
+    return Table(
+        _USAGE,
+        rows,
+        title="Commands",
+        note="`help COMMAND` or `COMMAND --help` tells more. Tab completes what you type.",
+    )
 
 
-def _details(command: Command) -> Group:
+def explain(command: Command) -> Group:
+    """Everything about one command: usage, help, arguments, options, examples."""
     parts: list[Result] = [
         Message("\n".join([f"Usage: {command.usage[0]}", *(f"       {line}" for line in command.usage[1:])])),
         Message("\n".join([command.summary + ".", *command.help])),

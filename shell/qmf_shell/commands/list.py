@@ -7,18 +7,28 @@ import itertools
 from collections.abc import Sequence
 
 from qmf.schema import Kind
+from qmf_shell.columns import shown_values, wanted_names
 from qmf_shell.commands.show import show_objects
+from qmf_shell.filtering import value_of
 from qmf_shell.registry import Command, Given, Option, Parameter, Takes
 from qmf_shell.results import Cell, Column, Group, Instant, Result, Role, Table
+from qmf_shell.selection import Selection, parse_selection
+from qmf_shell.session.choosing import Chosen, choose, find_objects
 from qmf_shell.session.context import Context
 from qmf_shell.session.ids import Entry
-from qmf_shell.session.lookup import class_name, class_names, find_classes, find_object
-from qmf_shell.session.source import Object
-from qmf_shell.text import plural
+from qmf_shell.session.lookup import class_names, find_classes
+from qmf_shell.session.names import class_name
+from qmf_shell.session.source import ClassName, Object
+from qmf_shell.text import clean, plural
 
-_CLASSES = (Column("Package", Role.FAINT), Column("Class", Role.NAME), Column("Active", Role.NUMBER))
+_CLASSES = (
+    Column("Package", Role.FAINT, wraps=True),
+    Column("Class", Role.NAME),
+    Column("Active", Role.NUMBER),
+    Column("Destroyed", Role.NUMBER, spare=True),
+)
 _ID = Column("ID", Role.ID)
-_TIMES = (Column("Created", Role.TIME), Column("Destroyed", Role.TIME))
+_TIMES = (Column("Created", Role.TIME, spare=True), Column("Destroyed", Role.TIME, spare=True))
 _INDEX = Column("Index", Role.NAME, wraps=True)
 _TITLE = Column("Name", wraps=True)
 _AGENT = Column("Agent", Role.FAINT, wraps=True)
@@ -30,91 +40,111 @@ def run(context: Context, given: Given) -> Result:
     if name is None:
         return _list_classes(context)
     keys = find_classes(context.classes(), name)
-    if len(given.words) > 1:
-        return show_objects([find_object(context, text, classes=keys) for text in given.texts[1:]], context)
-    with_dead = "active" not in given.options
-    tables = tuple(_list_objects(context, package, name, with_dead) for package, name in class_names(keys))
+    selection = parse_selection(given.words[1:])
+    active = selection.active or "active" in given.options
+    if selection == Selection(ids=selection.ids) and selection.ids:
+        return show_objects(find_objects(context, selection.ids, classes=keys), context)
+    tables = tuple(_list_objects(context, item, selection, active) for item in choose(context, keys, selection))
     return tables[0] if len(tables) == 1 else Group(tables)
 
 
 def _list_classes(context: Context) -> Table:
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     counts = collections.Counter(class_name(item.known) for item in context.objects(names))
-    rows = tuple((package, name, counts[package, name]) for package, name in names)
+    rows = tuple((*name, counts[name], context.deaths.of(name)) for name in names)
     return Table(_CLASSES, rows, title="Objects by class", empty="No classes so far: no agent has told of one.")
 
 
-def _list_objects(context: Context, package: str, name: str, with_dead: bool) -> Table:
-    living = sorted(context.objects([(package, name)]), key=lambda item: _order(item.known.index))
+def _list_objects(context: Context, chosen: Chosen, selection: Selection, active: bool) -> Table:
+    living = chosen.shown
     numbered = [(context.ids.give(item.known, item.created), item) for item in living]
-    dead = _dead(context, package, name, living) if with_dead else []
-    named = any(item.known.title for item in living)
-    several = len({item.known.key.agent for item in living} | {entry.known.key.agent for entry in dead}) > 1
+    plain = not (active or selection.where or selection.ids or selection.limit is not None)
+    dead = _dead(context, chosen.name, chosen.objects) if plain else []
+    values = shown_values(chosen.schemas, wanted_names(selection))
+    if not selection.columns:
+        # A value that is the index says nothing more.
+        values = [item for item in values if any(str(value_of(one, item.slot)) != one.known.index for one in living)]
+    named = any(item.known.title for item in living) and not any(item.column.title == "name" for item in values)
+    several = len({_home(item.known.key) for item in living} | {_home(entry.known.key) for entry in dead}) > 1
     rows: list[tuple[Cell, ...]] = []
     for number, item in numbered:
         known = item.known
-        rows.append((number, Instant(item.created), None, known.index, known.title, known.key.agent))
+        cells = [value.cell(context, item) for value in values]
+        rows.append((number, Instant(item.created), None, known.index, known.title, *cells, _agent(item)))
     for entry in dead:
         known = entry.known
         times = Instant(entry.created), Instant(entry.deleted)
-        rows.append((entry.number, *times, known.index, known.title, known.key.agent))
-    shown = [True, True, True, True, named, several]
-    columns = tuple(itertools.compress((_ID, *_TIMES, _INDEX, _TITLE, _AGENT), shown))
-    title = f"{package}:{name}, {plural(len(living), 'object')}" + (f", {len(dead)} destroyed" if dead else "")
+        rows.append((entry.number, *times, known.index, known.title, *[None] * len(values), known.key.agent))
+    timed = not values
+    shown = [True, timed, timed, True, named, *[True] * len(values), several]
+    headings = (_ID, *_TIMES, _INDEX, _TITLE, *(value.column for value in values), _AGENT)
+    columns = tuple(itertools.compress(headings, shown))
+    package, name = map(clean, chosen.name)
+    title = f"{package}:{name}, {plural(len(chosen.objects), 'object')}" + (f", {len(dead)} destroyed" if dead else "")
+    left = len(chosen.objects) - len(living)
     return Table(
         columns,
         tuple(tuple(itertools.compress(row, shown)) for row in rows),
         title=title,
-        empty=f"No objects of {package}:{name}.",
+        empty=f"No objects of {package}:{name}" + (" that match." if selection.where else "."),
+        note=f"{left:,} more beyond the limit" if left else None,
     )
 
 
-def _dead(context: Context, package: str, name: str, living: Sequence[Object]) -> list[Entry]:
+def _home(key: object) -> object:
+    return getattr(key, "agent", ""), getattr(key, "broker", "")
+
+
+def _agent(item: Object) -> str:
+    key = item.known.key
+    return f"{key.agent} at {key.broker}" if key.broker else key.agent
+
+
+def _dead(context: Context, name: ClassName, living: Sequence[Object]) -> list[Entry]:
     """Objects of the class that have a number and were seen to be destroyed."""
     alive = {item.known.key for item in living}
     return [
         entry
         for entry in context.ids.entries()
-        if entry.deleted and entry.known.key not in alive and class_name(entry.known) == (package, name)
+        if entry.deleted and entry.known.key not in alive and class_name(entry.known) == name
     ]
-
-
-def _order(index: str) -> tuple[tuple[int, int, str], ...]:
-    """Sorts ``eth2`` before ``eth10``."""
-    parts: list[tuple[int, int, str]] = []
-    digits = text = ""
-    for char in index:
-        if char.isascii() and char.isdigit():
-            if text:
-                parts.append((1, 0, text))
-            digits, text = digits + char, ""
-        else:
-            if digits:
-                parts.append((0, int(digits[:40]), digits))
-            digits, text = "", text + char
-    parts.append((0, int(digits[:40]), digits) if digits else (1, 0, text))
-    return tuple(parts)
 
 
 LIST = Command(
     name="list",
-    usage=("list [-a] [CLASS [ID...]]",),
+    usage=(
+        "list [CLASS]",
+        "list CLASS ID...",
+        "list CLASS [active] [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",
+    ),
     summary="List classes, objects of a class, or objects in full",
     help=(
-        "Alone, it lists the classes with how many objects of each there are now.",
+        "Alone, it lists the classes with how many objects of each there are now, and how many were seen to end.",
         "With a class, it lists the objects and gives each a short id, which stays the same until you leave. "
-        "Objects that you have listed before and that were destroyed since are shown with the time when they were.",
-        "With ids as well, it shows these objects side by side. Instead of an id you can write an object's index.",
+        "Objects that you have listed before and that were destroyed since are shown with the time when they were, "
+        "unless you write active (or -a).",
+        "With ids (or ranges of them) as well, it shows these objects side by side. Instead of an id you can write an "
+        "object's index.",
+        "A condition compares values with = != < <= > >= and ~ (a regular expression), and joins comparisons with "
+        "and, or, not and brackets. A name alone means: there, and neither false nor zero. It is sent to the agents, "
+        "which then answer with fewer objects; the answers of those that ignore it (qpidd) are tested here. "
+        "index, agent, created and updated can be compared too. 10k, 5Mi, 250ms and 2024-05-01T12:00 are understood.",
+        "columns shows these values instead of the times; columns all shows everything. Values that the condition or "
+        "the order name are shown by themselves.",
     ),
     examples=(
         ("list", "every class with its number of objects"),
         ("list filesystem", "the mounted filesystems"),
         ("list filesystem / /home", "two of them, side by side"),
+        ("list filesystem 101-103", "some of them, by range"),
         ("list org.apache.qpid.broker:queue", "a class that several packages have"),
+        ('list queue where msgDepth > 100 and name ~ "orders"', "those that are full"),
+        ("list process sort cpuPercent desc columns name, cpuPercent limit 10", "the busiest ten"),
+        ("list queue where not durable or created > 10m", "made within ten minutes, or not durable"),
     ),
     parameters=(
         Parameter("CLASS", Takes.CLASS, "a class, or package:class"),
-        Parameter("ID", Takes.OBJECT, "short ids, or indexes of objects", many=True),
+        Parameter("SELECTION", Takes.SELECTION, "short ids, ranges, indexes; conditions, order, columns", many=True),
     ),
     options=(Option(("-a", "--active"), "leave out what was destroyed"),),
     handler=run,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from qmf.schema import Access, Argument, ClassKey, ClassSchema, Direction, EventSchema, Method, Property
 from qmf_shell.arguments import value_text
+from qmf_shell.describe_schema import schema_tree
 from qmf_shell.parsing import quote
 from qmf_shell.registry import Command, Given, Parameter, Takes
 from qmf_shell.results import Cell, Column, Group, Message, Result, Role, Table
@@ -51,10 +52,10 @@ def run(context: Context, given: Given) -> Result:
         return _summary(context, known)
     keys = find_classes(known, name, kind=None)
     parts: list[Result] = []
-    for key in keys:
-        schema = context.source.schema(key)
+    schemas = [context.source.schema(key) for key in keys]
+    for schema in schemas:
         parts += _class(schema) if isinstance(schema, ClassSchema) else _event(schema)
-    return Group(tuple(parts))
+    return Group(tuple(parts), data=[schema_tree(schema) for schema in schemas])
 
 
 def _summary(context: Context, keys: Sequence[ClassKey]) -> Table:

@@ -6,15 +6,26 @@ from collections.abc import Sequence
 
 from qmf_shell.describe import element_cells
 from qmf_shell.registry import Command, Given, Parameter, Takes
-from qmf_shell.results import Cell, Column, Group, Instant, Result, Role, Table
+from qmf_shell.results import Cell, Column, Group, Instant, Message, Result, Role, Table
+from qmf_shell.selection import parse_selection
+from qmf_shell.session.choosing import choose, find_objects
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_name, find_object
+from qmf_shell.session.lookup import class_called
+from qmf_shell.session.names import class_name
 from qmf_shell.session.source import ClassName, Object
+from qmf_shell.text import clean
 
 
 def run(context: Context, given: Given) -> Result:
-    """The objects that the user named."""
-    return show_objects([find_object(context, text) for text in given.texts], context)
+    """The objects that the user named, or those of a class."""
+    keys = class_called(context, given.texts[0])
+    if not keys:
+        return show_objects(find_objects(context, given.texts), context)
+    selection = parse_selection(given.words[1:])
+    found = [item for chosen in choose(context, keys, selection) for item in chosen.shown]
+    if not found:
+        return Message(f"No objects of {clean(given.texts[0])}.")
+    return show_objects(found, context)
 
 
 def show_objects(targets: Sequence[Object], context: Context) -> Result:
@@ -52,19 +63,27 @@ def _table(context: Context, group: Sequence[Object], numbers: Sequence[int]) ->
 
 SHOW = Command(
     name="show",
-    usage=("show ID...",),
+    usage=("show ID...", "show CLASS [active] [ID...] [where CONDITION] [sort [by] NAME [desc]] [limit COUNT]"),
     summary="Show everything of an object",
     help=(
         "Several objects are shown side by side. An object is written as its short id from `list`, its whole name, "
-        "class:index or just its index, where only one object has it. A short id that was given wins over an index "
-        "that is the same number: write class:index then.",
-        "References are shown with the short id of the object where it has one.",
+        "class:index or just its index, where only one object has it. 104-110 means all objects with a short id in "
+        "that range. A short id that was given wins over an index that is the same number, and a class over an object "
+        "of the same name: write class:index then.",
+        "With a class it shows all its objects, or those that the rest of the line selects as in `list`.",
+        "config marks properties, inst marks statistics. References are shown with the short id of the object where "
+        "it has one.",
     ),
     examples=(
         ("show 101", "the object that `list` called 101"),
+        ("show 101-103 107", "several of them"),
         ("show /", "the filesystem mounted there"),
         ("show process:1", "process 1"),
+        ("show memory", "all objects of a class"),
     ),
-    parameters=(Parameter("ID", Takes.OBJECT, "short id, name or index", required=True, many=True),),
+    parameters=(
+        Parameter("ID", Takes.TARGET, "short id, range, name, index, or a class", required=True),
+        Parameter("SELECTION", Takes.SELECTION, "more ids; of a class, a condition and so on", many=True),
+    ),
     handler=run,
 )

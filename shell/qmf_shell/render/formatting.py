@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import attrs
 
-from qmf_shell.results import Amount, Cell, Data, Extremes, Fields, Instant, Link, Span, Spread
+from qmf_shell.results import Amount, Cell, Data, Extremes, Fields, Followed, Instant, Link, Span, Spread
 from qmf_shell.text import clean
 
 #: What stands where there is no value.
@@ -29,9 +29,11 @@ class Formatter:
 
     Attributes:
         zone: time zone of times; None is the machine's own.
+        short: times without their date.
     """
 
     zone: tzinfo | None = None
+    short: bool = False
 
     def text(self, cell: Cell) -> str:
         """One line of clean text."""
@@ -60,6 +62,8 @@ class Formatter:
                 return clean(f"{number} ({name})")
             case Data(value):
                 return data_text(value)
+            case Followed(inner, _, rate):
+                return self.text(inner) + (f" (+{rate_text(rate)}/s)" if rate is not None else "")
             case Fields(values):
                 return " ".join(f"{clean(name)}={self._field(value)}" for name, value in values.items())
 
@@ -77,7 +81,7 @@ class Formatter:
             moment = (_EPOCH + timedelta(microseconds=ns // 1000)).astimezone(self.zone)
         except (OverflowError, ValueError, OSError):
             return f"{ns} ns"
-        return f"{moment:%Y-%m-%d %H:%M:%S}"
+        return f"{moment:%H:%M:%S}" if self.short else f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def span_text(ns: int | float) -> str:
@@ -121,6 +125,11 @@ def number_text(value: int | float) -> str:
         return f"{value:.4g}"
     text = f"{value:,.3f}" if abs(value) >= 1 else f"{value:.4g}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def rate_text(rate: float) -> str:
+    """How fast a counter grows: three digits or a little more."""
+    return f"{rate:,.0f}" if rate >= 100 else _short(rate) if rate else "0"
 
 
 def amount_text(value: int | float, unit: str | None) -> str:

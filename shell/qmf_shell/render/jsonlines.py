@@ -1,7 +1,7 @@
 """Results for programs: one JSON value per line.
 
-A table is a list of objects keyed by its headings in lower case, details are one object, a message is
-``{"message": ...}``.
+A table is a list of objects keyed by its headings in lower case, details are one object. Messages are for people and
+go to stderr: see `screen`.
 Times are ISO 8601 in UTC with nanoseconds, durations are nanoseconds, numbers are plain numbers without unit.
 """
 
@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from qmf_shell.results import (
     Amount,
     Cell,
+    Column,
     Data,
     Details,
     Extremes,
     Fields,
+    Followed,
     Group,
     Instant,
     Line,
     Link,
-    Message,
+    Plot,
     Result,
+    Series,
     Span,
     Spread,
     Table,
@@ -40,49 +43,76 @@ def json_lines(result: Result) -> Iterator[str]:
 def _values(result: Result) -> Iterator[object]:
     match result:
         case Table(columns, rows):
-            names = [column.title.lower() for column in columns]
-            yield [dict(zip(names, map(_cell, row), strict=True)) for row in rows]
+            names = column_names(columns)
+            yield [dict(zip(names, map(cell_value, row), strict=True)) for row in rows]
         case Details(pairs):
-            yield {name: _cell(cell) for name, cell in pairs}
+            yield {name: cell_value(cell) for name, cell in pairs}
         case Line(columns, cells):
-            yield {column.title.lower(): _cell(cell) for column, cell in zip(columns, cells, strict=True)}
-        case Message(text):
-            yield {"message": text}
-        case Group(parts):
+            yield dict(zip(column_names(columns), map(cell_value, cells), strict=True))
+        case Plot(series, _, at):
+            yield {"time": cell_value(at), **{item.name: _latest(item) for item in series}}
+        case Group(parts, data):
+            if data is not None:
+                yield plain_tree(data)
+                return
             for part in parts:
                 yield from _values(part)
 
 
-def _cell(cell: Cell) -> object:
+def column_names(columns: Sequence[Column]) -> list[str]:
+    """Names of a table's values: its headings in lower case; of two that are the same, the second gets a number."""
+    names: list[str] = []
+    for column in columns:
+        name = column.title.lower()
+        number = 2
+        while name in names:
+            name, number = f"{column.title.lower()}_{number}", number + 1
+        names.append(name)
+    return names
+
+
+def _latest(series: Series) -> object:
+    return plain_tree(series.points[-1][1]) if series.points else None
+
+
+def cell_value(cell: Cell) -> object:
+    """A cell as JSON can hold it."""
     match cell:
         case Instant(ns):
             return _iso(ns) if ns else None
         case Span(ns):
             return ns
         case Amount(value, _):
-            return _tree(value)
+            return plain_tree(value)
         case Extremes(value, high, low, _):
-            return {"value": _tree(value), "high": _tree(high), "low": _tree(low)}
+            return {"value": plain_tree(value), "high": plain_tree(high), "low": plain_tree(low)}
         case Spread():
-            return {"count": cell.count, "min": _tree(cell.low), "max": _tree(cell.high), "mean": _tree(cell.mean)}
+            return {
+                "count": cell.count,
+                "min": plain_tree(cell.low),
+                "max": plain_tree(cell.high),
+                "mean": plain_tree(cell.mean),
+            }
+        case Followed(inner, _, rate, counter):
+            return {"value": cell_value(inner), "rate": plain_tree(rate)} if counter else cell_value(inner)
         case Link(number, name):
             return {"id": number, "name": name}
         case Data(value):
-            return _tree(value)
+            return plain_tree(value)
         case Fields(values):
-            return {name: _cell(value) for name, value in values.items()}
+            return {name: cell_value(value) for name, value in values.items()}
         case _:
-            return _tree(cell)
+            return plain_tree(cell)
 
 
-def _tree(value: object) -> object:
+def plain_tree(value: object) -> object:
     """`value` as JSON can hold it: no NaN, no infinity, keys as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
-        return {str(key): _tree(item) for key, item in value.items()}
+        return {str(key): plain_tree(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_tree(item) for item in value]
+        return [plain_tree(item) for item in value]
     return value
 
 

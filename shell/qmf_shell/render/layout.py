@@ -90,7 +90,13 @@ def plan(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | N
 
 def wrap(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` columns, broken at blanks where that is possible. At least one line."""
+    if cell_len(text) <= width:
+        return [text]
     lines: list[str] = []
+    # What stands below something keeps its indent on every line.
+    lead = text[: min(len(text) - len(text.lstrip(" ")), width // 2)]
+    if lead:
+        return [lead + line for line in wrap(text.lstrip(" "), width - len(lead))]
     line = ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word

@@ -6,15 +6,25 @@ import contextlib
 import enum
 import os
 import shutil
+import time
 from collections.abc import Iterable, Mapping
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
+import attrs
+
+from qmf.errors import QmfError
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.jsonlines import json_lines
 from qmf_shell.render.layout import wrap
-from qmf_shell.render.plain import plain_lines
-from qmf_shell.results import Quit, Result, Stream
+from qmf_shell.render.lines import Sheet, lines
+from qmf_shell.render.paint import Paint
+from qmf_shell.render.progress import Progress
+from qmf_shell.results import Group, Instant, Message, Quit, Recording, Result, Stream, View
+from qmf_shell.settings import Settings
 from qmf_shell.text import clean, one_line
+
+if TYPE_CHECKING:
+    from qmf_shell.render.csvlines import CsvWriter
 
 
 class Look(enum.Enum):
@@ -23,12 +33,20 @@ class Look(enum.Enum):
     COLOUR = "colour"
     PLAIN = "plain"
     JSON = "json"
+    CSV = "csv"
 
 
-def choose_look(out: TextIO, environ: Mapping[str, str], *, no_color: bool, as_json: bool) -> Look:
-    """Colour only on a terminal that can do it, and only without NO_COLOR (any value that is not empty)."""
-    if as_json:
-        return Look.JSON
+#: Looks for programs: messages for people go to stderr.
+MACHINE = (Look.JSON, Look.CSV)
+
+
+def choose_look(out: TextIO, environ: Mapping[str, str], *, no_color: bool, output: str = "table") -> Look:
+    """The look of an output format (``table``, ``json`` or ``csv``).
+
+    Colour only on a terminal that can do it, and only without NO_COLOR (any value that is not empty).
+    """
+    if output != "table":
+        return Look(output)
     if no_color or environ.get("NO_COLOR") or environ.get("TERM") == "dumb" or not out.isatty():
         return Look.PLAIN
     return Look.COLOUR
@@ -39,10 +57,22 @@ class Screen:
 
     Attributes:
         look: how.
+        settings: what the user has set; read with each result.
+        progress: the line that is shown while a command takes long.
+        paging: long output goes through a pager: for sessions with somebody at the terminal.
     """
 
     def __init__(
-        self, out: TextIO, err: TextIO, look: Look, *, width: int | None = None, formatter: Formatter | None = None
+        self,
+        out: TextIO,
+        err: TextIO,
+        look: Look,
+        *,
+        width: int | None = None,
+        formatter: Formatter | None = None,
+        settings: Settings | None = None,
+        paging: bool = False,
+        cursor: bool | None = None,
     ) -> None:
         """
         Args:
@@ -50,12 +80,25 @@ class Screen:
             look: how results are written.
             width: columns; None asks the terminal each time, and sets no limit where there is none.
             formatter: writes cells; by default in the machine's time zone.
+            settings: what the user has set.
+            paging: see the attribute.
+            cursor: the terminal's cursor can be moved; None finds out.
         """
         self.look = look
+        self.settings = settings or Settings()
+        if look in MACHINE:
+            self.settings.change("output", look.value)
+        self.paging = paging
+        self._plain = Look.COLOUR if look is Look.COLOUR else Look.PLAIN
         self._out = out
         self._err = err
         self._fixed_width = width
         self._formatter = formatter or Formatter()
+        able = os.environ.get("TERM", "dumb") != "dumb" if cursor is None else cursor
+        self._cursor = able and out.isatty()
+        self.progress = Progress(err, enabled=able and err.isatty())
+        self._record: TextIO | None = None
+        self._csv: CsvWriter | None = None
 
     @property
     def width(self) -> int | None:
@@ -64,29 +107,37 @@ class Screen:
             return self._fixed_width
         if not self._out.isatty():
             return None
-        with contextlib.suppress(OSError, ValueError):
-            return max(20, os.get_terminal_size(self._out.fileno()).columns or 80)
-        return max(20, shutil.get_terminal_size().columns)
+        return self._size()[0]
 
     def show(self, result: Result) -> None:
-        """Print a result. A stream is printed until it ends, or until Ctrl-C, which is its normal end.
+        """Print a result. A stream or a view goes on until it ends, or until Ctrl-C, which is its normal end.
 
         Raises:
             BrokenPipeError: nobody reads any more.
         """
-        if isinstance(result, Quit):
-            return
-        if isinstance(result, Stream):
-            self._show_stream(result)
-            return
-        self._show_one(result)
-        self._out.flush()
+        self._follow_settings()
+        match result:
+            case Quit():
+                return
+            case Stream():
+                self._show_stream(result)
+            case View():
+                self._show_view(result)
+            case Recording(path):
+                self._start_record(path)
+            case _:
+                self._show_whole(result)
 
     def error(self, text: str) -> None:
         """Print one line about what went wrong, to stderr; a long line is not cut."""
         line = f"error: {one_line(text)}"
-        self._err.write(f"\x1b[31m{line}\x1b[0m\n" if self.look is Look.COLOUR and self._err.isatty() else f"{line}\n")
+        self._err.write(f"\x1b[31m{line}\x1b[0m\n" if self._red() else f"{line}\n")
         self._err.flush()
+        self._note([line])
+
+    def line(self, text: str) -> None:
+        """Take note of the line that is run now: a recording has it before its result."""
+        self._note([f"qmf> {clean(text.strip())}"])
 
     def after_ctrl_c(self) -> None:
         """Begin a new line where the terminal has echoed ``^C``."""
@@ -94,30 +145,209 @@ class Screen:
             self._out.write("\n")
             self._out.flush()
 
-    def _show_one(self, result: Result) -> None:
-        if self.look is Look.COLOUR:
-            from qmf_shell.render.terminal import Terminal
+    def close(self) -> None:
+        """End a recording."""
+        if self._record is not None:
+            self._record.close()
+            self._record = None
 
-            Terminal(self._out, self.width or 80, self._formatter).show(result)
-        elif self.look is Look.JSON:
-            self._write(json_lines(result))
+    # -- one result
+
+    def _show_whole(self, result: Result) -> None:
+        self._messages(result)
+        if self.paging and self._cursor and self.look not in MACHINE and self.settings["pager"] == "auto":
+            text = self._text(result, self.width or 80)
+            if text.count("\n") >= self._size()[1] and self._paged(text):
+                self._note(self._plain_lines(result))
+                return
+            self._out.write(text)
         else:
-            self._write(plain_lines(result, self._formatter, self.width))
+            self._write(self._lines(result))
+        self._out.flush()
+        self._note(self._plain_lines(result))
 
-    def _write(self, lines: Iterable[str]) -> None:
-        self._out.writelines(f"{line}\n" for line in lines)
+    def _messages(self, result: Result) -> None:
+        """In the looks for programs, what is meant for people goes to stderr."""
+        if self.look not in MACHINE:
+            return
+        if isinstance(result, Message):
+            self._err.write("".join(f"{clean(line)}\n" for line in result.text.split("\n")))
+            self._err.flush()
+        elif isinstance(result, Group) and result.data is None:
+            for part in result.parts:
+                self._messages(part)
+
+    def _lines(self, result: Result, once: bool = False) -> Iterable[str]:
+        """A result as lines without their ends, in the look of this screen."""
+        if self.look is Look.JSON:
+            from qmf_shell.render.jsonlines import json_lines
+
+            return json_lines(result)
+        if self.look is Look.CSV:
+            if not once or self._csv is None:
+                from qmf_shell.render.csvlines import CsvWriter
+
+                self._csv = CsvWriter(once=once)
+            return self._csv.lines(result)
+        return self._text(result, self.width).splitlines()
+
+    def _text(self, result: Result, width: int | None, height: int = 20) -> str:
+        paint = Paint(self.look is Look.COLOUR)
+        sheet = Sheet(formatter=self._formatter, width=width, height=height, paint=paint, braille=self._braille())
+        return "".join(f"{line}\n" for line in lines(result, sheet))
+
+    def _plain_lines(self, result: Result) -> list[str]:
+        """For a recording; nothing where there is none, as drawing costs time."""
+        return [] if self._record is None else list(lines(result, Sheet(formatter=self._formatter)))
+
+    def _write(self, texts: Iterable[str]) -> None:
+        self._out.writelines(f"{text}\n" for text in texts)
+
+    def _paged(self, text: str) -> bool:
+        from qmf_shell.render.pager import page, pager_command
+
+        command = pager_command(os.environ)
+        self._out.flush()
+        return command is not None and page(text, command)
+
+    # -- streams and views
 
     def _show_stream(self, stream: Stream) -> None:
-        if stream.title and self.look is not Look.JSON:
-            self._write(wrap(clean(stream.title), self.width or 10_000))
+        if stream.title:
+            title = wrap(clean(stream.title), self.width or 10_000)
+            if self.look in MACHINE:
+                self._err.writelines(f"{line}\n" for line in title)
+                self._err.flush()
+            else:
+                self._write(title)
             self._out.flush()
+        self._csv = None
         try:
             for item in stream.items:
-                self._show_one(item)
+                self._write(self._lines(item, once=True))
                 self._out.flush()
+                self._note(self._plain_lines(item))
         except KeyboardInterrupt:
             self.after_ctrl_c()
         finally:
             close = getattr(stream.items, "close", None)
             if close is not None:
                 close()
+
+    def _show_view(self, view: View) -> None:
+        if self._cursor and self.look not in MACHINE:
+            last = self._draw_view(view)
+            if last is not None:
+                self._write(self._text(last, self.width, min(20, self._size()[1] - 2)).splitlines()[: self._size()[1]])
+                self._out.flush()
+                self._note(self._plain_lines(last))
+            return
+        self._csv = None
+        number = 0
+        with contextlib.suppress(KeyboardInterrupt):
+            while view.count is None or number < view.count:
+                if number:
+                    time.sleep(view.interval)
+                    if self.look is Look.PLAIN:
+                        self._write([""])
+                number += 1
+                try:
+                    frame = view.frame()
+                except QmfError as error:
+                    if number == 1:
+                        raise
+                    self.error(str(error))
+                    continue
+                self._messages(frame)
+                self._write(self._lines(frame, once=True))
+                self._out.flush()
+                self._note(self._plain_lines(frame))
+
+    def _draw_view(self, view: View) -> Result | None:
+        """Pictures in place, until the end; the last one."""
+        from qmf_shell.render.live import place, second_screen, single_keys, wait
+
+        # Before the terminal changes its look: what is wrong with the first picture is an error like others.
+        last = view.frame()
+        trouble = ""
+        number = 1
+        with contextlib.suppress(KeyboardInterrupt), single_keys() as keys, second_screen(self._out):
+            while True:
+                width, height = self._size()
+                place(self._out, self._frame_lines(last, width, height), self._status(view, trouble), (width, height))
+                if view.count is not None and number >= view.count:
+                    break
+                why = wait(keys, view.interval, self._size)
+                if why == "quit":
+                    break
+                if why == "size":
+                    continue
+                number += 1
+                try:
+                    last, trouble = view.frame(), ""
+                except QmfError as error:
+                    trouble = one_line(str(error))
+        return last
+
+    def _frame_lines(self, frame: Result, width: int, height: int) -> list[str]:
+        return self._text(frame, width, height - 1).splitlines()
+
+    def _status(self, view: View, trouble: str) -> str:
+        width = self._size()[0]
+        if trouble:
+            text = trouble[: width - 1]
+            return f"\x1b[31m{text}\x1b[0m" if self.look is Look.COLOUR else text
+        every = f"{view.interval:g} s"
+        now = attrs.evolve(self._formatter, short=True).text(Instant(time.time_ns()))
+        text = f"{now}  every {every}  q or Ctrl-C ends it"[: width - 1]
+        return f"\x1b[2m{text}\x1b[0m" if self.look is Look.COLOUR else text
+
+    # -- recording
+
+    def _start_record(self, path: Path | None) -> None:
+        self.close()
+        if path is None:
+            self._write(self._lines(Message("not recording any more")))
+            return
+        from qmf_shell.settings import SettingsError
+
+        try:
+            # Lines may hold what nobody else should read.
+            file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise SettingsError(f"cannot record to {path}: {error.strerror or error}") from None
+        self._record = os.fdopen(file, "a", encoding="utf-8", errors="backslashreplace", buffering=1)
+        self._messages(Message(f"recording to {path}"))
+        self._write(self._lines(Message(f"recording to {path}")))
+
+    def _note(self, texts: Iterable[str]) -> None:
+        if self._record is None:
+            return
+        try:
+            self._record.writelines(f"{text}\n" for text in texts)
+        except OSError as error:
+            self.close()
+            self.error(f"recording ended: {error.strerror or error}")
+
+    # -- the terminal
+
+    def _size(self) -> tuple[int, int]:
+        with contextlib.suppress(OSError, ValueError):
+            size = os.get_terminal_size(self._out.fileno())
+            if size.columns:
+                return max(20, size.columns), max(4, size.lines)
+        size = shutil.get_terminal_size()
+        return max(20, size.columns), max(4, size.lines)
+
+    def _braille(self) -> bool:
+        """Whether the output can show more than ASCII."""
+        encoding = (getattr(self._out, "encoding", None) or "utf-8").lower().replace("-", "")
+        return encoding.startswith(("utf", "cp65001"))
+
+    def _red(self) -> bool:
+        return self.look is Look.COLOUR and self._err.isatty()
+
+    def _follow_settings(self) -> None:
+        self._formatter = attrs.evolve(self._formatter, short=self.settings["time-format"] == "short")
+        output = self.settings["output"]
+        self.look = self._plain if output == "table" else Look(output)

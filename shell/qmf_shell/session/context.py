@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import attrs
 
 from qmf.schema import ClassKey
+from qmf_shell.ask import Asker
 from qmf_shell.registry import Registry
 from qmf_shell.session.events import EventRing
 from qmf_shell.session.ids import Ids
+from qmf_shell.session.news import Deaths, Heartbeats
 from qmf_shell.session.source import ClassName, Found, Object, Source
+from qmf_shell.settings import Settings
 
 T = TypeVar("T")
+
+
+def _tell_nobody(text: str) -> None:
+    del text
 
 
 @attrs.define
@@ -25,6 +32,11 @@ class Context:
         registry: all commands.
         ids: short ids.
         events: events received so far.
+        heartbeats: heartbeats received so far.
+        deaths: how many objects ended so far, where objects are followed.
+        settings: what the user has set.
+        ask: somebody to ask, or None.
+        report: told how far long work is, in a few words; must be quick, may be called from any thread.
         warnings: what the user must know besides the result: agents that did not answer. Emptied with each command.
     """
 
@@ -32,19 +44,25 @@ class Context:
     registry: Registry
     ids: Ids = attrs.field(factory=Ids)
     events: EventRing = attrs.field(factory=EventRing)
+    heartbeats: Heartbeats = attrs.field(factory=Heartbeats)
+    deaths: Deaths = attrs.field(factory=Deaths)
+    settings: Settings = attrs.field(factory=Settings)
+    ask: Asker | None = None
+    report: Callable[[str], None] = _tell_nobody
     warnings: list[str] = attrs.field(factory=list)
 
     def classes(self) -> Sequence[ClassKey]:
         """Every version of every class, see `Source.classes`. Agents that did not answer become warnings."""
         return self._complete(self.source.classes())
 
-    def objects(self, names: Sequence[ClassName]) -> Sequence[Object]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Sequence[Object]:
         """All living objects of some classes, see `Source.objects`. Agents that did not answer become warnings."""
-        return self._complete(self.source.objects(names)) if names else ()
+        return self._complete(self.source.objects(names, where)) if names else ()
 
     def _complete(self, found: Found[T]) -> Sequence[T]:
         for agent, reason in found.failures.items():
-            warning = f"incomplete: agent {agent} did not answer: {reason}"
+            who = "broker" if agent.startswith("at ") else "agent"
+            warning = f"incomplete: {who} {agent.removeprefix('at ')} did not answer: {reason}"
             if warning not in self.warnings:
                 self.warnings.append(warning)
         return found.items

@@ -10,6 +10,7 @@ import threading
 
 import attrs
 
+from qmf_shell.session.names import search_text
 from qmf_shell.session.source import Known, ObjectKey
 
 FIRST = 101
@@ -24,12 +25,14 @@ class Entry:
         known: its name, class and key text as last seen.
         deleted: nanoseconds since 1970 when it was destroyed; 0 as far as we know it lives.
         created: nanoseconds since 1970, or 0 where not told.
+        search: what it is found by, see `names.search_text`.
     """
 
     number: int
     known: Known
     deleted: int = 0
     created: int = 0
+    search: str = ""
 
 
 class Ids:
@@ -44,8 +47,10 @@ class Ids:
         """The number of a living object; a new one if it has none."""
         with self._lock:
             number = self._by_key.setdefault(known.key, FIRST + len(self._by_key))
+            before = self._entries.get(number)
+            search = before.search if before is not None else search_text(known, str(number))
             # The latest `known` has the epoch that finds the object after its agent was restarted.
-            self._entries[number] = Entry(number, known, 0, created)
+            self._entries[number] = Entry(number, known, 0, created, search)
             return number
 
     def number(self, key: ObjectKey) -> int | None:
@@ -59,7 +64,8 @@ class Ids:
     def entries(self) -> tuple[Entry, ...]:
         """All of them, by number."""
         with self._lock:
-            return tuple(self._entries[number] for number in sorted(self._entries))
+            # Numbers are given in rising order and never taken back.
+            return tuple(self._entries.values())
 
     def bury(self, key: ObjectKey, deleted: int) -> None:
         """Note that an object was destroyed; without a number it is nobody's concern."""

@@ -1,4 +1,4 @@
-"""A `Source` over `qmf.console`: the asynchronous client on a background loop, behind blocking calls.
+"""A `Source` over `qmf.console`: the asynchronous client of one broker on a background loop, behind blocking calls.
 
 Calls wait on the caller's thread; Ctrl-C there cancels the question on the loop. What the client tells by itself
 (agents, events, objects that end, the connection) arrives on the loop's thread and is handed on at once.
@@ -7,9 +7,11 @@ Calls wait on the caller's thread; Ctrl-C there cancels the question on the loop
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Self
 
 import attrs
 
@@ -17,7 +19,6 @@ from qmf.console.aio import (
     AgentAdded,
     AgentRemoved,
     AgentRestarted,
-    AgentUpdated,
     BusConnected,
     BusDisconnected,
     ClassSeen,
@@ -26,81 +27,109 @@ from qmf.console.aio import (
     HeartbeatSeen,
     Notification,
     ObjectUpdated,
-    RemoteEvent,
     RemoteObject,
 )
-from qmf.console.identity import ObjectId
 from qmf.console.loopthread import LoopThread
-from qmf.errors import NotFoundError, QmfError
+from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
-from qmf_shell.session.source import Agent, ClassName, Event, Found, Health, Known, Object, ObjectKey
-
-
-@runtime_checkable
-class CoreId(Protocol):
-    """An object id as the asynchronous client gives it."""
-
-    @property
-    def object_name(self) -> str:
-        """Name within the agent."""
-
-    @property
-    def agent_name(self) -> str | None:
-        """The agent, where known."""
-
-    @property
-    def agent_epoch(self) -> int:
-        """Start of the agent, or 0."""
-
+from qmf_shell.session.convert import core_id, from_core, to_agent, to_core, to_event, to_object
+from qmf_shell.session.source import (
+    Agent,
+    Answer,
+    ClassName,
+    Event,
+    Found,
+    Health,
+    Heartbeat,
+    Known,
+    Object,
+    ObjectKey,
+)
 
 #: Seconds to wait at most for the first agents after connecting.
 SETTLE = 1.5
+#: Seconds between attempts to reach a broker that was not there when the session began.
+RETRY = 2.0
+#: Calls of a method under way at a time, where it is called of many objects: enough to hide the way to the agent and
+#: back, too few to flood it.
+CALLS = 16
 
 
-@attrs.frozen
+def _nobody(*_: object) -> None: ...
+
+
+@attrs.frozen(kw_only=True)
 class Watcher:
     """Whom to tell what the bus says by itself. All are called on the loop's thread and must not block.
 
     Attributes:
         event: an event was received.
-        gone: an object was destroyed, at a time in nanoseconds since 1970.
+        heartbeat: an agent gave a sign of life.
+        gone: an object of a class was destroyed, at a time in nanoseconds since 1970.
         changed: agents, classes or the connection are not what they were.
+        connected: the connection to the broker with this URL is there (True) or lost, for a reason.
     """
 
-    event: Callable[[Event], None]
-    gone: Callable[[ObjectKey, int], None]
-    changed: Callable[[], None]
+    event: Callable[[Event], None] = _nobody
+    heartbeat: Callable[[Heartbeat], None] = _nobody
+    gone: Callable[[ObjectKey, ClassName, int], None] = _nobody
+    changed: Callable[[], None] = _nobody
+    connected: Callable[[str, bool, str], None] = _nobody
 
 
 class Live:
-    """The bus as commands see it; see `Source`. Any thread may call, but the loop's own."""
+    """One broker as commands see it; see `Source`. Any thread may call, but the loop's own."""
 
-    def __init__(self, url: str, *, timeout: float, watcher: Watcher, objects: bool) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float,
+        watcher: Watcher,
+        objects: bool,
+        label: str = "",
+        persist: bool = False,
+        settle: float = SETTLE,
+        events: bool = True,
+        discover: bool | None = None,
+    ) -> None:
         """
         Args:
             url: of the broker.
             timeout: seconds to wait for the connection, and for every answer.
             watcher: whom to tell news.
             objects: receive all objects that agents publish, to learn which end.
+            label: tells this broker's objects from those of others, in sessions with several.
+            persist: where the broker cannot be reached, go on without it, and try again until it can.
+            settle: seconds to wait at most for the first agents.
+            events: receive events.
+            discover: ask agents for their classes as they appear; None: where objects are received.
         """
-        self._url = url
         self._timeout = timeout
         self._watcher = watcher
         self._objects = objects
+        self._label = label
+        self._persist = persist
+        self._settle = min(settle, timeout)
+        self._events = events
+        self._discover = objects if discover is None else discover
         self._loop = LoopThread("qmf-shell")
+        self._url = url
         self._client: Client | None = None
+        self._retrying: asyncio.Task[None] | None = None
         self._agents: tuple[Agent, ...] = ()
         self._health = Health(url, connected=False)
+        self._seen: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         """Connect and wait for the first agents, a short while.
 
         Raises:
-            ConnectError: no connection; names the URL and the reason.
+            ConnectError: no connection; names the URL and the reason. Not with `persist`.
             UrlError: the URL is none.
         """
         try:
-            self._client = self._loop.run(self._open())
+            self._loop.run(self._begin())
         except BaseException:
             self._loop.stop()
             raise
@@ -110,19 +139,52 @@ class Live:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         client, self._client = self._client, None
-        if client is not None:
-            self._loop.run(client.close())
+        # Without a loop there is nothing to close: the connection failed, or it was never begun.
+        if client is not None and self._loop.running:
+            with contextlib.suppress(CallerError):
+                self._loop.run(client.close())
         self._loop.stop()
 
-    async def _open(self) -> Client:
-        settle = min(SETTLE, self._timeout)
-        client = Client(self._url, timeout=self._timeout, data=self._objects, discover=self._objects, settle=settle)
+    async def _begin(self) -> None:
+        try:
+            await self._open()
+        except ConnectError:
+            if not self._persist:
+                raise
+            self._retrying = asyncio.create_task(self._open_later())
+
+    async def _open(self) -> None:
+        client = Client(
+            self._url,
+            timeout=self._timeout,
+            data=self._objects,
+            events=self._events,
+            discover=self._discover,
+            settle=self._settle,
+        )
         client.listen(self._notified)
         self._health = Health(client.url, connected=False)
         self._client = client
-        await client.open(self._timeout)
+        try:
+            await client.open(self._timeout)
+        except BaseException as error:
+            self._client = None
+            await client.close()
+            reason = error.reason if isinstance(error, ConnectError) else str(error)
+            self._health = attrs.evolve(self._health, reason=reason)
+            raise
         self._health = Health(client.url)
-        return client
+        self._take_agents()
+
+    async def _open_later(self) -> None:
+        while True:
+            await asyncio.sleep(RETRY)
+            try:
+                await self._open()
+            except NetworkError:
+                continue
+            self._watcher.changed()
+            return
 
     # -- what is known without asking
 
@@ -131,9 +193,14 @@ class Live:
         """See `Source.health`."""
         return self._health
 
+    @property
+    def healths(self) -> Sequence[Health]:
+        """See `Source.healths`."""
+        return (self._health,)
+
     def agents(self) -> Sequence[Agent]:
         """See `Source.agents`."""
-        return self._agents
+        return tuple(attrs.evolve(item, seen=self._seen.get(item.name, 0)) for item in self._agents)
 
     # -- questions
 
@@ -146,64 +213,113 @@ class Live:
         """See `Source.schema`."""
         return self._loop.run(self._open_client().schema(key))
 
-    def objects(self, names: Sequence[ClassName]) -> Found[Object]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
         """See `Source.objects`."""
-        return self._loop.run(self._ask(names))
+        return self._loop.run(self._ask(self._open_client(), names, where))
 
     def get(self, known: Known) -> Object | None:
         """See `Source.get`."""
-        return self._loop.run(self._get(known))
+        return self._loop.run(self._get(self._open_client(), known))
 
     def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """See `Source.call`."""
+        return self._loop.run(self._call(target, method, arguments))
+
+    def call_all(
+        self,
+        targets: Sequence[Object],
+        method: Method,
+        arguments: Mapping[str, object],
+        done: Callable[[int, Answer], None],
+    ) -> None:
+        """See `Source.call_all`."""
+        self._loop.run(self._call_all(targets, method, arguments, done))
+
+    def assign(self, target: Object, values: Mapping[str, object]) -> None:
+        """See `Source.assign`."""
         handle = target.handle
         assert isinstance(handle, RemoteObject)
-        sent: dict[str, Any] = {name: _to_core(value) for name, value in arguments.items()}
-        outputs = self._loop.run(handle.call(method.name, **sent))
-        return {name: _from_core(value, handle.agent) for name, value in outputs.items()}
+        sent: dict[str, Any] = {name: to_core(value) for name, value in values.items()}
+        self._loop.run(handle.set(**sent))
 
     def _open_client(self) -> Client:
-        assert self._client is not None, "used outside of its with block"
+        if self._client is None:
+            raise DisconnectedError(self._health.url, self._health.reason or "closed")
         return self._client
 
-    async def _ask(self, names: Sequence[ClassName]) -> Found[Object]:
-        client = self._open_client()
-        answers = await asyncio.gather(*(client.objects(name, package=package) for package, name in names))
-        found = {item.known.key: item for answer in answers for item in map(to_object, answer)}
+    async def _ask(self, client: Client, names: Sequence[ClassName], where: Sequence[object]) -> Found[Object]:
+        predicate = list(where) if where else None
+        answers = await asyncio.gather(
+            *(client.objects(name, package=package, where=predicate) for package, name in names)
+        )
+        found = {item.known.key: item for answer in answers for item in (to_object(one, self._label) for one in answer)}
         failures = {agent: error for answer in answers for agent, error in answer.failures.items()}
         return Found([item for item in found.values() if not item.deleted], _reasons(failures))
 
-    async def _get(self, known: Known) -> Object | None:
-        client = self._open_client()
+    async def _get(self, client: Client, known: Known) -> Object | None:
         key = known.key
         try:
-            found = await client.objects(object_id=ObjectId.create(key.agent, key.name, key.epoch).core)
+            found = await client.objects(object_id=core_id(key))
             if not found and key.epoch:
                 # The agent was started again: the object may be there as part of its new life.
                 found = await client.objects(known.class_key.name, package=known.class_key.package, agent=key.agent)
         except NotFoundError:
             return None  # its agent is gone
-        objects = [item for item in map(to_object, found) if item.known.key == key and not item.deleted]
+        objects = [to_object(item, self._label) for item in found]
+        objects = [item for item in objects if item.known.key == key and not item.deleted]
         return objects[0] if objects else None
+
+    async def _call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        handle = target.handle
+        assert isinstance(handle, RemoteObject)
+        sent: dict[str, Any] = {name: to_core(value) for name, value in arguments.items()}
+        outputs = await handle.call(method.name, **sent)
+        return {name: from_core(value, handle.agent, self._label) for name, value in outputs.items()}
+
+    async def _call_all(
+        self,
+        targets: Sequence[Object],
+        method: Method,
+        arguments: Mapping[str, object],
+        done: Callable[[int, Answer], None],
+    ) -> None:
+        gate = asyncio.Semaphore(CALLS)
+
+        async def one(number: int, target: Object) -> None:
+            async with gate:
+                try:
+                    answer: Answer = await self._call(target, method, arguments)
+                except QmfError as error:
+                    answer = error
+            done(number, answer)
+
+        await asyncio.gather(*(one(number, target) for number, target in enumerate(targets)))
 
     # -- news
 
     def _notified(self, news: Notification) -> None:
         match news:
             case EventRaised(event):
-                self._watcher.event(to_event(event))
+                self._watcher.event(to_event(event, self._health.url, self._label))
             case ObjectUpdated(object=item):
                 if item.is_deleted:
-                    key = ObjectKey(item.agent, item.object_id.object_name)
-                    self._watcher.gone(key, item.timestamps.delete)
-            case BusConnected():
+                    key = ObjectKey(item.agent, item.object_id.object_name, broker=self._label)
+                    class_key = item.class_key or ClassKey("", "")
+                    self._watcher.gone(key, (class_key.package, class_key.name), item.timestamps.delete)
+            case BusConnected(url=url):
                 self._health = Health(self._health.url)
+                self._watcher.connected(url, True, "")
                 self._watcher.changed()
-            case BusDisconnected(reason=reason):
+            case BusDisconnected(url=url, reason=reason):
                 self._health = Health(self._health.url, connected=False, reason=reason)
+                self._watcher.connected(url, False, reason)
                 self._watcher.changed()
-            case HeartbeatSeen() | AgentUpdated():
-                self._take_agents()
+            case HeartbeatSeen(agent=agent, timestamp=timestamp):
+                now = self._seen[agent.name] = time.time_ns()
+                interval = agent.info.heartbeat_interval
+                self._watcher.heartbeat(Heartbeat(agent.name, timestamp, now, interval, self._health.url))
+                if not any(item.name == agent.name and item.epoch == agent.epoch for item in self._agents):
+                    self._take_agents()
             case AgentAdded() | AgentRemoved() | AgentRestarted():
                 self._take_agents()
                 self._watcher.changed()
@@ -212,68 +328,8 @@ class Live:
 
     def _take_agents(self) -> None:
         if self._client is not None:
-            agents = [
-                Agent(
-                    item.name,
-                    item.vendor,
-                    item.product,
-                    item.instance,
-                    item.epoch,
-                    item.info.heartbeat_interval,
-                    self._health.url,
-                )
-                for item in self._client.agents
-            ]
+            agents = [to_agent(item, self._health.url) for item in self._client.agents]
             self._agents = tuple(sorted(agents, key=lambda item: item.name))
-
-
-def to_object(item: RemoteObject) -> Object:
-    """A remote object as commands see it."""
-    class_key = item.class_key or ClassKey("", "")
-    schema = item.schema or ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash)
-    values: dict[str, object] = {}
-    for name, value in {**item.data.values, **item.properties, **item.statistics}.items():
-        values[name] = _from_core(value, item.agent)
-    object_id = item.object_id
-    key = ObjectKey(item.agent, object_id.object_name, object_id.agent_epoch)
-    times = item.timestamps
-    known = Known(key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values))
-    return Object(known, schema, values, times.update, times.create, times.delete, item)
-
-
-def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
-    """An object's key text: its name without package and class, or its index properties where the name is arbitrary."""
-    package, _, rest = name.partition(":")
-    class_name, colon, key = rest.partition(":")
-    if colon and package == schema.package and class_name.lower() == schema.name.lower() and key:
-        return key
-    parts = [values.get(item.name) for item in schema.properties if item.index]
-    texts = [part.name if isinstance(part, ObjectKey) else str(part) for part in parts if part is not None]
-    return ",".join(texts) or name
-
-
-def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:
-    """The property `name` of an object, unless it is part of its key."""
-    item = schema.property("name")
-    value = values.get("name")
-    return value if item is not None and not item.index and isinstance(value, str) else ""
-
-
-def to_event(event: RemoteEvent) -> Event:
-    """A remote event as commands see it."""
-    name = f"{event.class_key.package}:{event.class_key.name}" if event.class_key else "event"
-    values = {name: _from_core(value, event.agent.name) for name, value in event.arguments.items()}
-    return Event(name, event.timestamp, event.severity, values, event.agent.name, event.schema)
-
-
-def _from_core(value: object, agent: str) -> object:
-    if isinstance(value, CoreId):
-        return ObjectKey(value.agent_name or agent, value.object_name, value.agent_epoch)
-    return value
-
-
-def _to_core(value: object) -> object:
-    return ObjectId.create(value.agent, value.name, value.epoch).core if isinstance(value, ObjectKey) else value
 
 
 def _reasons(failures: Mapping[str, QmfError]) -> Mapping[str, str]:

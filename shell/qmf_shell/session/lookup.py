@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf_shell.session.context import Context
+from qmf_shell.session.names import class_name, names_of
 from qmf_shell.session.source import ClassName, Known, Object
 from qmf_shell.text import clean, listing, plural
 
@@ -79,6 +80,14 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
     return found
 
 
+def class_called(context: Context, text: str) -> list[ClassKey]:
+    """All versions of the classes of objects that `text` names; empty where it names none. Never fails for that."""
+    try:
+        return find_classes(context.classes(), text)
+    except NotFoundError:
+        return []
+
+
 def class_names(keys: Iterable[ClassKey]) -> list[ClassName]:
     """Package and name of each class, without versions, in the order of `keys`."""
     return list(dict.fromkeys((key.package, key.name) for key in keys))
@@ -119,11 +128,6 @@ def find_object(
     return _search(context, text, within, wanted)
 
 
-def class_name(known: Known) -> ClassName:
-    """Package and name of an object's class."""
-    return known.class_key.package, known.class_key.name
-
-
 def _search(
     context: Context, text: str, within: Sequence[ClassName], wanted: Callable[[ClassSchema], bool] | None
 ) -> Object:
@@ -138,12 +142,6 @@ def _search(
     if not found:
         raise NotFoundError("object", clean(text), [clean(item.known.index) for item in seen])
     return found[0]
-
-
-def names_of(known: Known) -> tuple[str, ...]:
-    """Every way to write an object but its short id."""
-    key = known.class_key
-    return known.index, f"{key.name}:{known.index}", f"{key.package}:{key.name}:{known.index}", known.key.name
 
 
 def _likely_classes(keys: Iterable[ClassKey], text: str) -> list[ClassName]:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from qmf_shell.commands import standard
+from qmf.errors import ConnectError
 from qmf_shell.session.context import Context
 from qmf_shell.session.events import EventRing
 from qmf_shell.session.ids import Ids
 from qmf_shell.session.live import Live, Watcher
+from qmf_shell.session.many import Many
+from qmf_shell.session.news import Deaths, Heartbeats
+from qmf_shell.session.source import ClassName, ObjectKey, Source
+from qmf_shell.settings import Settings
 
 
 @attrs.frozen
@@ -33,31 +38,107 @@ class Opened:
 
 
 @contextlib.contextmanager
-def open_session(url: str | None, *, timeout: float, interval: float, live: bool) -> Iterator[Opened]:
+def open_session(
+    urls: Sequence[str],
+    *,
+    timeout: float,
+    interval: float,
+    live: bool,
+    settings: Settings | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Iterator[Opened]:
     """A session, closed with the block.
 
     Args:
-        url: of the broker, or None for the embedded default.
+        urls: of the brokers; none for the embedded default. Of several, those that are not there are tried again
+            later, as long as one is.
         timeout: seconds to wait for the connection and for every answer.
         interval: seconds between samples of the embedded host agent.
         live: follow the objects that agents publish, for sessions that stay.
+        settings: the user's; None for the defaults.
+        meanwhile: called while the connection is made, which is mostly waiting.
 
     Raises:
         ConnectError: no connection.
-        UrlError: `url` is none.
+        UrlError: a URL is none.
     """
     listeners: list[Callable[[], None]] = []
-    ids, events = Ids(), EventRing()
+    ids, events, heartbeats, deaths = Ids(), EventRing(), Heartbeats(), Deaths()
 
     def changed() -> None:
         for listener in listeners:
             listener()
 
-    watcher = Watcher(event=events.add, gone=ids.bury, changed=changed)
+    def gone(key: ObjectKey, name: ClassName, when: int) -> None:
+        ids.bury(key, when)
+        deaths.add(name)
+
+    watcher = Watcher(event=events.add, heartbeat=heartbeats.add, gone=gone, changed=changed)
     with contextlib.ExitStack() as stack:
-        where = url if url is not None else stack.enter_context(_embedded(interval))
-        source = stack.enter_context(Live(where, timeout=timeout, watcher=watcher, objects=live))
-        yield Opened(Context(source, standard(), ids, events), embedded=url is None, listeners=listeners)
+        where = list(dict.fromkeys(urls)) or [stack.enter_context(_embedded(interval))]
+        lives = _make(where, timeout, watcher, live)
+        connecting = [_Connecting(item) for item in lives.values()]
+        for item in connecting:
+            stack.callback(item.close)
+            item.start()
+        # Late: loading the commands takes as long as the way to the broker and back.
+        from qmf_shell.commands import standard
+
+        registry = standard()
+        meanwhile()
+        for item in connecting:
+            item.wait()
+        source: Source = next(iter(lives.values())) if len(lives) == 1 else Many(lives)
+        if not any(item.connected for item in source.healths):
+            raise ConnectError(source.health.url, source.health.reason)
+        context = Context(source, registry, ids, events, heartbeats, deaths, settings or Settings())
+        yield Opened(context, embedded=not urls, listeners=listeners)
+
+
+def _make(urls: Sequence[str], timeout: float, watcher: Watcher, live: bool) -> dict[str, Live]:
+    if len(urls) == 1:
+        return {"": Live(urls[0], timeout=timeout, watcher=watcher, objects=live)}
+    lives: dict[str, Live] = {}
+    for number, url in enumerate(urls, 1):
+        label = without_user(url)
+        label = f"{label}#{number}" if label in lives else label
+        lives[label] = Live(url, timeout=timeout, watcher=watcher, objects=live, label=label, persist=True)
+    return lives
+
+
+class _Connecting:
+    """A connection that is being made on a thread of its own, so that several are made at a time."""
+
+    def __init__(self, live: Live) -> None:
+        self._live = live
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="qmf-shell-connect", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until it is made; raises what went wrong."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def close(self) -> None:
+        """End it, also while it is being made."""
+        self._live.__exit__(None, None, None)
+
+    def _run(self) -> None:
+        try:
+            self._live.__enter__()
+        except BaseException as error:  # noqa: BLE001 - it is raised by `wait`, on the thread that cares
+            self._error = error
+
+
+def without_user(url: str) -> str:
+    """A URL without user and password, to be shown."""
+    scheme, slashes, rest = url.rpartition("//")
+    return scheme + slashes + rest.rpartition("@")[2]
 
 
 @contextlib.contextmanager

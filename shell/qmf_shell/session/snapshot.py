@@ -6,6 +6,7 @@ where one could stand.
 
 from __future__ import annotations
 
+import collections
 import logging
 import threading
 import time
@@ -16,12 +17,15 @@ import attrs
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 from qmf_shell.session.lookup import class_names
+from qmf_shell.session.names import search_text
 from qmf_shell.session.source import Known, Source
 
 logger = logging.getLogger("qmf.shell")
 
 #: Seconds after which names are asked for again, when somebody wants them.
 FRESH = 5.0
+#: How much longer than a fetch took its names stay fresh: with 10,000 objects, fetching must not be all that we do.
+SHARE = 20
 #: Seconds between looks at the classes when nothing has told us to.
 IDLE = 30.0
 
@@ -33,10 +37,18 @@ class Snapshot:
     Attributes:
         schemas: classes and events by key; None while a schema could not be had.
         objects: names of living objects, as of the last time that somebody wanted them.
+        searches: what each of these is found by, see `names.search_text`.
+        uses: how many objects have the same key text.
     """
 
     schemas: Mapping[ClassKey, ClassSchema | EventSchema | None] = attrs.field(factory=dict)
     objects: Sequence[Known] = ()
+    searches: Sequence[str] = attrs.field(
+        default=attrs.Factory(lambda self: tuple(map(search_text, self.objects)), takes_self=True)
+    )
+    uses: Mapping[str, int] = attrs.field(
+        default=attrs.Factory(lambda self: collections.Counter(item.index for item in self.objects), takes_self=True)
+    )
 
 
 class Refresher:
@@ -46,25 +58,38 @@ class Refresher:
         snapshot: the latest; read it once and use that.
     """
 
-    def __init__(self, source: Source, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, source: Source) -> None:
         """
         Args:
             source: the bus.
-            changed: called on the refresher's thread after each new snapshot.
         """
         self.snapshot = Snapshot()
         self._source = source
-        self._changed = changed
+        self._listener: Callable[[], None] = lambda: None
         self._wake = threading.Condition()
         self._classes_wanted = True
         self._objects_wanted = False
         self._closed = False
+        self._started = False
         self._objects_at = -FRESH
+        self._fresh = FRESH
         self._thread = threading.Thread(target=self._run, name="qmf-shell-refresher", daemon=True)
 
+    @property
+    def has_objects(self) -> bool:
+        """Names of objects were fetched."""
+        return self._objects_at >= 0
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener`, on the refresher's thread, after each new snapshot; it takes the place of an earlier one."""
+        self._listener = listener
+
     def start(self) -> None:
-        """Begin. Call it once."""
-        self._thread.start()
+        """Begin. A second call does nothing."""
+        with self._wake:
+            if not self._started and not self._closed:
+                self._started = True
+                self._thread.start()
 
     def close(self, timeout: float = 1.0) -> None:
         """Stop; waits at most `timeout` seconds for an answer that is under way."""
@@ -83,7 +108,7 @@ class Refresher:
     def want_objects(self) -> None:
         """Ask for names of objects, unless they are fresh. Returns at once."""
         with self._wake:
-            if time.monotonic() - self._objects_at >= FRESH:
+            if time.monotonic() - self._objects_at >= self._fresh:
                 self._objects_wanted = True
                 self._wake.notify()
 
@@ -98,7 +123,7 @@ class Refresher:
                 self._refresh(objects)
             except QmfError as error:
                 logger.debug("cannot refresh names: %s", error)
-            self._changed()
+            self._listener()
 
     def _refresh(self, objects: bool) -> None:
         schemas: dict[ClassKey, ClassSchema | EventSchema | None] = {}
@@ -111,7 +136,10 @@ class Refresher:
         self.snapshot = attrs.evolve(self.snapshot, schemas=schemas)
         if not objects:
             return
+        began = time.monotonic()
         names = class_names(sorted(key for key in schemas if key.kind is Kind.DATA))
         found = self._source.objects(names).items if names else ()
-        self.snapshot = attrs.evolve(self.snapshot, objects=tuple(item.known for item in found))
+        # Made here, on this thread, so that Tab finds it ready.
+        self.snapshot = Snapshot(schemas, tuple(item.known for item in found))
         self._objects_at = time.monotonic()
+        self._fresh = max(FRESH, SHARE * (self._objects_at - began))

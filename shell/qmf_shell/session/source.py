@@ -6,11 +6,12 @@ any thread and end at once on Ctrl-C. Every method raises `qmf.errors.QmfError` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import attrs
 
+from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 
 T = TypeVar("T")
@@ -24,11 +25,13 @@ class ObjectKey:
         agent: name of its agent.
         name: its name within the agent.
         epoch: start of the agent that it was last seen in; 0 for objects that outlive restarts. Not compared.
+        broker: which broker it is on; empty in a session with one broker.
     """
 
     agent: str
     name: str
     epoch: int = attrs.field(default=0, eq=False)
+    broker: str = ""
 
 
 ClassName = tuple[str, str]
@@ -45,6 +48,7 @@ class Agent:
         epoch: number of its start, or 0 where it does not tell.
         heartbeat: seconds between heartbeats, or 0 where it does not tell.
         broker: URL of the broker that it was seen on.
+        seen: nanoseconds since 1970, by our clock, when it was last heard of; 0 where not known.
     """
 
     name: str
@@ -54,6 +58,7 @@ class Agent:
     epoch: int
     heartbeat: float
     broker: str
+    seen: int = attrs.field(default=0, eq=False)
 
 
 @attrs.frozen
@@ -105,6 +110,7 @@ class Event:
         values: arguments by name, in the order of the schema where it is known.
         agent: name of the agent that raised it.
         schema: its class, where known.
+        broker: URL of the broker that it came by.
     """
 
     name: str
@@ -113,6 +119,26 @@ class Event:
     values: Mapping[str, object]
     agent: str
     schema: EventSchema | None = None
+    broker: str = ""
+
+
+@attrs.frozen
+class Heartbeat:
+    """A sign of life.
+
+    Attributes:
+        agent: whose.
+        timestamp: nanoseconds since 1970 by the agent's clock.
+        received: nanoseconds since 1970 by ours.
+        interval: seconds until the next one, or 0 where it does not tell.
+        broker: URL of the broker that it came by.
+    """
+
+    agent: str
+    timestamp: int
+    received: int
+    interval: float
+    broker: str
 
 
 @attrs.frozen(eq=False)
@@ -143,12 +169,20 @@ class Health:
     reason: str = ""
 
 
+Answer = Mapping[str, object] | QmfError
+"""Outputs of a method by name, or why there are none."""
+
+
 class Source(Protocol):
-    """Access to a bus."""
+    """Access to a bus, or to several as one."""
 
     @property
     def health(self) -> Health:
-        """Whether the bus is there, at this moment; asks nobody."""
+        """Whether the bus is there, at this moment; asks nobody. Of several, the first that is not."""
+
+    @property
+    def healths(self) -> Sequence[Health]:
+        """The same of each broker."""
 
     def agents(self) -> Sequence[Agent]:
         """The agents that are alive, in the order of their names; asks nobody."""
@@ -159,8 +193,13 @@ class Source(Protocol):
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
         """The class with this key. Asks for it the first time."""
 
-    def objects(self, names: Sequence[ClassName]) -> Found[Object]:
-        """All living objects of all versions of some classes, from all agents, as they are now. Asks all at once."""
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
+        """All living objects of all versions of some classes, from all agents, as they are now. Asks all at once.
+
+        Args:
+            names: the classes.
+            where: a predicate (QMF2.md 4.4.2) for the agents; those that ignore it are filtered here.
+        """
 
     def get(self, known: Known) -> Object | None:
         """One object as it is now; None when its agent says that it is not there (any more)."""
@@ -179,4 +218,26 @@ class Source(Protocol):
         Raises:
             RemoteError: the agent said no.
             RequestTimeout: it did not answer. The method may have run.
+        """
+
+    def call_all(
+        self,
+        targets: Sequence[Object],
+        method: Method,
+        arguments: Mapping[str, object],
+        done: Callable[[int, Answer], None],
+    ) -> None:
+        """Call the same method of many objects, several at a time. Ctrl-C leaves out those that were not begun.
+
+        Args:
+            targets, method, arguments: as of `call`.
+            done: told the place in `targets` and the answer of each call as it comes, on any thread.
+        """
+
+    def assign(self, target: Object, values: Mapping[str, object]) -> None:
+        """Set read-write properties of an object, all or none.
+
+        Raises:
+            ConstraintError: a property is not read-write, or a value does not fit.
+            RemoteError: the agent said no; only agents of this project know how to.
         """

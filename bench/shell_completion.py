@@ -1,0 +1,121 @@
+"""How long does Tab take with 10,000 objects known?
+
+Asks the completer of `qmf-shell` for what it would show after each of some lines, over a session that knows 10,000
+objects: half of them have a short id. The toolbar's hint is measured with it. The limit is 50 ms for the slowest line;
+the peer is the plainest way to do it, a loop over all names with `str.startswith`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from uuid import UUID
+
+from qmf_shell.commands import standard
+from qmf_shell.completion import analyse
+from qmf_shell.hints import hint
+from qmf_shell.session.ids import Ids
+from qmf_shell.session.snapshot import Snapshot
+from qmf_shell.session.source import Known, ObjectKey
+from qmf_shell.suggestions import World, suggest
+
+from qmf.schema import TYPES, Access, Argument, ClassSchema, Method, Property, Statistic
+
+#: Seconds that the slowest line may take.
+LIMIT = 0.05
+OBJECTS = 10_000
+#: Lines with what must be among the answers: short id, index, class, method, argument, value, nothing.
+LINES = (
+    ("show ", "101"),
+    ("show 1", "101"),
+    ("show queue-99", None),
+    ("show queue-9999", "queue-9999"),
+    ("show nothing-like-this", None),
+    ("list queue ", "101"),
+    ("list queue where msg", "msgDepth"),
+    ("list queue where msgDepth > 10 and na", "name"),
+    ("call queue-9999 pu", "purge"),
+    ("call queue-9999 purge ", "request="),
+    ("watch queue-123", None),
+    ("setprop queue-9999 thr", "threshold="),
+)
+
+QUEUE = ClassSchema(
+    package="org.example",
+    name="queue",
+    hash=UUID(int=1),
+    properties=(
+        Property(name="name", type=TYPES["sstr"], index=True),
+        Property(name="threshold", type=TYPES["uint32"], access=Access.RW),
+    ),
+    statistics=(Statistic(name="msgDepth", type=TYPES["count64"]),),
+    methods=(Method(name="purge", arguments=(Argument(name="request", type=TYPES["uint32"]),)),),
+)
+
+
+def make_world(count: int = OBJECTS) -> World:
+    """A session that knows so many objects."""
+    key = QUEUE.key
+    objects = [
+        Known(ObjectKey("example.org:broker:1", f"org.example:queue:queue-{number}"), key, f"queue-{number}")
+        for number in range(count)
+    ]
+    ids = Ids()
+    for known in objects[: count // 2]:
+        ids.give(known)
+    return World(Snapshot({key: QUEUE}, tuple(objects)), ids, standard())
+
+
+def measure(run: Callable[[], object], runs: int) -> float:
+    """The median of some runs, in seconds."""
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def answer(world: World, line: str) -> list[str]:
+    """What Tab offers, and the toolbar's work besides."""
+    found = [item.text for item in suggest(analyse(line, world.registry), world)]
+    hint(line, world)
+    return found
+
+
+def plain(world: World, line: str) -> list[str]:
+    """The peer: look at each name."""
+    typed = line.rsplit(" ", 1)[1]
+    return [known.index for known in world.snapshot.objects if known.index.startswith(typed)]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure, print, and compare with the limit."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=15, help="runs per line (%(default)s)")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
+    options = parser.parse_args(argv)
+    world = make_world()
+    figures: dict[str, float] = {}
+    for line, expected in LINES:
+        found = answer(world, line)
+        assert expected is None or expected in found, f"{line!r}: {expected} is not among {found[:5]}"
+        figures[line] = measure(lambda line=line: answer(world, line), options.runs)  # type: ignore[misc]
+        print(f"{figures[line] * 1000:7.2f} ms  {line}")
+    peer = measure(lambda: plain(world, LINES[2][0]), options.runs)
+    slowest = max(figures.values())
+    print(f"{peer * 1000:7.2f} ms  (a loop over all names)")
+    print(f"slowest {slowest * 1000:.2f} ms of {LIMIT * 1000:.0f} ms: {'kept' if slowest <= LIMIT else 'MISSED'}")
+    if options.json:
+        data = {"slowest_s": slowest, "limit_s": LIMIT, "peer_s": peer, "ratio": slowest / peer, "lines": figures}
+        Path(options.json).write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    return 0 if slowest <= LIMIT else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,59 @@
+"""`export`: the objects of a class as a file for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.results import Level, Message
+from qmf_shell.selection import parse_selection
+from qmf_shell.session.choosing import choose
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import find_classes
+from qmf_shell.text import listing, plural
+
+#: Ends of files that can be written, see `qmf_shell.exporting`.
+FORMATS = (".csv", ".json", ".parquet")
+
+
+def run(context: Context, given: Given) -> Message:
+    """Ask, and write."""
+    path = Path(given.texts[1]).expanduser()
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(
+            "export", f"the file's name must end in {listing(FORMATS)}, not {path.name!r}", EXPORT.usage[0]
+        )
+    if path.exists() and "force" not in given.options:
+        raise UsageError("export", f"{path} is there already: --force writes over it", EXPORT.usage[0])
+    keys = find_classes(context.classes(), given.texts[0])
+    selection = parse_selection(given.words[2:])
+    chosen = choose(context, keys, selection)
+    # Late: most sessions export nothing.
+    from qmf_shell.exporting import write_rows
+
+    context.report(f"writing {path.name}")
+    count = write_rows(path, chosen, selection.columns)
+    return Message(f"{plural(count, 'object')} written to {path}", Level.GOOD)
+
+
+EXPORT = Command(
+    name="export",
+    usage=("export [--force] CLASS FILE [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",),
+    summary="Write the objects of a class to a file: .csv, .json or .parquet",
+    help=(
+        "One row per object, with agent, index, times and every value under its name on the wire; hilo and mma "
+        "statistics have several. Times are nanoseconds since 1970, references the name of the object. In CSV, maps "
+        "and lists are JSON. Parquet needs pyarrow.",
+    ),
+    examples=(
+        ("export queue queues.csv", "all queues"),
+        ("export process busy.json where cpuPercent > 10 sort cpuPercent desc", "some processes"),
+    ),
+    parameters=(
+        Parameter("CLASS", Takes.CLASS, "a class", required=True),
+        Parameter("FILE", Takes.FILE, "where to; its end says how", required=True),
+        Parameter("SELECTION", Takes.SELECTION, "which objects, in which order", many=True),
+    ),
+    options=(Option(("-f", "--force"), "write over a file that is there"),),
+    handler=run,
+)

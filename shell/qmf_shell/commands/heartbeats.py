@@ -1,0 +1,91 @@
+"""`heartbeats`: who gives signs of life, and when the last one came."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from qmf_shell.registry import Command, Given, Option, Parameter, Takes
+from qmf_shell.results import Cell, Column, Instant, Line, Result, Role, Span, Stream, Table
+from qmf_shell.session.context import Context
+from qmf_shell.text import plural
+
+_COLUMNS = (
+    Column("Agent", Role.NAME, wraps=True),
+    Column("Last", Role.TIME, spare=True),
+    Column("Ago", Role.NUMBER),
+    Column("Every", Role.NUMBER),
+    Column("Seen", Role.NUMBER, spare=True),
+    Column("State"),
+    Column("Broker", Role.FAINT, wraps=True, spare=True),
+)
+_LINE = (
+    Column("Time", Role.TIME),
+    Column("Agent", Role.NAME),
+    Column("Every", Role.NUMBER),
+    Column("Clock", Role.FAINT),
+    Column("Broker", Role.FAINT),
+)
+#: An agent is late when its heartbeat is so many intervals old.
+_LATE = 1.5
+
+
+def run(context: Context, given: Given) -> Result:
+    """The latest of each agent, or all as they come."""
+    wanted = (given.text(0) or "").lower()
+    if "follow" in given.options:
+        return Stream(_follow(context, wanted), title="Waiting for heartbeats; Ctrl-C ends it")
+    rows = _rows(context, wanted)
+    return Table(_COLUMNS, tuple(rows), title=plural(len(rows), "agent"), empty="No agents answered so far.")
+
+
+def _rows(context: Context, wanted: str) -> list[tuple[Cell, ...]]:
+    now = time.time_ns()
+    latest = dict(context.heartbeats.latest())
+    rows: list[tuple[Cell, ...]] = []
+    present = {(item.name, item.broker) for item in context.source.agents()}
+    for agent in context.source.agents():
+        if wanted not in agent.name.lower():
+            continue
+        every = Span(round(agent.heartbeat * 1e9)) if agent.heartbeat else None
+        found = latest.get((agent.name, agent.broker))
+        if found is None:
+            rows.append((agent.name, None, None, every, 0, "no heartbeat yet", agent.broker))
+            continue
+        last, count = found
+        age = max(0, now - last.received)
+        late = bool(agent.heartbeat) and age > agent.heartbeat * _LATE * 1e9
+        state = "late" if late else "alive"
+        rows.append((agent.name, Instant(last.received), _age(age), every, count, state, agent.broker))
+    for key, (last, count) in sorted(latest.items()):
+        if key not in present and wanted in last.agent.lower():
+            every = Span(round(last.interval * 1e9)) if last.interval else None
+            age = max(0, now - last.received)
+            rows.append((last.agent, Instant(last.received), _age(age), every, count, "gone", last.broker))
+    return rows
+
+
+def _age(nanoseconds: int) -> Span:
+    return Span(nanoseconds // 100_000_000 * 100_000_000)
+
+
+def _follow(context: Context, wanted: str) -> Iterator[Line]:
+    for item in context.heartbeats.follow():
+        if wanted in item.agent.lower():
+            every = Span(round(item.interval * 1e9)) if item.interval else None
+            yield Line(_LINE, (Instant(item.received), item.agent, every, Instant(item.timestamp), item.broker))
+
+
+HEARTBEATS = Command(
+    name="heartbeats",
+    usage=("heartbeats [-f] [AGENT]",),
+    summary="Show when each agent gave its last sign of life, or follow them",
+    help=(
+        "late: one and a half intervals have passed without a heartbeat. gone: the agent counts as lost, after three.",
+        "With -f, heartbeats are printed as they come until Ctrl-C; Clock is the time by the agent's own clock.",
+    ),
+    examples=(("heartbeats", "the latest of each agent"), ("heartbeats -f qpidd", "those of brokers, as they come")),
+    parameters=(Parameter("AGENT", Takes.TEXT, "only agents with this in their name"),),
+    options=(Option(("-f", "--follow"), "print heartbeats as they come, until Ctrl-C"),),
+    handler=run,
+)

@@ -1,0 +1,127 @@
+"""`plot`: statistics of an object as lines over time."""
+
+from __future__ import annotations
+
+import collections
+import time
+from collections.abc import Sequence
+
+import attrs
+
+from qmf_shell.commands.watch import VIEW_OPTIONS, make_view
+from qmf_shell.describe import value_cell
+from qmf_shell.filtering import Slot, find_slot
+from qmf_shell.numbers import seconds_option
+from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.results import Amount, Cell, Instant, Plot, Series, View
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import class_called, class_names, find_object, label
+from qmf_shell.session.rates import Rates
+from qmf_shell.session.source import Object
+from qmf_shell.text import clean, listing
+
+#: Seconds shown when the user does not say how many.
+SPAN = 120.0
+#: More lines than this cannot be told apart.
+MOST = 6
+
+_Points = collections.deque[tuple[float, float | None]]
+
+
+def run(context: Context, given: Given) -> View:
+    """Begin to draw."""
+    target = _target(context, given.texts[0])
+    slots = [find_slot([target.schema], text) for text in given.texts[1:]]
+    for slot in slots:
+        if not slot.is_number:
+            numbers = [name for name, value in target.values.items() if _is_number(value)]
+            raise UsageError("plot", f"{slot.name} is no number; {listing(numbers, 'and')} are", PLOT.usage[0])
+    slots = list(dict.fromkeys(slots))
+    if len(slots) > MOST:
+        raise UsageError("plot", f"at most {MOST} lines can be told apart", PLOT.usage[0])
+    span = seconds_option(PLOT, given, "span", SPAN)
+    context.ids.give(target.known, target.created)
+    drawing = _Drawing(context, target, slots, span, "total" in given.options)
+    return make_view(context, PLOT, given, drawing.frame)
+
+
+def _target(context: Context, text: str) -> Object:
+    """The object that a text names; a class stands for its only object."""
+    keys = class_called(context, text)
+    if keys:
+        objects = context.objects(class_names(keys))
+        if len(objects) == 1:
+            return objects[0]
+    return find_object(context, text)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+@attrs.define
+class _Drawing:
+    """The points taken so far."""
+
+    context: Context
+    target: Object
+    slots: Sequence[Slot]
+    span: float
+    total: bool
+    rates: Rates = attrs.field(factory=Rates)
+    points: dict[str, _Points] = attrs.field(factory=dict)
+
+    def frame(self) -> Plot:
+        """The lines with what is there now; where the object is gone, they have an end."""
+        at = time.monotonic()
+        now = self.context.source.get(self.target.known)
+        if now is not None:
+            self.target = now
+        series = tuple(self._series(slot, now, at) for slot in self.slots)
+        number = self.context.ids.number(self.target.known.key)
+        note = None if now is not None else f"{label(self.target.known)} is gone"
+        return Plot(series, f"{number} {label(self.target.known)}", Instant(time.time_ns()), note)
+
+    def _series(self, slot: Slot, now: Object | None, at: float) -> Series:
+        points = self.points.setdefault(slot.name, collections.deque())
+        value = None if now is None else now.values.get(slot.name)
+        number: float | None = float(value) if isinstance(value, int | float) else None
+        name, cell = clean(slot.name), self._cell(slot, value)
+        if slot.counter and not self.total and slot.type is not None:
+            epoch = self.target.known.key.epoch
+            number = self.rates.take(slot.name, slot.type, value, at, epoch)
+            name, cell = f"{name} per second", None if number is None else Amount(round(number, 3), slot.unit)
+        points.append((at, number))
+        while points and points[0][0] < at - self.span:
+            points.popleft()
+        return Series(name, tuple(points), cell)
+
+    def _cell(self, slot: Slot, value: object) -> Cell:
+        if slot.type is None:
+            return None
+        return value_cell(self.context, slot.type, value, slot.unit, measured=True)
+
+
+PLOT = Command(
+    name="plot",
+    usage=("plot [-n SECONDS] [-c COUNT] [-s SECONDS] [-t] ID STAT...",),
+    summary="Draw statistics of an object as lines over time",
+    help=(
+        "Counters are drawn as how much they grow per second; -t draws what they have counted. All lines share one "
+        "scale. Where no value came, the line has a gap. Ctrl-C or q ends it.",
+    ),
+    examples=(
+        ("plot system cpuPercent", "one line; a class stands for its only object"),
+        ("plot -n 0.5 -s 60 queue:orders msgDepth msgTotalEnqueues", "two lines over the last minute"),
+    ),
+    parameters=(
+        Parameter("ID", Takes.OBJECT, "short id, name or index", required=True),
+        Parameter("STAT", Takes.STATISTICS, "statistics, or other numbers", required=True, many=True),
+    ),
+    options=(
+        *VIEW_OPTIONS,
+        Option(("-s", "--span"), "how many seconds the lines reach back (120)", "SECONDS"),
+        Option(("-t", "--total"), "draw what counters have counted, not how fast they grow"),
+    ),
+    handler=run,
+)

@@ -1,0 +1,55 @@
+"""`refs`: what an object refers to, and what refers to it."""
+
+from __future__ import annotations
+
+from qmf.schema import Kind
+from qmf_shell.registry import Command, Given, Parameter, Takes
+from qmf_shell.results import Cell, Column, Role, Table
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import class_names, find_object, label
+from qmf_shell.session.relations import references, referring
+from qmf_shell.session.source import Object, ObjectKey
+from qmf_shell.text import clean, natural, plural
+
+_COLUMNS = (
+    Column("Direction"),
+    Column("ID", Role.ID),
+    Column("Class", wraps=True),
+    Column("Index", Role.NAME, wraps=True),
+    Column("Property"),
+)
+
+
+def run(context: Context, given: Given) -> Table:
+    """Both ways."""
+    target = find_object(context, given.texts[0])
+    number = context.ids.give(target.known, target.created)
+    keys = [key for key in context.classes() if key.kind is Kind.DATA]
+    context.report(f"asking for {plural(len(keys), 'class', 'classes')}")
+    objects = context.objects(class_names(sorted(keys)))
+    by_key = {item.known.key: item for item in objects}
+    rows = [_row(context, "to", item.name, item.target, by_key.get(item.target)) for item in references(target)]
+    back = referring(objects, target.known.key)
+    back.sort(key=lambda item: (item.owner.known.class_key.name, natural(item.owner.known.index)))
+    rows += [_row(context, "from", item.name, item.owner.known.key, item.owner) for item in back]
+    title = f"References of {number} {label(target.known)}"
+    return Table(_COLUMNS, tuple(rows), title=title, empty=f"{label(target.known)} has no references, either way.")
+
+
+def _row(context: Context, direction: str, name: str, key: ObjectKey, item: Object | None) -> tuple[Cell, ...]:
+    if item is None:
+        return direction, None, "not there", clean(key.name), name
+    known = item.known
+    index = f"{known.index} {known.title}".strip()
+    return direction, context.ids.give(known, item.created), known.class_key.name, index, name
+
+
+REFS = Command(
+    name="refs",
+    usage=("refs ID",),
+    summary="Show what an object refers to, and what refers to it",
+    help=("to: a property of this object names the other. from: a property of the other names this one.",),
+    examples=(("refs 101", "both ways"), ("refs queue:orders", "bindings, subscriptions and so on of a queue")),
+    parameters=(Parameter("ID", Takes.OBJECT, "short id, name or index", required=True),),
+    handler=run,
+)

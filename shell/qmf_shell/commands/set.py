@@ -1,0 +1,113 @@
+"""`set`, `alias`, `record`: what belongs to the session itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qmf.errors import NotFoundError
+from qmf_shell.registry import Command, Given, Option, Parameter, Takes
+from qmf_shell.results import Column, Message, Recording, Result, Role, Table
+from qmf_shell.session.context import Context
+from qmf_shell.settings import CHOICES, SettingsError, check_alias, find_choice
+
+_SETTINGS = (
+    Column("Setting", Role.NAME),
+    Column("Value"),
+    Column("Values", wraps=True, spare=True),
+    Column("Meaning", wraps=True),
+)
+_ALIASES = (Column("Alias", Role.NAME), Column("Stands for", wraps=True))
+
+
+def run_set(context: Context, given: Given) -> Result:
+    """Show settings, or change one."""
+    name, value = given.text(0), given.text(1)
+    if name is not None and value is not None:
+        context.settings.change(name, value)
+        return Message(f"{find_choice(name).name} is {context.settings[find_choice(name).name]}")
+    shown = CHOICES if name is None else (find_choice(name),)
+    rows = tuple(
+        (item.name, context.settings[item.name], ", ".join(item.values) or "number", item.help) for item in shown
+    )
+    return Table(_SETTINGS, rows, title="Settings")
+
+
+def run_alias(context: Context, given: Given) -> Result:
+    """Show aliases, or make or remove one."""
+    aliases = context.settings.aliases
+    name = given.text(0)
+    if name is None:
+        return Table(_ALIASES, tuple(sorted(aliases.items())), title="Aliases", empty="No aliases.")
+    if "delete" in given.options:
+        if name not in aliases:
+            raise NotFoundError("alias", name, aliases)
+        del aliases[name]
+        return Message(f"{name} stands for nothing any more")
+    if len(given.words) == 1:
+        if name not in aliases:
+            raise NotFoundError("alias", name, aliases)
+        return Table(_ALIASES, ((name, aliases[name]),))
+    text = given.line[given.words[1].start :].strip()
+    check_alias(name, text)
+    if context.registry.get(name) is not None:
+        raise SettingsError(f"{name} is a command: an alias needs another name")
+    aliases[name] = text
+    return Message(f"{name} stands for: {text}")
+
+
+def run_record(context: Context, given: Given) -> Recording:
+    """Begin or end recording."""
+    del context
+    word = given.texts[0].lower()
+    path = given.text(1)
+    if word == "off" and path is None:
+        return Recording(None)
+    if word == "on" and path is not None:
+        return Recording(Path(path).expanduser())
+    raise SettingsError("write record on FILE, or record off")
+
+
+SET = Command(
+    name="set",
+    usage=("set", "set NAME VALUE"),
+    summary="Show the settings, or change one",
+    help=(
+        "Changes last until you leave. For good they stand in the configuration file, see docs/shell.md.",
+        "time-format short shows the time of day alone, as the manual of qpid-tool does.",
+    ),
+    examples=(("set", "all settings"), ("set time-format short", "times without their date")),
+    parameters=(
+        Parameter("NAME", Takes.SETTING, "a setting"),
+        Parameter("VALUE", Takes.CHOICE, "its new value"),
+    ),
+    handler=run_set,
+)
+ALIAS = Command(
+    name="alias",
+    usage=("alias [NAME [COMMAND...]]", "alias -d NAME"),
+    summary="Show aliases, or let a word stand for the front of a command",
+    help=("What follows the word in a line follows the command that it stands for.",),
+    examples=(
+        ("alias full list queue where msgDepth > 1000", "then `full` lists them, `full limit 3` three of them"),
+        ("alias", "all aliases"),
+    ),
+    parameters=(
+        Parameter("NAME", Takes.TEXT, "a word"),
+        Parameter("COMMAND", Takes.TEXT, "what it stands for", many=True),
+    ),
+    options=(Option(("-d", "--delete"), "remove it"),),
+    options_first=True,
+    handler=run_alias,
+)
+RECORD = Command(
+    name="record",
+    usage=("record on FILE", "record off"),
+    summary="Write commands and their results to a file as well",
+    help=("The file is appended to. Results stand there as text without colour, lines as comments.",),
+    examples=(("record on /tmp/incident.txt", "begin"), ("record off", "end")),
+    parameters=(
+        Parameter("on|off", Takes.WORDS, "begin or end", required=True, words=(("on", "begin"), ("off", "end"))),
+        Parameter("FILE", Takes.FILE, "where to"),
+    ),
+    handler=run_record,
+)

@@ -1,0 +1,73 @@
+"""`setprop`: set read-write properties of an object."""
+
+from __future__ import annotations
+
+from qmf.errors import ConstraintError, NotFoundError
+from qmf.schema import Access, Property, check_value, parse_value
+from qmf_shell.arguments import ArgumentError, named
+from qmf_shell.parsing import Word
+from qmf_shell.registry import Command, Given, Parameter, Takes
+from qmf_shell.results import Level, Message
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import find_object, label
+from qmf_shell.session.source import Object
+from qmf_shell.text import clean, plural
+
+
+def run(context: Context, given: Given) -> Message:
+    """Set and say so."""
+    target = find_object(context, given.texts[0])
+    values: dict[str, object] = {}
+    for word in given.words[1:]:
+        name, value = _value(context, target, word)
+        if name in values:
+            raise ArgumentError(f"property {name!r} is given twice")
+        values[name] = value
+    context.source.assign(target, values)
+    number = context.ids.give(target.known, target.created)
+    return Message(f"{plural(len(values), 'property', 'properties')} of {number} {label(target.known)} set", Level.GOOD)
+
+
+def _value(context: Context, target: Object, word: Word) -> tuple[str, object]:
+    name = named(word)
+    if name is None:
+        raise ArgumentError(f"{clean(word.text)!r} is not NAME=VALUE")
+    text = word.text[len(name) + 1 :]
+    item = target.schema.property(name)
+    if item is None:
+        writable = [one.name for one in target.schema.properties if one.access is Access.RW]
+        raise NotFoundError(f"property of {clean(target.schema.name)}", name, writable)
+    if item.access is not Access.RW:
+        word_ = {Access.RC: "is set when the object is made, and never again", Access.RO: "is read-only"}[item.access]
+        raise ArgumentError(f"property {name!r} of {clean(target.schema.name)} {word_}")
+    return name, _convert(context, target, item, text)
+
+
+def _convert(context: Context, target: Object, item: Property, text: str) -> object:
+    if item.type.name == "objId":
+        return find_object(context, text).known.key
+    where = f"property {item.name!r} of {target.schema.name}"
+    try:
+        value = parse_value(item.type, text)
+    except ConstraintError:
+        raise
+    except ValueError as error:
+        raise ArgumentError(f"{where} ({item.type.name}): {error}: {text!r}") from None
+    return check_value(item.type, value, where=where, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len)
+
+
+SETPROP = Command(
+    name="setprop",
+    usage=("setprop ID NAME=VALUE...",),
+    summary="Set read-write properties of an object",
+    help=(
+        "All of them are set, or none. `schema CLASS` shows which properties are ReadWrite. Agents of this project "
+        "understand it; others have methods for what can be changed.",
+    ),
+    examples=(("setprop filesystem:/ threshold=80", "one property"),),
+    parameters=(
+        Parameter("ID", Takes.OBJECT, "short id, name or index", required=True),
+        Parameter("NAME=VALUE", Takes.SETTABLE, "a property and its new value", required=True, many=True),
+    ),
+    handler=run,
+)

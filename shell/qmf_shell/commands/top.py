@@ -1,0 +1,128 @@
+"""`top`: the objects of a class that have most of something, again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import attrs
+
+from qmf_shell.columns import shown_values
+from qmf_shell.commands.watch import VIEW_OPTIONS, make_view
+from qmf_shell.filtering import Slot, find_slot, slots_of, sorted_by
+from qmf_shell.numbers import count_option
+from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.results import Amount, Cell, Column, Role, Table, View
+from qmf_shell.session.choosing import schemas_of
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import class_names, find_classes
+from qmf_shell.session.rates import Rates
+from qmf_shell.session.source import ClassName, Object
+from qmf_shell.text import clean, plural
+
+#: Objects shown when the user does not say how many.
+SHOWN = 15
+#: Further statistics shown beside the one that sorts.
+BESIDE = 3
+
+
+def run(context: Context, given: Given) -> View:
+    """Begin."""
+    words = list(given.texts)
+    if len(words) > 1 and words[1].lower() == "by":
+        del words[1]
+    if len(words) != 2:
+        raise UsageError("top", "write a class, by, and a statistic", TOP.usage[0])
+    keys = find_classes(context.classes(), words[0])
+    names = class_names(keys)
+    schemas = schemas_of(context, keys)
+    slot = find_slot(schemas, words[1])
+    most = count_option(TOP, given, "limit", SHOWN)
+    others = dict.fromkeys(
+        item.whole
+        for schema in schemas
+        for item in slots_of(schema).values()
+        if item.statistic and item.whole != slot.whole
+    )
+    beside = list(others)[:BESIDE]
+    top = _Top(context, names, slot, beside, most, "total" in given.options)
+    return make_view(context, TOP, given, top.frame)
+
+
+@attrs.define
+class _Top:
+    """The objects in order."""
+
+    context: Context
+    names: Sequence[ClassName]
+    slot: Slot
+    beside: Sequence[str]
+    most: int
+    total: bool
+    rates: Rates = attrs.field(factory=Rates)
+
+    def frame(self) -> Table:
+        """The objects as they are now."""
+        at = time.monotonic()
+        objects = list(self.context.objects(self.names))
+        by_rate = self.slot.counter and not self.total
+        values = {item.known.key: self._value(item, at, by_rate) for item in objects}
+        objects = sorted_by(objects, lambda item: values[item.known.key], down=True)
+        shown = objects[: self.most] if self.most else objects
+        schemas = list({id(item.schema): item.schema for item in shown}.values())
+        beside = shown_values(schemas, self.beside) if schemas else []
+        named = any(item.known.title for item in shown)
+        title = f"{clean(self.slot.name)} per second" if by_rate else clean(self.slot.name)
+        columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
+        columns += [Column("Name", wraps=True)] if named else []
+        columns.append(Column(title, Role.NUMBER))
+        columns += [attrs.evolve(item.column, spare=True) for item in beside]
+        rows: list[tuple[Cell, ...]] = []
+        for item in shown:
+            value = values[item.known.key]
+            unit = self.slot.unit
+            cell = Amount(round(value, 3), unit) if isinstance(value, int | float) else None
+            name = [item.known.title] if named else []
+            number = self.context.ids.give(item.known, item.created)
+            rows.append((number, item.known.index, *name, cell, *(one.cell(self.context, item) for one in beside)))
+        head = f"Top of {plural(len(objects), 'object')} by {title}"
+        return Table(tuple(columns), tuple(rows), title=head, empty="No objects.")
+
+    def _value(self, item: Object, at: float, by_rate: bool) -> object:
+        value = item.values.get(self.slot.name)
+        if not by_rate or self.slot.type is None:
+            return None if isinstance(value, bool) else value
+        key = item.known.key
+        return self.rates.take(key, self.slot.type, value, at, key.epoch)
+
+
+TOP = Command(
+    name="top",
+    usage=("top [-n SECONDS] [-c COUNT] [-l COUNT] [-t] CLASS by STAT",),
+    summary="Show the objects of a class that have most of something",
+    help=(
+        "Counters are compared by how fast they grow, so the first picture has no order yet; -t compares what they "
+        "have counted. Ctrl-C or q ends it.",
+    ),
+    examples=(
+        ("top process by cpuPercent", "the busiest processes"),
+        ("top -l 5 queue by msgTotalEnqueues", "the queues that get most messages"),
+    ),
+    parameters=(
+        Parameter("CLASS", Takes.CLASS, "a class", required=True),
+        Parameter(
+            "STAT",
+            Takes.STATISTICS,
+            "by STAT: what counts",
+            required=True,
+            many=True,
+            words=(("by", "what counts follows"),),
+        ),
+    ),
+    options=(
+        *VIEW_OPTIONS,
+        Option(("-l", "--limit"), "how many objects to show (15); 0 means all", "COUNT"),
+        Option(("-t", "--total"), "compare counters by what they have counted, not by how fast they grow"),
+    ),
+    handler=run,
+)

@@ -1,0 +1,115 @@
+"""`tree`: objects below their parents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qmf.schema import Kind
+from qmf_shell.numbers import count_option
+from qmf_shell.registry import Command, Given, Option, Parameter, Takes
+from qmf_shell.results import Cell, Column, Role, Table
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import class_called, class_names, find_object
+from qmf_shell.session.names import class_name
+from qmf_shell.session.relations import children, parents
+from qmf_shell.session.source import Object, ObjectKey
+from qmf_shell.text import clean, natural, plural
+
+#: Children of one class below one parent that are shown one by one; 0 shows all.
+SHOWN = 20
+
+_COLUMNS = (Column("ID", Role.ID), Column("Object", Role.TREE, wraps=True), Column("Below", Role.NUMBER, spare=True))
+
+
+def run(context: Context, given: Given) -> Table:
+    """Everything, or what is below an object or the objects of a class."""
+    most = count_option(TREE, given, "number", SHOWN)
+    names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
+    context.report(f"asking for {plural(len(names), 'class', 'classes')}")
+    objects = context.objects(names)
+    above = parents(objects)
+    below = children(above)
+    by_key = {item.known.key: item for item in objects}
+    text = given.text(0)
+    if text is None:
+        roots = [key for key in by_key if key not in above]
+    elif keys := class_called(context, text):
+        wanted = set(class_names(keys))
+        roots = [key for key, item in by_key.items() if class_name(item.known) in wanted]
+    else:
+        roots = [find_object(context, text).known.key]
+    rows: list[tuple[Cell, ...]] = []
+    _draw(context, rows, by_key, below, roots, "", most)
+    return Table(_COLUMNS, tuple(rows), title="Objects below their parents", empty="No objects.")
+
+
+def _draw(
+    context: Context,
+    rows: list[tuple[Cell, ...]],
+    by_key: dict[ObjectKey, Object],
+    below: dict[ObjectKey, list[ObjectKey]],
+    keys: Sequence[ObjectKey],
+    prefix: str,
+    most: int,
+) -> None:
+    """Depth first with a list of what is still to do: a chain of parents may be longer than Python's stack."""
+    pending: list[tuple[ObjectKey | str, str, str]] = list(reversed(_layer(by_key, keys, prefix, most, top=True)))
+    while pending:
+        key, lead, inner = pending.pop()
+        if isinstance(key, str):
+            rows.append((None, lead + key, None))
+            continue
+        item = by_key[key]
+        known = item.known
+        number = context.ids.give(known, item.created)
+        title = f" {known.title}" if known.title else ""
+        under = below.get(key, [])
+        rows.append((number, f"{lead}{clean(f'{known.class_key.name} {known.index}{title}')}", len(under) or None))
+        pending += reversed(_layer(by_key, under, inner, most, top=False))
+
+
+def _layer(
+    by_key: dict[ObjectKey, Object], keys: Sequence[ObjectKey], prefix: str, most: int, *, top: bool
+) -> list[tuple[ObjectKey | str, str, str]]:
+    """What stands below one parent, with the lines in front of it and in front of what is below it in turn."""
+    ordered = sorted(
+        (key for key in keys if key in by_key),
+        key=lambda key: (by_key[key].known.class_key.name, natural(by_key[key].known.index)),
+    )
+    shown: list[ObjectKey | str] = []
+    counts: dict[str, int] = {}
+    for key in ordered:
+        name = by_key[key].known.class_key.name
+        counts[name] = counts.get(name, 0) + 1
+        if not most or top or counts[name] <= most:
+            shown.append(key)
+        elif counts[name] == most + 1:
+            left = sum(1 for other in ordered if by_key[other].known.class_key.name == name) - most
+            shown.append(f"{left:,} more of {clean(name)}")
+    if top:
+        return [(key, "", "") for key in shown]
+    last = len(shown) - 1
+    return [
+        (key, prefix + ("└─ " if at == last else "├─ "), prefix + ("   " if at == last else "│  "))
+        for at, key in enumerate(shown)
+    ]
+
+
+TREE = Command(
+    name="tree",
+    usage=("tree [-n COUNT] [ID|CLASS]",),
+    summary="Show objects below their parents",
+    help=(
+        "An object's parent is what its reference marked parentRef names. Agents that do not tell which reference that "
+        "is (qpidd and agents of libqmf2) are shown by the first one in the key.",
+        "Of many children of one class the first 20 are shown; -n changes that.",
+    ),
+    examples=(
+        ("tree", "everything"),
+        ("tree vhost", "what belongs to the virtual hosts of a broker"),
+        ("tree -n 0 101", "all that is below one object"),
+    ),
+    parameters=(Parameter("ID", Takes.TARGET, "an object, or all of a class"),),
+    options=(Option(("-n", "--number"), "children of one class to show; 0 means all", "COUNT"),),
+    handler=run,
+)

@@ -1,0 +1,211 @@
+"""`watch`: objects as a table that is drawn again and again, with what changed marked and how fast counters grow."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from qmf.schema import Style
+from qmf_shell.columns import EVERYTHING, Shown, shown_values, wanted_names
+from qmf_shell.describe import element_cells
+from qmf_shell.filtering import slots_of
+from qmf_shell.numbers import count_option, seconds_option
+from qmf_shell.registry import Command, Given, Option, Parameter, Takes
+from qmf_shell.results import Cell, Column, Followed, Group, Instant, Result, Role, Table, View
+from qmf_shell.selection import Selection, parse_selection
+from qmf_shell.session.choosing import Chosen, choose, find_objects
+from qmf_shell.session.context import Context
+from qmf_shell.session.lookup import class_called
+from qmf_shell.session.names import class_name
+from qmf_shell.session.rates import Changes, Rates
+from qmf_shell.session.source import ClassName, Known, Object
+from qmf_shell.text import clean, plural
+
+#: Statistics of a class that are shown where the user names none.
+SHOWN = 6
+
+VIEW_OPTIONS = (
+    Option(("-n", "--interval"), "seconds from one picture to the next (2)", "SECONDS"),
+    Option(("-c", "--count"), "how many pictures; without it until Ctrl-C or q", "COUNT"),
+)
+
+
+def run(context: Context, given: Given) -> View:
+    """Begin to watch."""
+    keys = class_called(context, given.texts[0])
+    frame: Callable[[], Result]
+    if keys:
+        selection = parse_selection(given.words[1:])
+        frame = _ClassWatch(context, lambda: choose(context, keys, selection), selection).frame
+        if selection.ids:
+            frame = _ObjectWatch(context, find_objects(context, selection.ids, classes=keys)).frame
+    else:
+        frame = _ObjectWatch(context, find_objects(context, given.texts)).frame
+    return make_view(context, WATCH, given, frame)
+
+
+def make_view(context: Context, command: Command, given: Given, frame: Callable[[], Result]) -> View:
+    """A view with the interval and the count that were given; see `VIEW_OPTIONS`."""
+    interval = seconds_option(command, given, "interval", context.settings.interval)
+    count = count_option(command, given, "count", 0)
+    return View(frame, interval, count or None)
+
+
+class _Follower:
+    """What two looks at the same objects say together."""
+
+    def __init__(self) -> None:
+        self._rates = Rates()
+        self._changes = Changes()
+
+    def cell(self, target: Object, name: str, cell: Cell, at: float) -> Followed:
+        key = target.known.key, name
+        statistic = target.schema.statistic(name)
+        changed = self._changes.take(key, cell)
+        if statistic is None or statistic.type.style is not Style.COUNT:
+            return Followed(cell, changed)
+        value = target.values.get(name)
+        rate = self._rates.take(key, statistic.type, value, at, target.known.key.epoch)
+        return Followed(cell, changed, rate, counter=True)
+
+
+@attrs.define
+class _ObjectWatch:
+    """Objects in full, side by side."""
+
+    context: Context
+    targets: list[Object]
+    follower: _Follower = attrs.field(factory=_Follower)
+    gone: dict[object, int] = attrs.field(factory=dict)
+
+    def frame(self) -> Result:
+        """The objects as they are now; of one that is gone, what it was at last."""
+        at = time.monotonic()
+        for number, item in enumerate(self.targets):
+            now = self.context.source.get(item.known)
+            if now is None:
+                self.gone.setdefault(item.known.key, time.time_ns())
+            else:
+                self.gone.pop(item.known.key, None)
+                self.targets[number] = now
+        groups: dict[ClassName, list[Object]] = {}
+        for item in self.targets:
+            self.context.ids.give(item.known, item.created)
+            groups.setdefault(class_name(item.known), []).append(item)
+        tables = tuple(self._table(group, at) for group in groups.values())
+        return tables[0] if len(tables) == 1 else Group(tables)
+
+    def _table(self, group: Sequence[Object], at: float) -> Table:
+        alone = len(group) == 1
+        columns = [Column("Type", Role.FAINT, spare=True), Column("Element", Role.NAME)]
+        for item in group:
+            number = str(self.context.ids.number(item.known.key))
+            columns.append(Column(f"{number} (gone)" if item.known.key in self.gone else number, wraps=True))
+        cells = [element_cells(self.context, item) for item in group]
+        elements = list(dict.fromkeys(element for one in cells for element in one))
+        rows: list[tuple[Cell, ...]] = []
+        for kind, name in elements:
+            followed = [
+                self.follower.cell(item, name, one.get((kind, name)), at)
+                for item, one in zip(group, cells, strict=True)
+            ]
+            rows.append((kind, name, *followed))
+        rows.append(("time", "updated", *(Instant(item.updated) for item in group)))
+        dead = [self.gone[item.known.key] for item in group if item.known.key in self.gone]
+        if dead:
+            rows.append(("time", "gone since", *(Instant(self.gone.get(item.known.key, 0)) for item in group)))
+        known = group[0].known
+        title = f"{known.class_key.package}:{known.class_key.name}" + (f" {known.index}" if alone else "")
+        note = "Gone: these are its last values." if dead and alone else None
+        return Table(tuple(columns), tuple(rows), title=title, note=note)
+
+
+@attrs.define
+class _ClassWatch:
+    """The objects of a class, one per row."""
+
+    context: Context
+    choose: Callable[[], Sequence[Chosen]]
+    selection: Selection
+    follower: _Follower = attrs.field(factory=_Follower)
+    before: dict[ClassName, dict[object, Known]] = attrs.field(factory=dict)
+
+    def frame(self) -> Result:
+        """The objects as they are now."""
+        at = time.monotonic()
+        tables = tuple(self._table(chosen, at) for chosen in self.choose())
+        return tables[0] if len(tables) == 1 else Group(tables)
+
+    def _table(self, chosen: Chosen, at: float) -> Table:
+        values = self._values(chosen)
+        columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
+        named = any(item.known.title for item in chosen.shown)
+        if named:
+            columns.append(Column("Name", wraps=True))
+        columns += [value.column for value in values]
+        rows: list[tuple[Cell, ...]] = []
+        for item in chosen.shown:
+            number = self.context.ids.give(item.known, item.created)
+            cells = [
+                self.follower.cell(item, value.column.title, value.cell(self.context, item), at) for value in values
+            ]
+            title = [item.known.title] if named else []
+            rows.append((number, item.known.index, *title, *cells))
+        return Table(
+            tuple(columns),
+            tuple(rows),
+            title=f"{clean(chosen.name[0])}:{clean(chosen.name[1])}, {plural(len(chosen.objects), 'object')}",
+            empty=f"No objects of {clean(chosen.name[0])}:{clean(chosen.name[1])}.",
+            note=self._came_and_went(chosen),
+        )
+
+    def _values(self, chosen: Chosen) -> list[Shown]:
+        wanted = wanted_names(self.selection)
+        if not wanted:
+            wholes = [slot.whole for schema in chosen.schemas for slot in slots_of(schema).values() if slot.statistic]
+            wanted = list(dict.fromkeys(wholes))[:SHOWN] or list(EVERYTHING[:1])
+        return shown_values(chosen.schemas, wanted)
+
+    def _came_and_went(self, chosen: Chosen) -> str | None:
+        """What is different from the picture before, in words."""
+        now: dict[object, Known] = {item.known.key: item.known for item in chosen.objects}
+        before = self.before.get(chosen.name)
+        self.before[chosen.name] = now
+        if before is None:
+            return None
+        parts = []
+        for word, there, other in (("new", now, before), ("gone", before, now)):
+            names = [clean(known.index) for key, known in there.items() if key not in other]
+            if names:
+                parts.append(f"{word}: {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if names[3:] else ""))
+        return "; ".join(parts) or None
+
+
+WATCH = Command(
+    name="watch",
+    usage=(
+        "watch [-n SECONDS] [-c COUNT] ID...",
+        "watch [-n SECONDS] [-c COUNT] CLASS [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",
+    ),
+    summary="Look at objects again and again",
+    help=(
+        "Values that changed since the picture before are marked. Counters show how much they grow per second; a "
+        "counter that starts anew counts from zero.",
+        "Of a class, the first statistics are shown; columns names others. An object that goes away keeps its last "
+        "values and is marked as gone. Without a connection the last picture stays until it is back.",
+        "Ctrl-C or q ends it. With output to a file or pipe the pictures follow each other.",
+    ),
+    examples=(
+        ("watch 101", "everything of one object"),
+        ("watch -n 5 queue where consumers = 0 columns msgDepth, byteDepth", "some objects of a class"),
+        ("watch -c 3 process sort cpuPercent desc limit 5", "three pictures"),
+    ),
+    parameters=(
+        Parameter("ID", Takes.TARGET, "short id, range, name, index, or a class", required=True),
+        Parameter("SELECTION", Takes.SELECTION, "more ids; of a class, a condition and so on", many=True),
+    ),
+    options=VIEW_OPTIONS,
+    handler=run,
+)

@@ -1,0 +1,45 @@
+"""Output that is longer than the terminal goes through the user's pager."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping
+
+
+def pager_command(environ: Mapping[str, str]) -> list[str] | None:
+    """The pager: that of ``QMF_SHELL_PAGER`` or ``PAGER``, else less; None where there is none, or it is empty."""
+    for name in ("QMF_SHELL_PAGER", "PAGER"):
+        if name in environ:
+            try:
+                words = shlex.split(environ[name])
+            except ValueError:
+                return None
+            return words if words and words[0] != "cat" and shutil.which(words[0]) else None
+    found = shutil.which("less")
+    return [found] if found else None
+
+
+def page(text: str, command: list[str]) -> bool:
+    """Show text in a pager until the user leaves it; False where it cannot be started."""
+    # What git sets, too: colours shown, the picture left on the screen, no pager for a text that fits after all.
+    env = {"LESS": "FRX", **os.environ}
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, env=env, text=True, encoding="utf-8", errors="backslashreplace"
+        )
+    except OSError:
+        return False
+    assert process.stdin is not None
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        process.stdin.write(text)
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
+        process.stdin.close()
+    while True:
+        # Ctrl-C is the pager's: it goes to everybody on the terminal.
+        with contextlib.suppress(KeyboardInterrupt):
+            process.wait()
+            return True

@@ -1,0 +1,179 @@
+"""Lines over time in characters: two by four dots to a character (braille), with axes.
+
+Written here because the libraries for it are no fit: plotext's interface is another one in each of its last major
+versions, untyped, one figure for the whole process, and it takes a tenth of a second to load.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import attrs
+from rich.cells import cell_len
+
+from qmf_shell.render.formatting import Formatter, number_text, span_text
+from qmf_shell.results import Plot, Series
+from qmf_shell.text import clean
+
+#: Where the dots of a braille character are, by column and row.
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+_BRAILLE = 0x2800
+#: What draws a line where there is no braille, one per line.
+_ASCII = "*+ox#@"
+#: Lines are never drawn smaller than this, whatever the terminal.
+_LEAST = (10, 3)
+#: Levels of steps between marks of the scale.
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+@attrs.frozen
+class Piece:
+    """Some characters of a line.
+
+    Attributes:
+        text: the characters.
+        series: number of the line that they draw, or None for axes and texts.
+    """
+
+    text: str
+    series: int | None = None
+
+
+Row = tuple[Piece, ...]
+
+
+def draw(plot: Plot, formatter: Formatter, width: int, height: int, *, braille: bool = True) -> list[Row]:
+    """A plot as rows of pieces, so that the colours are somebody else's.
+
+    Args:
+        plot: what to draw.
+        formatter: writes the latest values.
+        width, height: of the whole picture, in characters.
+        braille: the terminal can show braille; else ASCII.
+    """
+    legend = [_legend(number, series, formatter, braille) for number, series in enumerate(plot.series)]
+    note = [(Piece(clean(plot.note)),)] if plot.note else []
+    rows = max(_LEAST[1], height - len(legend) - len(note) - 2)
+    low, high, step = _scale([value for item in plot.series for _, value in item.points if value is not None])
+    marks = _marks(low, high, step, rows)
+    margin = max(cell_len(text) for text in marks.values())
+    columns = max(_LEAST[0], width - margin - 2)
+    first, last = _times(plot.series)
+    canvas = _Canvas(columns, rows, braille)
+    for number, series in enumerate(plot.series):
+        canvas.line(number, _dots(series, first, last, low, high, canvas.size))
+    edges = ("┤", "│") if braille else ("|", "|")
+    body: list[Row] = []
+    for at, pieces in enumerate(canvas.rows()):
+        mark = marks.get(at, "")
+        edge = edges[0] if mark else edges[1]
+        body.append((Piece(f"{' ' * (margin - cell_len(mark))}{mark} {edge}"), *pieces))
+    ago = f"-{span_text(round((last - first) * 1e9))}" if last > first else ""
+    axis = " " * (margin + 2) + ago + " " * max(1, columns - len(ago) - len("now")) + "now"
+    return [(Piece(clean(plot.title)),), *body, (Piece(axis),), *legend, *note]
+
+
+def _legend(number: int, series: Series, formatter: Formatter, braille: bool) -> Row:
+    sign = "──" if braille else _ASCII[number % len(_ASCII)] * 2
+    return Piece(f"{sign} ", number), Piece(f"{clean(series.name)}  {formatter.text(series.cell)}")
+
+
+def _times(series: Sequence[Series]) -> tuple[float, float]:
+    times = [at for item in series for at, _ in item.points]
+    return (min(times), max(times)) if times else (0.0, 0.0)
+
+
+def _scale(values: Sequence[float]) -> tuple[float, float, float]:
+    """Lowest and highest value of the scale, and the step between marks: round numbers around the values."""
+    finite = [value for value in values if math.isfinite(value)]
+    low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
+    if low == high:
+        # A flat line stands in the middle.
+        around = max(1.0, abs(low) / 100)
+        low, high = (low - around, high + around) if low else (0.0, 1.0)
+    if 0 < low < high / 2:
+        low = 0.0  # zero belongs into the picture where it costs less than half of it
+    rough = (high - low) / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in _STEPS if factor * power >= rough * 0.999)
+    return math.floor(low / step) * step, math.ceil(high / step) * step, step
+
+
+def _marks(low: float, high: float, step: float, rows: int) -> dict[int, str]:
+    """What stands beside which row of the scale."""
+    marks: dict[int, str] = {}
+    count = round((high - low) / step)
+    for number in range(count + 1):
+        row = round((rows - 1) * (1 - number / count))
+        if number in (0, count) or all(abs(row - other) > 1 for other in marks):
+            marks[row] = number_text(round(low + number * step, 10))
+    return marks
+
+
+def _dots(
+    series: Series, first: float, last: float, low: float, high: float, size: tuple[int, int]
+) -> list[tuple[int, int] | None]:
+    """Points as dots of the canvas; None is a gap."""
+    wide, tall = size
+    span = last - first
+    dots: list[tuple[int, int] | None] = []
+    for at, value in series.points:
+        if value is None or not math.isfinite(value):
+            dots.append(None)
+            continue
+        x = round((at - first) / span * (wide - 1)) if span > 0 else wide - 1
+        dots.append((x, round((high - value) / (high - low) * (tall - 1))))
+    return dots
+
+
+class _Canvas:
+    """A grid of dots."""
+
+    def __init__(self, columns: int, rows: int, braille: bool) -> None:
+        self._across, self._down = (2, 4) if braille else (1, 1)
+        self._braille = braille
+        self.size = (columns * self._across, rows * self._down)
+        self._cells: list[list[tuple[int, int | None]]] = [[(0, None)] * columns for _ in range(rows)]
+
+    def line(self, number: int, dots: Sequence[tuple[int, int] | None]) -> None:
+        """Draw a line through dots."""
+        before: tuple[int, int] | None = None
+        for dot in dots:
+            if dot is not None:
+                self._stroke(number, before or dot, dot)
+            before = dot
+
+    def _stroke(self, number: int, start: tuple[int, int], end: tuple[int, int]) -> None:
+        steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
+        for step in range(steps + 1):
+            x = start[0] + round((end[0] - start[0]) * step / steps)
+            y = start[1] + round((end[1] - start[1]) * step / steps)
+            self._set(number, x, y)
+
+    def _set(self, number: int, x: int, y: int) -> None:
+        column, row = x // self._across, y // self._down
+        bits, _ = self._cells[row][column]
+        dot = _DOTS[x % 2][y % 4] if self._braille else 1
+        # Where two lines meet, the later one has the colour of the character.
+        self._cells[row][column] = (bits | dot, number)
+
+    def rows(self) -> list[Row]:
+        """The picture, with what is drawn by the same line in one piece."""
+        result: list[Row] = []
+        for cells in self._cells:
+            pieces: list[Piece] = []
+            for bits, number in cells:
+                owner = number if bits else None
+                char = self._char(bits, number)
+                if pieces and pieces[-1].series == owner:
+                    pieces[-1] = Piece(pieces[-1].text + char, owner)
+                else:
+                    pieces.append(Piece(char, owner))
+            result.append(tuple(pieces))
+        return result
+
+    def _char(self, bits: int, number: int | None) -> str:
+        if not bits:
+            return " "
+        return chr(_BRAILLE + bits) if self._braille else _ASCII[(number or 0) % len(_ASCII)]

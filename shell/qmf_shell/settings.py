@@ -1,0 +1,194 @@
+"""What a user may set: by `set` for a session, or for good in a TOML file under the XDG configuration folder.
+
+The file, with every setting and its default, is in docs/shell.md. Unknown names and wrong values are errors that name
+file and setting: a typo must not be lost silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+
+from qmf.errors import CallerError, NotFoundError
+from qmf_shell.text import listing
+
+
+class SettingsError(CallerError):
+    """A setting has a value that it cannot have, or the file with settings cannot be read. The message says which."""
+
+
+@attrs.frozen
+class Choice:
+    """A setting.
+
+    Attributes:
+        name: as users write it, e.g. ``time-format``.
+        values: what it may be; empty: any text (or, where the default is a number, any number above 0).
+        default: what it is at first.
+        help: what it means.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    default: str
+    help: str
+
+    @property
+    def is_number(self) -> bool:
+        """Its values are numbers."""
+        return not self.values and self.default.replace(".", "", 1).isdigit()
+
+    def check(self, value: str) -> str:
+        """`value`, if the setting can have it.
+
+        Raises:
+            SettingsError: it cannot.
+        """
+        if self.values and value not in self.values:
+            raise SettingsError(f"{self.name} must be {listing(self.values)}, not {value!r}")
+        if self.is_number:
+            try:
+                fine = 0 < float(value) <= 86400
+            except ValueError:
+                fine = False
+            if not fine:
+                raise SettingsError(f"{self.name} must be a number above 0 and at most 86400, not {value!r}")
+        return value
+
+
+CHOICES: tuple[Choice, ...] = (
+    Choice("time-format", ("long", "short"), "long", "times with their date, or the time of day alone"),
+    Choice("output", ("table", "json", "csv"), "table", "how results are written"),
+    Choice("pager", ("auto", "off"), "auto", "whether output longer than the terminal goes through a pager"),
+    Choice("completion", ("tab", "typing"), "tab", "whether the menu opens with Tab or while typing"),
+    Choice("interval", (), "2", "seconds between the pictures of watch, plot and top"),
+    Choice("confirm", ("on", "off"), "on", "whether calls of many objects ask first"),
+)
+_BY_NAME = {choice.name: choice for choice in CHOICES}
+
+
+@attrs.define
+class Settings:
+    """The settings of a session.
+
+    Attributes:
+        values: by name; all of `CHOICES`.
+        aliases: what words stand for, e.g. ``q`` for ``list queue``.
+        brokers: URLs to connect to where the command line names none.
+    """
+
+    values: dict[str, str] = attrs.field(factory=lambda: {choice.name: choice.default for choice in CHOICES})
+    aliases: dict[str, str] = attrs.field(factory=dict)
+    brokers: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> str:
+        return self.values[name]
+
+    @property
+    def interval(self) -> float:
+        """Seconds between the pictures of a view."""
+        return float(self.values["interval"])
+
+    def change(self, name: str, value: str) -> None:
+        """Set one.
+
+        Raises:
+            NotFoundError: no such setting.
+            SettingsError: not a value of it.
+        """
+        self.values[name] = find_choice(name).check(value)
+
+
+def find_choice(name: str) -> Choice:
+    """The setting called `name`.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    choice = _BY_NAME.get(name.lower().replace("_", "-"))
+    if choice is None:
+        raise NotFoundError("setting", name, _BY_NAME)
+    return choice
+
+
+def config_path(environ: Mapping[str, str]) -> Path | None:
+    """Where settings are kept: under the XDG configuration folder; None where there is no home."""
+    return xdg_path(environ, "XDG_CONFIG_HOME", ".config", "config.toml")
+
+
+def xdg_path(environ: Mapping[str, str], variable: str, below: str, name: str) -> Path | None:
+    """A file of ours in a folder of the XDG base directory specification; relative folders there count as unset."""
+    base = environ.get(variable, "")
+    if not base.startswith("/"):
+        home = environ.get("HOME")
+        if not home:
+            return None
+        base = f"{home}/{below}"
+    return Path(base) / "qmf-shell" / name
+
+
+def read_settings(path: Path | None, *, required: bool = False) -> Settings:
+    """Settings from a file; the defaults where there is none.
+
+    Args:
+        path: the file, or None.
+        required: it must be there: the user named it.
+
+    Raises:
+        SettingsError: it cannot be read, is no TOML, or holds what it must not; names file and setting.
+    """
+    settings = Settings()
+    if path is None:
+        return settings
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if required:
+            raise SettingsError(f"cannot read {path}: no such file") from None
+        return settings
+    except OSError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror or error}") from None
+    # Late: most users have no such file.
+    import tomllib
+
+    try:
+        _take(settings, tomllib.loads(data.decode()))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, CallerError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+    return settings
+
+
+def _take(settings: Settings, found: Mapping[str, object]) -> None:
+    for name, value in found.items():
+        if name == "aliases":
+            settings.aliases = _aliases(value)
+        elif name == "brokers":
+            if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+                raise SettingsError("brokers must be a list of URLs")
+            settings.brokers = tuple(value)
+        elif isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise SettingsError(f"{find_choice(name).name} must be a text or a number")
+        else:
+            settings.change(find_choice(name).name, str(value))
+
+
+def _aliases(value: object) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise SettingsError("aliases must be a table of texts")
+    for name, text in value.items():
+        check_alias(name, text)
+    return dict(value)
+
+
+def check_alias(name: str, text: str) -> None:
+    """Whether `name` may stand for `text`.
+
+    Raises:
+        SettingsError: not one word, or it stands for nothing.
+    """
+    if not name or any(char.isspace() or char in "'\"\\{[#!" for char in name):
+        raise SettingsError(f"alias {name!r} is not one plain word")
+    if not text.strip():
+        raise SettingsError(f"alias {name} stands for nothing")

@@ -1,0 +1,164 @@
+"""`qmf-stat`: what a broker that is managed by QMF does, at one glance, or again and again.
+
+The views follow the old `qpid-stat`: an overview, agents, classes, queues, exchanges, connections, subscriptions.
+All but the first three need the classes of a qpidd; on other brokers they say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from qmf._version import __version__
+from qmf_shell.exits import FAILED, FINE, INTERRUPTED, UNREACHABLE, USAGE
+from qmf_shell.main import TIMEOUT, Parser, guarded, prepare_streams, seconds, set_up_logging
+
+if TYPE_CHECKING:
+    from qmf_shell.results import Result
+    from qmf_shell.session.context import Context
+
+#: Where to look when no broker is named, as the old tool did.
+DEFAULT = "localhost"
+
+VIEWS = {
+    "overview": "what the broker is and has done in total",
+    "agents": "agents that are there",
+    "classes": "classes of objects, with how many there are",
+    "queues": "queues, with their depth and what went through",
+    "exchanges": "exchanges, with what went through",
+    "connections": "connections of clients",
+    "subscriptions": "who reads from which queue",
+}
+_LETTERS = {
+    "g": "overview",
+    "a": "agents",
+    "q": "queues",
+    "e": "exchanges",
+    "c": "connections",
+    "u": "subscriptions",
+}
+
+_EPILOG = """\
+examples:
+  qmf-stat                               the overview of the broker on this machine
+  qmf-stat queues -b mq1 -S msg -L 10    the ten deepest queues
+  qmf-stat -q -b mq1 -i 2                queues, every two seconds
+  qmf-stat connections -b mq1 --json
+
+exit codes: 0 fine, 1 the view cannot be had, 2 no connection, 64 wrong usage."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The options."""
+    views = "\n".join(f"  {name:<14} {text}" for name, text in VIEWS.items())
+    parser = Parser(
+        prog="qmf-stat",
+        description=f"Show what a broker that is managed by QMF does.\n\nviews:\n{views}",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("view", nargs="?", choices=tuple(VIEWS), metavar="VIEW", help="one of the views above (default: overview)")
+    for letter, view in _LETTERS.items():
+        add(f"-{letter}", dest="letter", action="store_const", const=view, help=f"the same as {view}")
+    add(
+        "-b", "--broker", metavar="URL", action="append", default=[], help=f"broker (default: {DEFAULT}); several times"
+    )
+    add("-i", "--interval", metavar="S", type=seconds, help="show it again after so many seconds, until Ctrl-C or q")
+    add("-n", "--count", metavar="COUNT", type=_count, help="with -i: leave after so many pictures")
+    add("-S", "--sort-by", metavar="COLUMN", help="sort by this column, the largest first")
+    add("-I", "--increasing", action="store_true", help="the smallest first")
+    add("-L", "--limit", metavar="COUNT", type=_count, help="show so many rows at most")
+    output = parser.add_mutually_exclusive_group()
+    for name in ("json", "csv", "table"):
+        output.add_argument(
+            f"--{name}", action="store_const", const=name, dest="output", default="table", help=f"print it as {name}"
+        )
+    add("--timeout", metavar="S", type=seconds, default=TIMEOUT, help="wait this long for answers (%(default)g s)")
+    add("--no-color", action="store_true", help="plain text (NO_COLOR in the environment does the same)")
+    add("--verbose", action="store_true", help="log to stderr what happens below")
+    add("--version", action="version", version=f"%(prog)s {__version__}")
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Args:
+        argv: options; None means those of the process.
+
+    Returns:
+        exit code, see `qmf_shell.exits`.
+    """
+    parser = build_parser()
+    try:
+        options = parser.parse_args(argv)
+        if options.count is not None and options.interval is None:
+            parser.error("-n counts the pictures of -i")
+        if options.view and options.letter and options.view != options.letter:
+            parser.error(f"one view at a time: {options.view} or {options.letter}")
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else USAGE
+    set_up_logging(options.verbose)
+    prepare_streams()
+    return guarded(lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    from qmf.errors import QmfError
+    from qmf_shell.render.screen import Screen, choose_look
+    from qmf_shell.results import View
+    from qmf_shell.session.opening import open_session
+    from qmf_shell.views import make
+
+    look = choose_look(sys.stdout, os.environ, no_color=options.no_color, output=options.output)
+    screen = Screen(sys.stdout, sys.stderr, look)
+    with contextlib.ExitStack() as stack:
+        try:
+            with screen.progress.busy():
+                opened = stack.enter_context(
+                    open_session(options.broker or [DEFAULT], timeout=options.timeout, interval=1, live=False)
+                )
+        except QmfError as error:
+            screen.error(str(error))
+            return UNREACHABLE
+        context = opened.context
+        view = options.view or options.letter or "overview"
+
+        def frame() -> Result:
+            context.warnings.clear()
+            return make(context, view, options.sort_by, up=options.increasing, limit=options.limit)
+
+        try:
+            if options.interval is not None:
+                screen.show(View(frame, options.interval, options.count))
+                return FINE
+            with screen.progress.busy():
+                result = frame()
+            screen.show(result)
+        except QmfError as error:
+            screen.error(str(error))
+            return FAILED
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        return _warned(context, screen.error)
+
+
+def _warned(context: Context, tell: Callable[[str], None]) -> int:
+    for warning in context.warnings:
+        tell(warning)
+    return FAILED if context.warnings else FINE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

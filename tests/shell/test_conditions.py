@@ -1,0 +1,142 @@
+"""Conditions and selections: from words to trees, and every mistake in one line."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from qmf_shell.conditions import (
+    Both,
+    Comparison,
+    Condition,
+    ConditionError,
+    Either,
+    Not,
+    Operator,
+    Truth,
+    names,
+    parse,
+)
+from qmf_shell.parsing import LineError, split
+from qmf_shell.selection import Order, Selection, SelectionError, parse_selection
+
+A = Comparison("a", Operator.GT, "1")
+B = Comparison("b", Operator.EQ, "x y")
+C = Truth("c")
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("a > 1", A),
+        ("a>1", A),
+        ("a >1", A),
+        ("b = 'x y'", B),
+        ("b='x y'", B),
+        ("b == 'x y'", B),
+        ("c", C),
+        ("not c", Not(C)),
+        ("NOT c", Not(C)),
+        ("a > 1 and b = 'x y'", Both((A, B))),
+        ("a > 1 or b = 'x y' and c", Either((A, Both((B, C))))),
+        ("(a > 1 or b = 'x y') and c", Both((Either((A, B)), C))),
+        ("( a>1 or c ) and not (c)", Both((Either((A, C)), Not(C)))),
+        ("a != 1", Comparison("a", Operator.NE, "1")),
+        ("a <= -1", Comparison("a", Operator.LE, "-1")),
+        ("a >= 1", Comparison("a", Operator.GE, "1")),
+        ("a < 1", Comparison("a", Operator.LT, "1")),
+        ('name ~ "^a.*(b|c)"', Comparison("name", Operator.MATCH, "^a.*(b|c)")),
+        ("name !~ x", Comparison("name", Operator.NO_MATCH, "x")),
+        ("name = 'and'", Comparison("name", Operator.EQ, "and")),
+        ("name = ''", Comparison("name", Operator.EQ, "")),
+        ("name=''", Comparison("name", Operator.EQ, "")),
+        ("(name='a > b')", Comparison("name", Operator.EQ, "a > b")),
+        ("name = pre'a b'post", Comparison("name", Operator.EQ, "prea bpost")),
+        ("name = 'a > b'", Comparison("name", Operator.EQ, "a > b")),
+        ("name = /a/b:c", Comparison("name", Operator.EQ, "/a/b:c")),
+    ],
+)
+def test_conditions(text: str, condition: Condition) -> None:
+    words = split(text)
+    assert parse(words) == (condition, len(words))
+
+
+@pytest.mark.parametrize(
+    ("text", "used"),
+    [("a > 1 purge 0", 3), ("c purge", 1), ("a>1 sort b", 1), ("(a > 1) purge", 3), ("a > 1 and c purge x", 5)],
+)
+def test_a_condition_ends_where_it_cannot_go_on(text: str, used: int) -> None:
+    assert parse(split(text))[1] == used
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("> 1", ["expected the name of a value in column 1", "'>'"]),
+        ("a >", ["expected a value after > at the end"]),
+        ("a > =", ["expected a value after >", "column 5"]),
+        ("a > 1 and", ["expected the name of a value at the end"]),
+        ("(a > 1", ["expected a closing bracket at the end"]),
+        ("not", ["expected the name of a value at the end"]),
+        ("a>1>2", ["'>' in column 4 does not belong"]),
+    ],
+)
+def test_mistakes_say_where(text: str, parts: list[str]) -> None:
+    with pytest.raises(ConditionError) as caught:
+        parse(split(text))
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_names_come_in_order() -> None:
+    condition, _ = parse(split("a > 1 or not (b = x and c)"))
+    assert list(names(condition)) == ["a", "b", "c"]
+
+
+@given(st.text(max_size=30))
+def test_any_text_is_a_condition_or_a_mistake(text: str) -> None:
+    with contextlib.suppress(LineError, ConditionError):
+        condition, used = parse(split(text))
+        assert 0 < used <= len(split(text))
+        assert list(names(condition))
+
+
+@pytest.mark.parametrize(
+    ("text", "selection"),
+    [
+        ("", Selection()),
+        ("101 /a 104-110", Selection(ids=("101", "/a", "104-110"))),
+        ("active", Selection(active=True)),
+        ("'active'", Selection(ids=("active",))),
+        ("where a > 1", Selection(where=A)),
+        ("WHERE a > 1 SORT b", Selection(where=A, order=(Order("b"),))),
+        ("sort by a desc, b asc c", Selection(order=(Order("a", True), Order("b"), Order("c")))),
+        ("sort a desc", Selection(order=(Order("a", True),))),
+        ("sort by", Selection(order=(Order("by"),))),
+        ("columns a,b , c limit 5", Selection(columns=("a", "b", "c"), limit=5)),
+        ("limit 5 where a > 1 active", Selection(limit=5, where=A, active=True)),
+    ],
+)
+def test_selections(text: str, selection: Selection) -> None:
+    assert parse_selection(split(text)) == selection
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("where", "where needs a condition"),
+        ("sort", "sort needs the name"),
+        ("columns", "columns needs names"),
+        ("limit", "limit needs a number"),
+        ("limit x", "limit needs a number"),
+        ("limit 1 2", "limit needs a number"),
+        ("active 101", "'101' in column 8"),
+        ("limit 1 limit 2", "limit is given twice"),
+        ("where a > 1 purge", "'purge' in column 13"),
+    ],
+)
+def test_wrong_selections(text: str, part: str) -> None:
+    with pytest.raises(SelectionError, match=part.replace("(", r"\(")):
+        parse_selection(split(text))

@@ -1,0 +1,127 @@
+"""find, tree and refs."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from qmf_shell.execute import Outcome, execute
+from qmf_shell.session.context import Context
+from qmf_shell.session.relations import parent_property, parents
+from shell.world import FILESYSTEM, PROCESS, FakeSource, filesystem, make_output, process
+
+from qmf.schema import TYPES, ClassSchema, Property
+
+
+def run(context: Context, line: str) -> list[str]:
+    output = make_output()
+    assert execute(line, context, output.screen) is Outcome.DONE, output.errors
+    return output.lines
+
+
+@pytest.fixture
+def family(source: FakeSource) -> None:
+    root = filesystem("/")
+    home = filesystem("/home", parent=root.known.key, label="houses")
+    source.things = [root, home, *(filesystem(f"/home/{n}", parent=home.known.key) for n in range(1, 26)), process(7)]
+
+
+@pytest.mark.usefixtures("family")
+def test_tree(context: Context) -> None:
+    lines = run(context, "tree")
+    assert lines[0] == "Objects below their parents"
+    shown = [line[9:].split("  ")[0] if not line[9:].startswith(" ") else line[9:].rstrip() for line in lines[3:7]]
+    assert shown[0] == "filesystem /"
+    assert shown[1].startswith("└─ filesystem /home")
+    assert [line.removesuffix("-").rstrip() for line in shown[2:]] == [
+        "   ├─ filesystem /home/1",
+        "   ├─ filesystem /home/2",
+    ]
+    assert any("└─ 5 more of filesystem" in line for line in lines)
+    assert "process 7" in lines[-1]
+    assert len(run(context, "tree -n 0")) == len(lines) + 4
+
+
+@pytest.mark.usefixtures("family")
+def test_tree_of_an_object_or_a_class(context: Context) -> None:
+    assert "filesystem /home" in run(context, "tree /home")[3]
+    assert [line.split()[1:] for line in run(context, "tree org.example:process")[3:]] == [["process", "7", "-"]]
+
+
+def test_objects_that_are_each_others_parents_are_shown_once(context: Context, source: FakeSource) -> None:
+    one, two = filesystem("/1"), filesystem("/2")
+    source.things = [filesystem("/1", parent=two.known.key), filesystem("/2", parent=one.known.key)]
+    assert len(parents(source.things)) == 1
+    assert len(run(context, "tree")) == 3 + 2
+
+
+def test_a_long_chain_is_no_problem(context: Context, source: FakeSource) -> None:
+    source.things = [filesystem("/0")]
+    for n in range(1, 3000):
+        source.things.append(filesystem(f"/{n}", parent=source.things[-1].known.key))
+    assert len(run(context, "tree")) == 3 + 3000
+
+
+def reference(name: str, *, index: bool = False, optional: bool = False, parent_ref: bool = False) -> Property:
+    return Property(name=name, type=TYPES["objId"], index=index, optional=optional, parent_ref=parent_ref)
+
+
+@pytest.mark.parametrize(
+    ("properties", "parent"),
+    [
+        ((reference("a"), reference("b", parent_ref=True)), "b"),
+        ((reference("a"), reference("b", index=True)), "b"),
+        ((reference("a", optional=True), reference("b")), "b"),
+        ((reference("a", optional=True),), None),
+        ((), None),
+    ],
+)
+def test_which_reference_is_the_parent(properties: tuple[Property, ...], parent: str | None) -> None:
+    found = parent_property(ClassSchema(package="p", name="c", properties=properties))
+    assert (found.name if found else None) == parent
+
+
+def test_an_optional_parent_counts_where_it_is_marked(source: FakeSource) -> None:
+    marked = attrs.evolve(FILESYSTEM, properties=(reference("parent", optional=True, parent_ref=True),))
+    assert parent_property(marked) is not None
+    assert parent_property(PROCESS) is None
+
+
+@pytest.mark.usefixtures("family")
+def test_refs(context: Context) -> None:
+    lines = run(context, "refs /home")
+    assert lines[0] == "References of 101 filesystem /home"
+    assert lines[3].split() == ["to", "102", "filesystem", "/", "parent"]
+    assert len(lines) == 3 + 1 + 25
+    assert lines[4].split()[0] == "from"
+    assert lines[4].split()[2:] == ["filesystem", "/home/1", "parent"]
+    assert run(context, "refs process:7") == ["process 7 has no references, either way."]
+
+
+def test_a_reference_to_what_is_not_there(context: Context, source: FakeSource) -> None:
+    source.things = [filesystem("/home", parent=filesystem("/").known.key)]
+    assert "not there" in run(context, "refs /home")[3]
+
+
+@pytest.mark.usefixtures("family")
+def test_find(context: Context) -> None:
+    lines = run(context, "find HOUSES")
+    assert lines[0] == "1 match"
+    assert lines[3].split() == ["101", "filesystem", "/home", "label", "houses"]
+    rows = [line.split()[1:3] for line in run(context, "find space")[3:]]
+    assert rows == [["event", "org.example:filesystemFull"]]
+    assert any("method" in line and "echo" in line for line in run(context, "find send back"))
+    assert run(context, "find nothing like this") == ["Nothing has 'nothing like this' in it."]
+
+
+@pytest.mark.usefixtures("family")
+def test_find_has_a_limit(context: Context) -> None:
+    lines = run(context, "find -n 3 /home")
+    assert lines[0] == "26 matches"
+    assert lines[-1] == "23 more; find -n 0 shows all"
+    assert len(run(context, "find -n 0 /home")) == 3 + 26
+
+
+def test_find_looks_into_maps_and_numbers(context: Context, source: FakeSource) -> None:
+    source.things = [filesystem("/", options={"a": ["needle"]}), filesystem("/b", threshold=77)]
+    assert run(context, "find needle")[3].split()[3:] == ["options", "needle"]
+    assert any("threshold" in line for line in run(context, "find 77"))
