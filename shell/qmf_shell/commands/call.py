@@ -74,15 +74,13 @@ def run(context: Context, given: Given) -> Result:
     method = find_method(first.schema.methods, wanted.method)
     if method is None:
         raise NoMethodError(label(first.known), wanted.method, [item.name for item in first.schema.methods])
+    if "dry-run" in given.options:
+        return _targets(context, method, wanted.targets)
     arguments = _inputs(context, method, wanted.words, first)
     if wanted.many:
-        if "dry-run" in given.options:
-            return _targets(context, method, wanted.targets)
         _confirm(context, given, method, wanted.targets)
         return _call_all(context, method, wanted.targets, arguments)
     number = context.ids.give(first.known, first.created)
-    if "dry-run" in given.options:
-        return _targets(context, method, wanted.targets)
     outputs = context.source.call(first, method, arguments)
     title = f"{clean(method.name)} of {number} {label(first.known)}"
     if not outputs:
@@ -187,7 +185,8 @@ def _call_all(context: Context, method: Method, targets: Sequence[Object], argum
     except KeyboardInterrupt:
         stopped = True
     failed = [answer for answer in answers.values() if isinstance(answer, QmfError)]
-    outputs = list(dict.fromkeys(key for one in answers.values() if not isinstance(one, QmfError) for key in one))
+    sent = dict.fromkeys(key for one in answers.values() if not isinstance(one, QmfError) for key in one)
+    outputs = list(dict.fromkeys([*(item.name for item in method.outputs if item.name in sent), *sent]))
     rows: list[tuple[Cell, ...]] = []
     for number, target in enumerate(targets):
         answer = answers.get(number)

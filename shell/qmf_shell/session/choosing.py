@@ -82,13 +82,18 @@ def _choose(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
         objects: Sequence[Object] = find_objects(context, selection.ids, classes=keys)
     else:
         objects = context.objects([name], chosen.predicate)
-        objects = sorted(objects, key=lambda item: natural(item.known.index))
+        objects = sorted(objects, key=_order)
     if chosen.test is not None:
         objects = [item for item in objects if chosen.test(item)]
     for slot, down in reversed(order):
         objects = _sorted(objects, slot, down)
     schemas = schemas or list({id(item.schema): item.schema for item in objects}.values())
     return Chosen(name, schemas, objects, selection.limit)
+
+
+def _order(item: Object) -> tuple[object, str, str]:
+    """By index as people count; of the same index, by agent, so that lists come out the same each time."""
+    return natural(item.known.index), item.known.key.agent, item.known.key.broker
 
 
 def _sorted(objects: Sequence[Object], slot: Slot, down: bool) -> list[Object]:

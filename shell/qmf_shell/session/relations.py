@@ -58,19 +58,26 @@ def parents(objects: Iterable[Object]) -> dict[ObjectKey, ObjectKey]:
     for key, item in by_key.items():
         found = parent_property(item.schema)
         parent = item.values.get(found.name) if found is not None else None
-        if isinstance(parent, ObjectKey) and parent in by_key and not _above(result, parent, key):
+        if isinstance(parent, ObjectKey) and parent in by_key:
             result[key] = parent
+    _break_rings(result)
     return result
 
 
-def _above(found: Mapping[ObjectKey, ObjectKey], start: ObjectKey, wanted: ObjectKey) -> bool:
-    """Whether `wanted` is `start` or above it."""
-    at: ObjectKey | None = start
-    while at is not None:
-        if at == wanted:
-            return True
-        at = found.get(at)
-    return False
+def _break_rings(found: dict[ObjectKey, ObjectKey]) -> None:
+    """Take the parent of one object of each ring away."""
+    done: set[ObjectKey] = set()
+    for start in list(found):
+        path: set[ObjectKey] = set()
+        at: ObjectKey | None = start
+        while at is not None and at not in done:
+            path.add(at)
+            above = found.get(at)
+            if above in path:
+                del found[at]
+                break
+            at = above
+        done |= path
 
 
 def children(found: Mapping[ObjectKey, ObjectKey]) -> dict[ObjectKey, list[ObjectKey]]:
