@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.slow
 def test_the_picture_is_fresh(tmp_path: Path) -> None:
-    program = ROOT / "examples" / "shell_picture.py"
+    program = ROOT / "docs" / "demo" / "shell_picture.py"
     command = [sys.executable, str(program), "--out", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE * 2, env=environment(tmp_path))
     text = (tmp_path / "shell.txt").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ An embedded broker and an agent with invented queues run in this process; `qmf-s
 into memory, and keys are typed into it. What would be another number each time (a port) is written over, so
 that the same program makes the same picture.
 
-    python examples/shell_picture.py --out docs/demo
+    python docs/demo/shell_picture.py --out docs/demo
 """
 
 from __future__ import annotations
