@@ -20,11 +20,12 @@ _unpack_u16 = struct.Struct(">H").unpack_from
 _unpack_u32 = struct.Struct(">I").unpack_from
 _unpack_u32_pair = struct.Struct(">II").unpack_from
 
-# Numbers of one fixed width: code -> (unpack, bytes without the code).
+# Numbers and booleans of one fixed width: code -> (unpack, bytes without the code).
 _FIXED: list[tuple[_Unpack, int] | None] = [None] * 256
 for _code, _format in {
     0x01: ">b",
     0x02: ">B",
+    0x08: ">?",
     0x11: ">h",
     0x12: ">H",
     0x21: ">i",
@@ -60,17 +61,23 @@ def decode_map_at(data: bytes, pos: int, text: bool, depth: int = 0) -> tuple[di
         except UnicodeDecodeError:
             raise DecodeError(f"map key at offset {start} is not UTF-8") from None
         code = data[pos]
-        if code == 0x90 or code == 0x95:
-            start = pos + 3
-            pos = start + (data[pos + 1] << 8) + data[pos + 2]
-            out[key] = _string(data, start, pos, code, text)
-            continue
         fixed = _FIXED[code]
         if fixed is not None:
-            out[key] = fixed[0](data, pos + 1)[0]
-            pos += 1 + fixed[1]
-            continue
-        out[key], pos = _value(data, pos + 1, code, text, depth + 1)
+            unpack, width = fixed
+            pos += 1
+            out[key] = unpack(data, pos)[0]
+            pos += width
+        elif code == 0x95:
+            start = pos + 3
+            pos = start + (data[pos + 1] << 8) + data[pos + 2]
+            try:
+                out[key] = data[start:pos].decode()
+            except UnicodeDecodeError:
+                raise DecodeError(f"string at offset {start} is not utf-8") from None
+        else:
+            out[key], pos = _value(data, pos + 1, code, text, depth + 1)
+    if pos > len(data):
+        raise IndexError  # a string that was cut
     _check_end(pos, end)
     return out, pos
 
@@ -160,8 +167,6 @@ def _value(data: bytes, pos: int, code: int, text: bool, depth: int) -> tuple[ob
 
 def _of_fixed_width(code: int, raw: bytes, pos: int) -> object:
     """What the bytes of a type mean that is no plain number."""
-    if code == 0x08:
-        return raw != b"\x00"
     if code == 0x48:
         return UUID(bytes=raw)
     if code == 0xF0:

@@ -27,7 +27,7 @@ _unpack_u32 = struct.Struct(">I").unpack_from
 _unpack_u32_pair = struct.Struct(">II").unpack_from
 
 # Numbers and booleans of one fixed width: code -> (unpack, bytes with the code).
-_FIXED: list[tuple[_Unpack, int] | None] = [None] * 256
+_FIXED: dict[int, tuple[_Unpack, int]] = {}
 for _code, _format in {
     0x50: ">B",  # ubyte
     0x51: ">b",  # byte
@@ -51,6 +51,16 @@ for _code, _format in {
 # Encodings without any bytes after the code: what they stand for. 0x45, the empty list, needs a new one each time.
 _EMPTY: dict[int, object] = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0, 0x45: None}
 
+# How `_values` reads each code: a constant, one unsigned byte, a struct, or by the table of functions.
+_OTHER, _CONSTANT, _BYTE, _STRUCT = range(4)
+_KINDS = bytearray(256)
+for _code in _FIXED:
+    _KINDS[_code] = _STRUCT
+for _code in (0x50, 0x52, 0x53):
+    _KINDS[_code] = _BYTE
+for _code in (0x40, 0x41, 0x42, 0x43, 0x44):
+    _KINDS[_code] = _CONSTANT
+
 
 def decode_value(data: bytes, pos: int, text: bool) -> _Result:
     """Decode one value, which starts at `pos`; see `qmf.codec.amqp10.decode`."""
@@ -67,35 +77,47 @@ def _values(data: bytes, pos: int, count: int, text: bool, depth: int) -> tuple[
     append = out.append
     for _ in range(count):
         code = data[pos]
-        if code == 0xA1 or code == 0xA0:
+        if code == 0xA1:
+            start = pos + 2
+            pos = start + data[pos + 1]
+            try:
+                append(data[start:pos].decode())
+            except UnicodeDecodeError:
+                raise _not_utf8(start) from None
+            continue
+        kind = _KINDS[code]
+        if kind == _CONSTANT:
+            append(_EMPTY[code])
+            pos += 1
+        elif kind == _BYTE:
+            append(data[pos + 1])
+            pos += 2
+        elif kind == _STRUCT:
+            unpack, size = _FIXED[code]
+            append(unpack(data, pos + 1)[0])
+            pos += size
+        elif code == 0xA0:
             start = pos + 2
             pos = start + data[pos + 1]
             raw = data[start:pos]
-            if pos > len(data):
-                raise IndexError
-            if code == 0xA1 or text:
+            if text:
                 try:
                     append(raw.decode())
+                    continue
                 except UnicodeDecodeError:
-                    if code == 0xA1:
-                        raise _not_utf8(start) from None
-                    append(raw)
-            else:
-                append(raw)
-            continue
-        fixed = _FIXED[code]
-        if fixed is not None:
-            append(fixed[0](data, pos + 1)[0])
-            pos += fixed[1]
-            continue
-        value, pos = _DECODERS[code](data, pos + 1, code, text, depth)
-        append(value)
+                    pass
+            append(raw)
+        else:
+            value, pos = _DECODERS[code](data, pos + 1, code, text, depth)
+            append(value)
+    if pos > len(data):
+        raise IndexError  # a string that was cut
     return out, pos
 
 
 def _body(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
     """Decode what follows the code of a value: for array elements, which share one code."""
-    fixed = _FIXED[code]
+    fixed = _FIXED.get(code)
     if fixed is not None:
         return fixed[0](data, pos)[0], pos + fixed[1] - 1
     return _DECODERS[code](data, pos, code, text, depth)

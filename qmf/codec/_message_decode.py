@@ -27,6 +27,18 @@ from qmf.errors import DecodeError
 
 _BODY = frozenset({DATA, SEQUENCE, VALUE})
 _REPEATED = frozenset({DATA, SEQUENCE})
+_REMEMBERED = frozenset({PROPERTIES, APPLICATION_PROPERTIES})
+
+#: Sections remembered: how many, and how long each may be.
+MAX_SECTIONS, MAX_SECTION_SIZE = 500, 500
+
+#: Heads of messages remembered: a message is compared with each of them, so few.
+MAX_HEADS = 8
+
+#: Fields that another message will hardly have the same.
+_ONCE = frozenset({"message_id", "correlation_id", "creation_time", "absolute_expiry_time"})
+
+_DATA_SECTION = b"\x00\x53\x75"
 _SECTIONS = {DATA: Section.DATA, SEQUENCE: Section.SEQUENCE, VALUE: Section.VALUE}
 
 # Attribute of `Message` that each map section becomes.
@@ -74,37 +86,153 @@ _PROPERTIES: tuple[tuple[str, type | tuple[type, ...]], ...] = (
 )
 
 
-def decode_message(data: bytes, *, body: bool = True, text: bool = True) -> Message:
+class SectionMemory:
+    """Properties and application properties that were decoded: many messages of one sender have the same.
+
+    Attributes:
+        values: what the sections' bytes mean. Whoever decodes with this must not change what it gets.
+        heads: the last messages' bytes before their one data section, with their fields; the newest first.
+    """
+
+    __slots__ = ("heads", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[bytes, object] = {}
+        self.heads: list[tuple[bytes, dict[str, object]]] = []
+
+    def fields(self, data: bytes) -> dict[str, object] | None:
+        """The fields of a message that differs from an earlier one in its body only; None for others."""
+        heads = self.heads
+        for item in heads:
+            head, fields = item
+            if data.startswith(head):
+                start = len(head)
+                body = _only_data(data, start)
+                if body is None:
+                    return None
+                if item is not heads[0]:
+                    heads.remove(item)
+                    heads.insert(0, item)
+                return {**fields, "section": Section.DATA, "body": body}
+        return None
+
+    def learn(self, data: bytes, start: int, fields: dict[str, object]) -> None:
+        """Remember what stood before the data section of a message, unless no other message will have it.
+
+        Args:
+            data: the message.
+            start: where the data section starts.
+            fields: what the message was decoded to.
+        """
+        if _only_data(data, start) is None:
+            return  # a footer, say, belongs to this message alone
+        head = data[:start]
+        properties = fields.get("application_properties", {})
+        if (
+            len(head) > MAX_SECTION_SIZE
+            or not _ONCE.isdisjoint(fields)
+            or (isinstance(properties, dict) and _is_unique(properties))
+        ):
+            return
+        kept = {name: value for name, value in fields.items() if name not in ("section", "body")}
+        self.heads.insert(0, (head, kept))
+        del self.heads[MAX_HEADS:]
+
+    def decode(self, data: bytes, pos: int, text: bool) -> tuple[object, int]:
+        """Decode the list or map at `pos`, which all messages of this memory must have decoded with the same `text`."""
+        code = data[pos]
+        if code in (0xC0, 0xC1):
+            end = pos + 2 + int.from_bytes(data[pos + 1 : pos + 2], "big")
+        elif code in (0xD0, 0xD1):
+            end = pos + 5 + int.from_bytes(data[pos + 1 : pos + 5], "big")
+        else:
+            return decode_value(data, pos, text)
+        raw = data[pos:end]
+        if raw in self.values:
+            return self.values[raw], end
+        value, end = decode_value(data, pos, text)
+        if len(raw) <= MAX_SECTION_SIZE and not _is_unique(value):
+            if len(self.values) >= MAX_SECTIONS:
+                self.values.clear()
+            self.values[raw] = value
+        return value, end
+
+
+def _only_data(data: bytes, start: int) -> bytes | None:
+    """What a data section at `start` holds, if that is one binary, and nothing follows."""
+    if data[start : start + 3] != _DATA_SECTION or start + 4 >= len(data):
+        return None
+    code = data[start + 3]
+    if code == 0xA0:
+        begin, size = start + 5, data[start + 4]
+    elif code == 0xB0:
+        begin, size = start + 8, int.from_bytes(data[start + 4 : start + 8], "big")
+    else:
+        return None
+    return data[begin:] if begin + size == len(data) else None
+
+
+def _is_unique(value: object) -> bool:
+    """True for what differs from message to message: properties with ids, application properties with numbers."""
+    if isinstance(value, dict):
+        return any(map(_is_number, value.values()))
+    return isinstance(value, list) and (value[:1] not in ([], [None]) or value[5:6] not in ([], [None]))
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int
+
+
+def decode_message(
+    data: bytes, *, body: bool = True, text: bool = True, memory: SectionMemory | None = None
+) -> Message:
     """Decode a message.
 
     Args:
         data: all sections, nothing else.
         body: False stops before the body, for those who only route: the result then has no body and no footer.
         text: binary that is valid UTF-8 becomes str everywhere but in data sections and `user_id` (QMF2.md 3.2).
+        memory: remembers sections, for who decodes many messages; the mappings of the result must then be left as they
+            are.
 
     Raises:
         DecodeError: the bytes are no such message. Never anything else.
     """
+    fields = decode_fields(data, body=body, text=text, memory=memory)
+    return Message(**fields)  # type: ignore[arg-type]  # `_fields` checked every type
+
+
+def decode_fields(
+    data: bytes, *, body: bool = True, text: bool = True, memory: SectionMemory | None = None
+) -> dict[str, object]:
+    """What `decode_message` makes a message of: its attributes by name, those that are absent left out."""
     data = bytes(data)  # no copy of bytes, and every slice of it is bytes
+    if memory is not None and body and text:
+        known = memory.fields(data)
+        if known is not None:
+            return known
     fields: dict[str, object] = {}
+    head = 0
     bodies: list[object] = []
     last = section = 0
     pos, size = 0, len(data)
     while pos < size:
         start = pos
         code, pos = _descriptor(data, pos)
-        repeated = code == last and code in _REPEATED
-        if not repeated and (code <= last or (code in _BODY and last in _BODY)):
+        if (code <= last or (code in _BODY and last in _BODY)) and (code != last or code not in _REPEATED):
             raise DecodeError(f"{_NAMES[code]} section at offset {start} after {_NAMES[last]} section")
         last = code
         if code in _BODY:
             if not body:
                 break
-            section = code
+            section, head = code, head or start
             value, pos = decode_value(data, pos, text and code != DATA)
             bodies.append(value)
             continue
-        value, pos = decode_value(data, pos, text)
+        if memory is not None and code in _REMEMBERED and pos < size:
+            value, pos = memory.decode(data, pos, text)
+        else:
+            value, pos = decode_value(data, pos, text)
         if code == HEADER:
             _fields(fields, _HEADER, value, start)
         elif code == PROPERTIES:
@@ -117,7 +245,9 @@ def decode_message(data: bytes, *, body: bool = True, text: bool = True) -> Mess
         fields["section"] = _SECTIONS[section]
         fields["body"] = _joined(section, bodies)
     _convert(fields)
-    return Message(**fields)  # type: ignore[arg-type]  # `_fields` checked every type
+    if memory is not None and text and section == DATA and len(bodies) == 1:
+        memory.learn(data, head, fields)
+    return fields
 
 
 def _descriptor(data: bytes, pos: int) -> tuple[int, int]:
@@ -157,7 +287,7 @@ def _convert(fields: dict[str, object]) -> None:
     if isinstance(user_id, str):
         fields["user_id"] = user_id.encode()
     properties = fields.get("application_properties")
-    if isinstance(properties, dict) and not all(type(key) is str for key in properties):
+    if isinstance(properties, dict) and properties and set(map(type, properties)) != {str}:
         raise DecodeError("a key of the application-properties is no string")
 
 

@@ -1,0 +1,212 @@
+"""Reading rows: layouts, lazy values, and rows that are broken."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmf.codec import amqp010
+from qmf.codec.rows import BINARY, FIXED_FORMATS, LIST, MAP, TEXT, Row, RowLayout, RowValues
+from qmf.errors import DecodeError
+
+TIMES = (3, 2, 1)
+
+INTEGERS = {0x01: (8, True), 0x02: (8, False), 0x11: (16, True), 0x12: (16, False), 0x21: (32, True), 0x22: (32, False)}
+INTEGERS |= {0x31: (64, True), 0x32: (64, False)}
+
+
+def of_code(code: int) -> st.SearchStrategy[object]:
+    """Values of a column."""
+    if code in INTEGERS:
+        bits, signed = INTEGERS[code]
+        return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else st.integers(0, 2**bits - 1)
+    others: dict[int, st.SearchStrategy[object]] = {
+        0x08: st.booleans(),
+        0x23: st.floats(width=32, allow_nan=False),
+        0x33: st.floats(allow_nan=False),
+        0x48: st.uuids(),
+        TEXT: st.text(max_size=10),
+        BINARY: st.binary(max_size=5).map(lambda raw: raw + b"\xff"),
+        MAP: st.dictionaries(st.text(max_size=3), st.integers(0, 9), max_size=3),
+        LIST: st.lists(st.integers(0, 9), max_size=3),
+    }
+    return others[code]
+
+
+CODES = st.lists(st.sampled_from([*FIXED_FORMATS, TEXT, BINARY, MAP, LIST]), max_size=20).map(bytes)
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> tuple[RowLayout, list[tuple[str, dict[str, object]]]]:
+    codes = draw(CODES)
+    layout = RowLayout(tuple(f"c{i}" for i in range(len(codes))), codes)
+    rows = []
+    for number in range(draw(st.integers(0, 3))):
+        values = {
+            name: draw(of_code(code))
+            for name, code in zip(layout.columns, codes, strict=True)
+            if draw(st.booleans()) or number == 0
+        }
+        rows.append((draw(st.text(max_size=8)), values))
+    return layout, rows
+
+
+def variable(code: int, value: object) -> bytes:
+    match value:
+        case dict():
+            return amqp010.encode_map(value)
+        case list():
+            return amqp010.encode_list(value)
+        case str():
+            return value.encode()
+        case bytes():
+            return value
+    assert value is None
+    return b""
+
+
+def packed(layout: RowLayout, name: str, values: Mapping[str, object]) -> bytes:
+    """One row, written straight after the description in docs/protocol.md."""
+    bits = sum(1 << i for i, column in enumerate(layout.columns) if column in values)
+    fields = b""
+    bodies = []
+    for column, code in zip(layout.columns, layout.codes, strict=True):
+        value = values.get(column)
+        if code not in FIXED_FORMATS:
+            bodies.append(variable(code, value))
+        elif isinstance(value, UUID):
+            fields += value.bytes
+        else:
+            zero = bytes(16) if code == 0x48 else 0
+            fields += struct.pack(">" + FIXED_FORMATS[code], zero if value is None else value)
+    raw = name.encode()
+    body = bits.to_bytes((len(layout.columns) + 7) // 8, "little") + struct.pack(">qqq", *TIMES) + fields
+    body += b"".join(struct.pack(">I", len(item)) for item in (raw, *bodies)) + raw + b"".join(bodies)
+    return struct.pack(">I", len(body)) + body
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(block=blocks())
+def test_rows_come_back(block: tuple[RowLayout, list[tuple[str, dict[str, object]]]]) -> None:
+    layout, rows = block
+    data = b"".join(packed(layout, name, values) for name, values in rows)
+    found = layout.scan(data)
+    assert [(row.name, row.update_ts, row.create_ts, row.delete_ts) for row in found] == [
+        (name, *TIMES) for name, _ in rows
+    ]
+    for row, (_, values) in zip(found, rows, strict=True):
+        lazy = RowValues(layout, data, row.offset)
+        assert lazy.unpacked() == values
+        assert list(lazy.unpacked()) == list(lazy.names) == list(lazy) == list(values)
+        assert {name: lazy[name] for name in lazy} == values
+        assert lazy == values
+        assert len(lazy) == len(values)
+        assert lazy.detached() == values
+        assert [name for name in layout.columns if name in lazy] == list(values)
+        assert repr(lazy) == repr(values)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(block=blocks(), changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4))
+def test_broken_rows_are_refused_or_read_in_full(
+    block: tuple[RowLayout, list[tuple[str, dict[str, object]]]], changes: list[tuple[int, int]]
+) -> None:
+    layout, rows = block
+    data = bytearray(b"".join(packed(layout, name, values) for name, values in rows))
+    for position, byte in changes:
+        if data:
+            data[position % len(data)] = byte
+    try:
+        found = layout.scan(bytes(data))
+    except DecodeError:
+        return
+    for row in found:
+        values = RowValues(layout, bytes(data), row.offset)
+        assert repr({name: values[name] for name in values}) == repr(values.unpacked())
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(block=blocks(), cut=st.integers(1, 200))
+def test_rows_that_are_cut(block: tuple[RowLayout, list[tuple[str, dict[str, object]]]], cut: int) -> None:
+    layout, rows = block
+    data = b"".join(packed(layout, name, values) for name, values in rows)
+    ends = [row.offset for row in layout.scan(data)]
+    if 0 < cut < len(data) and len(data) - cut not in ends:
+        with pytest.raises(DecodeError):
+            layout.scan(data[:-cut])
+
+
+@given(data=st.binary(max_size=300))
+def test_random_bytes(data: bytes) -> None:
+    layout = RowLayout(("a", "b", "c"), bytes((0x32, TEXT, MAP)))
+    try:
+        found = layout.scan(data)
+    except DecodeError:
+        return
+    assert (found == []) is (data == b"")
+
+
+LAYOUT = RowLayout(("number", "text", "map", "id"), bytes((0x32, TEXT, MAP, 0x48)))
+
+
+def test_a_row_in_the_open() -> None:
+    data = packed(LAYOUT, "n", {"number": 5, "text": "ö"})
+    assert LAYOUT.scan(data) == [Row(0, "n", 3, 2, 1)]
+    values = RowValues(LAYOUT, data, 0)
+    assert dict(values) == {"number": 5, "text": "ö"}
+    assert values.get("map") is None
+    assert "map" not in values
+    assert "nothing" not in values
+    with pytest.raises(KeyError):
+        values["nothing"]
+
+
+def test_text_that_is_no_utf8_keeps_its_bytes() -> None:
+    data = packed(LAYOUT, "nn", {"text": "tt"}).replace(b"nn", b"n\xff").replace(b"tt", b"t\xfe")
+    (row,) = LAYOUT.scan(data)
+    assert row.name == "n\udcff"
+    assert RowValues(LAYOUT, data, 0)["text"] == "t\udcfe"
+
+
+def test_equal_values_have_equal_bytes_whatever_else_the_rows_say() -> None:
+    one, other = packed(LAYOUT, "one", {"text": "x"}), packed(LAYOUT, "another", {"text": "x"})
+    third = packed(LAYOUT, "one", {"text": "y"})
+    assert RowValues(LAYOUT, one, 0).raw() == RowValues(LAYOUT, other, 0).raw() != RowValues(LAYOUT, third, 0).raw()
+
+
+@pytest.mark.parametrize(
+    ("columns", "codes", "words"),
+    [
+        (("a",), b"", "0 type codes for 1 columns"),
+        (("a", "a"), b"\x02\x02", "same name"),
+        (("a",), b"\x90", "0x90"),
+    ],
+)
+def test_layouts_that_cannot_be(columns: tuple[str, ...], codes: bytes, words: str) -> None:
+    with pytest.raises(DecodeError, match=words):
+        RowLayout(columns, codes)
+
+
+def test_a_set_map_needs_bytes() -> None:
+    layout = RowLayout(("map",), bytes((MAP,)))
+    data = bytearray(packed(layout, "n", {}))
+    data[4] |= 1
+    with pytest.raises(DecodeError, match="without bytes"):
+        layout.scan(bytes(data))
+
+
+def test_a_nested_map_must_fill_its_length() -> None:
+    layout = RowLayout(("map",), bytes((MAP,)))
+    body = amqp010.encode_map({}) + b"\x00"
+    fixed = layout.fixed.pack(b"\x01", *TIMES, 1, len(body))
+    data = struct.pack(">I", len(fixed) + 1 + len(body)) + fixed + b"n" + body
+    with pytest.raises(DecodeError, match="before its length says"):
+        layout.scan(data)

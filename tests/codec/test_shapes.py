@@ -1,0 +1,245 @@
+"""A map that matches a shape is one that the general decoder reads, with the same values."""
+
+from __future__ import annotations
+
+import struct
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, amqp010
+from qmf.codec.shapes import BUILD_AFTER, MAX_SOUND, Shape, ShapeValues, learn
+from qmf.errors import DecodeError
+
+DEPTH = 3
+
+NUMBERS = st.one_of(
+    st.booleans(),
+    st.none(),
+    st.uuids(),
+    st.integers(0, 2**8 - 1).map(UInt8),
+    st.integers(0, 2**16 - 1).map(UInt16),
+    st.integers(0, 2**32 - 1).map(UInt32),
+    st.integers(0, 2**64 - 1).map(UInt64),
+    st.integers(-(2**7), 2**7 - 1).map(Int8),
+    st.integers(-(2**15), 2**15 - 1).map(Int16),
+    st.integers(-(2**31), 2**31 - 1).map(Int32),
+    st.integers(-(2**63), 2**63 - 1).map(Int64),
+    st.floats(allow_nan=False),
+    st.floats(width=32, allow_nan=False).map(Float32),
+)
+TEXTS = st.one_of(st.text(max_size=20), st.binary(max_size=20))
+NESTED = st.recursive(
+    st.one_of(NUMBERS, TEXTS),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=5,
+)
+MAPS = st.dictionaries(st.text(max_size=10), st.one_of(NUMBERS, TEXTS, NESTED), max_size=12)
+
+
+def learned(data: bytes) -> Shape:
+    (count,) = struct.unpack_from(">I", data, 4)
+    shape = learn(data, 8, count)
+    assert shape is not None
+    return shape
+
+
+def read(shape: Shape, data: bytes) -> ShapeValues | None:
+    """The lazy values of a whole map, or None where it has another shape."""
+    if len(data) < 8 or struct.unpack_from(">II", data) != (len(data) - 4, len(shape.names)):
+        return None
+    found = shape.match(data, 8, len(data), set(), DEPTH)
+    return None if found is None else ShapeValues(shape, data, 8, len(data))
+
+
+def changed(value: object) -> object:
+    """Another value of the same encoding."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, UUID):
+        return UUID(int=value.int ^ 1)
+    if isinstance(value, int):
+        return type(value)(value // 2)
+    if isinstance(value, float):
+        return type(value)(1.5)
+    if isinstance(value, str):
+        return value + "ö"
+    return value + b"\xff" if isinstance(value, bytes) else value
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(value=MAPS)
+def test_a_map_has_the_shape_that_was_learned_from_it(value: dict[str, object]) -> None:
+    data = amqp010.encode_map(value)
+    general = amqp010.decode_map(data, text=True)
+    found = read(learned(data), data)
+    assert found is not None
+    assert found.unpacked() == general
+    assert list(found.unpacked()) == list(found) == list(found.names) == list(general)
+    assert found == general
+    assert {name: found[name] for name in found} == general
+    assert len(found) == len(general)
+    assert found.detached() == general
+    assert found.detached().raw() == found.raw()
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(value=MAPS)
+def test_other_values_have_the_same_shape(value: dict[str, object]) -> None:
+    shape = learned(amqp010.encode_map(value))
+    data = amqp010.encode_map({name: changed(item) for name, item in value.items()})
+    found = read(shape, data)
+    assert found is not None
+    assert found.unpacked() == amqp010.decode_map(data, text=True)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=300)
+@given(value=MAPS, changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
+@pytest.mark.parametrize("built", [False, True])
+def test_what_matches_is_what_the_general_decoder_reads(
+    built: bool, value: dict[str, object], changes: list[tuple[int, int]]
+) -> None:
+    data = bytearray(amqp010.encode_map(value))
+    shape = learned(bytes(data))
+    if built:
+        shape._used = BUILD_AFTER
+        read(shape, bytes(data))
+    for position, byte in changes:
+        data[position % len(data)] = byte
+    found = read(shape, bytes(data))
+    if found is not None:
+        general = amqp010.decode_map(bytes(data), text=True)
+        assert repr(found.unpacked()) == repr(general)  # NaN equals nothing, but prints the same
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(value=MAPS, size=st.integers(0, 500))
+def test_a_map_that_is_cut_matches_nothing(value: dict[str, object], size: int) -> None:
+    data = amqp010.encode_map(value)
+    if size < len(data):
+        assert learned(data).match(data[:size], 8, size, set(), DEPTH) is None
+
+
+def test_the_function_of_a_shape_that_is_used_often_does_the_same() -> None:
+    value = {"a": UInt32(1), "text": "x", "map": {"k": [1, 2]}, "binary": b"\xff", "b": True}
+    data = amqp010.encode_map(value)
+    shape = learned(data)
+    starts = [shape.match(data, 8, len(data), set(), DEPTH) for _ in range(BUILD_AFTER + 5)]
+    assert len({tuple(item) for item in starts if item is not None}) == 1
+    assert None not in starts
+    assert shape.match(data.replace(b"text", b"Text"), 8, len(data), set(), DEPTH) is None
+
+
+def test_names_that_a_shape_lacks() -> None:
+    data = amqp010.encode_map({"a": 1})
+    found = read(learned(data), data)
+    assert found is not None
+    assert "a" in found
+    assert "b" not in found
+    assert found.get("b", 7) == 7
+    with pytest.raises(KeyError):
+        found["b"]
+    assert repr(found) == "{'a': 1}"
+
+
+def entry(name: bytes, code: int, body: bytes) -> bytes:
+    return bytes((len(name),)) + name + bytes((code,)) + body
+
+
+def a_map(*entries: bytes) -> bytes:
+    items = b"".join(entries)
+    return struct.pack(">II", len(items) + 4, len(entries)) + items
+
+
+@pytest.mark.parametrize(
+    ("code", "body"),
+    [
+        (0x80, b"\x02ab"),
+        (0x85, b"\x03a\xc3\xa4"),
+        (0xA0, b"\x00\x00\x00\x02\xff\xfe"),
+        (0x38, bytes(8)),
+        (0xF1, b""),
+        (0xA9, b"\x00\x00\x00\x04\x00\x00\x00\x00"),
+    ],
+)
+def test_encodings_that_we_do_not_send(code: int, body: bytes) -> None:
+    data = a_map(entry(b"first", 0x02, b"\x07"), entry(b"it", code, body), entry(b"last", 0x08, b"\x02"))
+    found = read(learned(data), data)
+    assert found is not None
+    assert found == amqp010.decode_map(data, text=True)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(a_map(entry(b"a", 0x02, b"\x01"), entry(b"a", 0x02, b"\x02")), id="a key twice"),
+        pytest.param(a_map(entry(b"a", 0x27, b"\x00\x00\x00\x41")), id="a character"),
+        pytest.param(a_map(entry(b"a", 0x84, b"\x01\xe4")), id="latin-1"),
+        pytest.param(a_map(*(entry(f"{i:0200}".encode(), 0x02, b"\x01") for i in range(200))), id="very long keys"),
+    ],
+)
+def test_rare_maps_get_no_shape(data: bytes) -> None:
+    general = amqp010.decode_map(data)
+    assert general
+    assert learn(data, 8, struct.unpack_from(">I", data, 4)[0]) is None
+
+
+def test_text_must_be_utf8_and_binary_need_not() -> None:
+    text = a_map(entry(b"a", 0x95, b"\x00\x02ab"))
+    binary = a_map(entry(b"a", 0x90, b"\x00\x02ab"))
+    assert read(learned(text), text.replace(b"ab", b"\xff\xff")) is None
+    found = read(learned(binary), binary.replace(b"ab", b"\xff\xff"))
+    assert found is not None
+    assert found["a"] == b"\xff\xff"
+
+
+def test_a_nested_map_is_checked_and_remembered() -> None:
+    good = amqp010.encode_map({"m": {"k": 1}})
+    shape = learned(good)
+    broken = good.replace(b"\x01k\x31", b"\x01k\xb0")
+    with pytest.raises(DecodeError):
+        amqp010.decode_map(broken)
+    sound: set[bytes] = set()
+    assert shape.match(good, 8, len(good), sound, DEPTH) is not None
+    assert len(sound) == 1
+    assert shape.match(broken, 8, len(broken), sound, DEPTH) is None
+    assert len(sound) == 1
+
+
+def test_a_list_is_not_taken_for_a_map_of_the_same_bytes() -> None:
+    raw = struct.pack(">II", 7, 1) + b"\x00\x02\x07"  # a map with one empty key, or a list with an error in it
+    as_map, as_list = a_map(entry(b"m", 0xA8, raw)), a_map(entry(b"m", 0xA9, raw))
+    sound: set[bytes] = set()
+    assert learned(as_map).match(as_map, 8, len(as_map), sound, DEPTH) is not None
+    shape = Shape(("m",), b"\xa9")
+    assert shape.match(as_list, 8, len(as_list), sound, DEPTH) is None
+    with pytest.raises(DecodeError):
+        amqp010.decode_map(as_list)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    sound: set[bytes] = set()
+    shape = learned(amqp010.encode_map({"m": {}}))
+    for number in range(MAX_SOUND + 10):
+        data = amqp010.encode_map({"m": {"number": number}})
+        assert shape.match(data, 8, len(data), sound, DEPTH) is not None
+    long = amqp010.encode_map({"m": {"text": "x" * 2000}})
+    assert shape.match(long, 8, len(long), sound, DEPTH) is not None
+    assert 0 < len(sound) <= MAX_SOUND
+    assert all(len(raw) < 2000 for raw in sound)
+
+
+def test_a_nested_map_too_deep_for_the_general_decoder_matches_nothing() -> None:
+    data = amqp010.encode_map({"m": {}})
+    deep: dict[str, object] = {}
+    for _ in range(29):
+        deep = {"d": deep}
+    nested = amqp010.encode_map({"m": deep})
+    assert learned(data).match(nested, 8, len(nested), set(), 2) is not None
+    assert learned(data).match(nested, 8, len(nested), set(), 3) is None
