@@ -49,10 +49,12 @@ from qmf.protocol.contents import (
     What,
 )
 from qmf.protocol.decode import decode
-from qmf.protocol.encode import encode
+from qmf.protocol.encode import RequestEncoder, encode
 from qmf.protocol.errors import ContentError, UnknownOpcode
 from qmf.protocol.forms import BodyForm
+from qmf.protocol.maps import ROW_FORM
 from qmf.protocol.predicates import compile_predicate, matches, validate
+from qmf.protocol.reading import ObjectReader
 from qmf.protocol.schemas import schema_from_map, schema_to_map
 from qmf.protocol.v1 import (
     BrokerRequest,
@@ -70,7 +72,7 @@ from qmf.protocol.v1 import (
     decode_frames,
     encode_frames,
 )
-from qmf.protocol.values import AgentInfo, EventData, ObjectData, ObjectId
+from qmf.protocol.values import AgentInfo, EventData, ObjectBlock, ObjectData, ObjectId
 
 __all__ = [
     "AMQ_DIRECT",
@@ -80,6 +82,7 @@ __all__ = [
     "EVENT_BINDING",
     "HEARTBEAT_BINDING",
     "LOCATE_KEY",
+    "ROW_FORM",
     "V1_EXCHANGE",
     "AgentInfo",
     "BodyForm",
@@ -101,8 +104,10 @@ __all__ = [
     "LocateResponse",
     "MethodRequest",
     "MethodResponse",
+    "ObjectBlock",
     "ObjectData",
     "ObjectId",
+    "ObjectReader",
     "ObjectsIndication",
     "ObjectsResponse",
     "OpaqueFrame",
@@ -110,6 +115,7 @@ __all__ = [
     "PackagesRequest",
     "Predicate",
     "QueryRequest",
+    "RequestEncoder",
     "SchemaIdsResponse",
     "SchemaRequest",
     "SchemaResponse",

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from qmf.protocol.values import AgentInfo, EventData, ObjectData, ObjectId
+from qmf.protocol.values import AgentInfo, EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, ClassSchema, EventSchema
 
 #: A predicate in wire form: nested lists (QMF2.md 4.4.2). Empty matches everything.
@@ -54,6 +54,7 @@ class QueryRequest:
         object_id: this one object.
         where: predicate over values; empty matches all.
         select: names of the values wanted; empty means all.
+        row_form: the newest form of rows that the asker reads, and so may be answered in; 0 for none.
     """
 
     what: What
@@ -61,13 +62,20 @@ class QueryRequest:
     object_id: ObjectId | None = None
     where: Predicate = ()
     select: Sequence[str] = ()
+    row_form: int = 0
 
 
 @attrs.frozen
 class ObjectsResponse:
-    """Objects that answer a query; one part of several where the envelope says `partial`."""
+    """Objects that answer a query; one part of several where the envelope says `partial`.
+
+    Attributes:
+        objects: the objects; in a received message those of its blocks, too.
+        blocks: more objects, to be sent as rows. Empty in a received message.
+    """
 
     objects: Sequence[ObjectData]
+    blocks: Sequence[ObjectBlock] = ()
 
 
 @attrs.frozen
@@ -141,9 +149,10 @@ class ExceptionResponse:
 
 @attrs.frozen
 class ObjectsIndication:
-    """Objects that changed, of one class: published without being asked for."""
+    """Objects that changed, of one class: published without being asked for. Attributes as of `ObjectsResponse`."""
 
     objects: Sequence[ObjectData]
+    blocks: Sequence[ObjectBlock] = ()
 
 
 @attrs.frozen
@@ -158,7 +167,7 @@ class SubscribeRequest:
     """Asks an agent to keep publishing the objects that match a query: between our own agents and consoles only.
 
     Attributes:
-        class_key, object_id, where, select: as in `QueryRequest`.
+        class_key, object_id, where, select, row_form: as in `QueryRequest`.
         interval: seconds wanted between publications, to the millisecond; 0 leaves it to the agent.
         lifetime: whole seconds wanted until the subscription ends unless refreshed; 0 leaves it to the agent.
     """
@@ -169,6 +178,7 @@ class SubscribeRequest:
     select: Sequence[str] = ()
     interval: float = 0
     lifetime: int = 0
+    row_form: int = 0
 
 
 @attrs.frozen(kw_only=True)

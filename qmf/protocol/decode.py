@@ -7,10 +7,12 @@ Nothing else is asked of it: app-id and `method` are missing from some peers' me
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
 from uuid import UUID
 
 from qmf.codec import amqp010
-from qmf.codec.message import Message, Section, decode_message
+from qmf.codec.message import Section, decode_fields
 from qmf.errors import ProtocolError
 from qmf.protocol import words
 from qmf.protocol.contents import (
@@ -45,15 +47,51 @@ from qmf.protocol.queries import (
     subscribe_from_map,
     subscribed_from_map,
 )
+from qmf.protocol.reading import ObjectReader
 from qmf.protocol.schemas import schema_from_map
 from qmf.protocol.v1 import MAGIC, V1Message, decode_frames
 
 
-def decode(data: bytes) -> Envelope | V1Message:
+class _Parts:
+    """What QMF reads of a message; types are those of `qmf.codec.Message`, which takes longer to make."""
+
+    __slots__ = (
+        "application_properties",
+        "body",
+        "content_type",
+        "correlation_id",
+        "reply_to",
+        "section",
+        "subject",
+        "to",
+        "ttl",
+        "user_id",
+    )
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        get = fields.get
+        self.application_properties: Mapping[str, object] = get("application_properties", _NOTHING)
+        self.body: object = get("body")
+        self.content_type: str | None = get("content_type")
+        self.correlation_id: object = get("correlation_id")
+        self.reply_to: str | None = get("reply_to")
+        self.section: Section = get("section", Section.NONE)
+        self.subject: str | None = get("subject")
+        self.to: str | None = get("to")
+        self.ttl: float | None = get("ttl")
+        self.user_id: bytes | None = get("user_id")
+
+
+_NOTHING: Mapping[str, object] = MappingProxyType({})
+
+
+def decode(data: bytes, reader: ObjectReader | None = None) -> Envelope | V1Message:
     """Decode a QMF message of either version.
 
     Args:
         data: a complete AMQP 1.0 message.
+        reader: what remembers the looks of objects and events, for who gets many of them: the values of those that look
+            like others before stay bytes until they are read. The result is the same without.
 
     Raises:
         DecodeError: not an AMQP message, or its body is not encoded as it says.
@@ -61,7 +99,7 @@ def decode(data: bytes) -> Envelope | V1Message:
         ContentError: QMFv2 whose content is not what its opcode promises; names the key.
         ProtocolError: not a QMF message at all.
     """
-    message = decode_message(data)
+    message = _Parts(decode_fields(data, memory=None if reader is None else reader.sections))
     properties = message.application_properties
     opcode = properties.get(words.OPCODE)
     if opcode is None:
@@ -69,11 +107,11 @@ def decode(data: bytes) -> Envelope | V1Message:
     if not isinstance(opcode, str):
         raise ProtocolError(f"{words.OPCODE} is no string")
     correlation_id = _id(message.correlation_id)
-    reader = _READERS.get(opcode)
-    if reader is None:
+    read = _READERS.get(opcode)
+    if read is None:
         raise UnknownOpcode(opcode, message.reply_to, correlation_id)
     try:
-        content = reader(message)
+        content = (_lazily(opcode, message, reader) if reader is not None else None) or read(message)
     except ContentError:
         raise
     except ProtocolError as error:
@@ -94,7 +132,7 @@ def decode(data: bytes) -> Envelope | V1Message:
     )
 
 
-def _v1(message: Message) -> V1Message:
+def _v1(message: _Parts) -> V1Message:
     body = message.body
     if isinstance(body, str):
         # An amqp-value binary that happened to be UTF-8 (QMF2.md 8.1).
@@ -111,12 +149,12 @@ def _v1(message: Message) -> V1Message:
     )
 
 
-def _agent(message: Message) -> str | None:
+def _agent(message: _Parts) -> str | None:
     agent = message.application_properties.get(words.AGENT)
     return agent if isinstance(agent, str) and agent else None
 
 
-def _user_id(message: Message) -> str | None:
+def _user_id(message: _Parts) -> str | None:
     return message.user_id.decode(errors="surrogateescape") if message.user_id else None
 
 
@@ -143,7 +181,7 @@ def _id(value: object) -> str | None:
 # -- bodies ------------------------------------------------------------------------------------------------------------
 
 
-def _body(message: Message, *, is_map: bool) -> object:
+def _body(message: _Parts, *, is_map: bool) -> object:
     """The body out of whatever section it is in. A missing or empty one is None: libqmf2's first locate request."""
     if message.section is not Section.DATA:
         return message.body if message.body not in ("", b"") else None
@@ -155,12 +193,12 @@ def _body(message: Message, *, is_map: bool) -> object:
     return amqp010.decode_map(body, text=True) if is_map else amqp010.decode_list(body, text=True)
 
 
-def _map_body(message: Message) -> Map:
+def _map_body(message: _Parts) -> Map:
     body = _body(message, is_map=True)
     return {} if body is None else mapping(body, "body")
 
 
-def _list_body(message: Message) -> list[object]:
+def _list_body(message: _Parts) -> list[object]:
     body = _body(message, is_map=False)
     return [] if body is None else sequence(body, "body")
 
@@ -168,19 +206,19 @@ def _list_body(message: Message) -> list[object]:
 # -- contents ----------------------------------------------------------------------------------------------------------
 
 
-def _locate_request(message: Message) -> Content:
+def _locate_request(message: _Parts) -> Content:
     return LocateRequest(_list_body(message) or ())
 
 
-def _locate_response(message: Message) -> Content:
+def _locate_response(message: _Parts) -> Content:
     return LocateResponse(agent_from_map(get_map(_map_body(message), "_values") or {}))
 
 
-def _heartbeat(message: Message) -> Content:
+def _heartbeat(message: _Parts) -> Content:
     return Heartbeat(agent_from_map(get_map(_map_body(message), "_values") or {}))
 
 
-def _query_response(message: Message) -> Content:
+def _query_response(message: _Parts) -> Content:
     kind = message.application_properties.get(words.CONTENT, words.DATA)
     items = _list_body(message)
     if kind == words.DATA:
@@ -192,7 +230,7 @@ def _query_response(message: Message) -> Content:
     raise ProtocolError(f"{words.CONTENT} is {kind!r}")
 
 
-def _method_request(message: Message) -> Content:
+def _method_request(message: _Parts) -> Content:
     fields = _map_body(message)
     return MethodRequest(
         method=need_text(fields, "_method_name"),
@@ -202,12 +240,12 @@ def _method_request(message: Message) -> Content:
     )
 
 
-def _method_response(message: Message) -> Content:
+def _method_response(message: _Parts) -> Content:
     fields = _map_body(message)
     return MethodResponse(arguments=get_map(fields, "_arguments") or {}, subtypes=get_texts(fields, "_subtypes"))
 
 
-def _exception(message: Message) -> Content:
+def _exception(message: _Parts) -> Content:
     fields = _map_body(message)
     values = get_map(fields, "_values") or {}
     code = values.get("error_code")
@@ -219,7 +257,7 @@ def _exception(message: Message) -> Content:
     )
 
 
-def _data_indication(message: Message) -> Content:
+def _data_indication(message: _Parts) -> Content:
     kind = message.application_properties.get(words.CONTENT, words.DATA)
     items = _list_body(message)
     if kind == words.DATA:
@@ -229,7 +267,24 @@ def _data_indication(message: Message) -> Content:
     raise ProtocolError(f"{words.CONTENT} is {kind!r}")
 
 
-_READERS: dict[str, Callable[[Message], Content]] = {
+def _lazily(opcode: str, message: _Parts, reader: ObjectReader) -> Content | None:
+    """Objects or events of a body that a reader understands; None for everything else."""
+    body = message.body
+    if message.section is not Section.DATA or message.content_type == words.MAP_TYPE:
+        return None
+    if not isinstance(body, bytes) or not body:
+        return None
+    kind = message.application_properties.get(words.CONTENT, words.DATA)
+    if opcode == words.QUERY_RESPONSE and kind == words.DATA:
+        return ObjectsResponse(reader.objects(body))
+    if opcode == words.DATA_INDICATION and kind == words.DATA:
+        return ObjectsIndication(reader.objects(body))
+    if opcode == words.DATA_INDICATION and kind == words.EVENT:
+        return EventsIndication(reader.events(body))
+    return None
+
+
+_READERS: dict[str, Callable[[_Parts], Content]] = {
     words.LOCATE_REQUEST: _locate_request,
     words.LOCATE_RESPONSE: _locate_response,
     words.HEARTBEAT: _heartbeat,

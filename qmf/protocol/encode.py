@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from qmf.codec import amqp010
+from qmf.codec import amqp010, amqp10
 from qmf.codec.errors import escaped
 from qmf.codec.message import Message, Section, encode_message
-from qmf.codec.types import UInt32, UInt64
+from qmf.codec.types import Symbol, UInt32, UInt64
 from qmf.protocol import words
 from qmf.protocol.contents import (
     Envelope,
@@ -34,6 +35,7 @@ from qmf.protocol.contents import (
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.maps import (
     agent_to_map,
+    block_to_map,
     class_key_to_map,
     event_to_map,
     object_id_to_map,
@@ -57,7 +59,7 @@ _Body = Mapping[str, object] | Sequence[object]
 _REQUEST, _RESPONSE, _INDICATION = "request", "response", "indication"
 
 
-def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010) -> bytes:
+def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010, body: bytes | None = None) -> bytes:
     """Encode a QMF message as a complete AMQP 1.0 message.
 
     Values inside the content are Python values, `qmf.codec.types` where a width matters (`to_wire`), and object ids.
@@ -65,6 +67,8 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010) 
     Args:
         message: what to send. `to` and `subject` decide where it goes (QMF2.md 1.1).
         form: how the body is written; without meaning for QMFv1.
+        body: the body of a QMFv2 message if it is encoded already, as an AMQP 0-10 map or list with its size field. The
+            content then only says of what kind it is, and `form` must be left as it is.
 
     Raises:
         EncodeError: a value that the encoding cannot hold.
@@ -72,24 +76,13 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010) 
     if isinstance(message, V1Message):
         return encode_message(_v1(message))
     kind = _KINDS[type(message.content)]
-    body = kind.body(message.content)
-    properties: dict[str, object] = {words.METHOD: kind.method, words.OPCODE: kind.opcode, words.APP_ID: words.QMF2}
-    if message.agent is not None:
-        properties[words.AGENT] = message.agent
-    if kind.content is not None:
-        properties[words.CONTENT] = kind.content
-    if message.partial:
-        properties[words.PARTIAL] = ""
-    if message.subscription is not None:
-        properties[words.SUBSCRIPTION] = message.subscription
-    if message.sequence is not None:
-        properties[words.SEQUENCE] = UInt64(message.sequence)
-    if message.suppressed:
-        properties[words.SUPPRESSED] = UInt64(message.suppressed)
-    is_map = isinstance(body, Mapping)
     encoded: object = body
-    if form is BodyForm.DATA010:
-        encoded = amqp010.encode_map(body) if isinstance(body, Mapping) else amqp010.encode_list(body)
+    if body is None:
+        value = kind.body(message.content)
+        if form is BodyForm.DATA010:
+            encoded = amqp010.encode_map(value) if isinstance(value, Mapping) else amqp010.encode_list(value)
+        else:
+            encoded = value
     return encode_message(
         Message(
             ttl=message.ttl,
@@ -98,12 +91,80 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010) 
             subject=message.subject,
             reply_to=message.reply_to,
             correlation_id=message.correlation_id,
-            content_type=words.MAP_TYPE if is_map else words.LIST_TYPE,
-            application_properties=properties,
+            content_type=words.MAP_TYPE if kind.is_map else words.LIST_TYPE,
+            application_properties=_properties(message, kind),
             section=Section.DATA if form is BodyForm.DATA010 else Section.VALUE,
             body=encoded,
         )
     )
+
+
+class RequestEncoder:
+    """Encodes requests like `encode`, and remembers what is the same in all to one address.
+
+    One for each connection.
+    """
+
+    def __init__(self) -> None:
+        self._frames: dict[tuple[str | None, str | None, str | None, type], tuple[bytes, bytes, bytes]] = {}
+
+    def encode(self, message: Envelope) -> bytes:
+        """The same as ``encode(message)``."""
+        number = message.correlation_id
+        if number is None or not number.isascii() or len(number) > _LONGEST_ID or not _is_plain(message):
+            return encode(message)
+        key = (message.to, message.subject, message.reply_to, type(message.content))
+        frame = self._frames.get(key)
+        if frame is None:
+            if len(self._frames) >= MAX_FRAMES:
+                self._frames.clear()
+            frame = self._frames[key] = _frame(message)
+        before, behind, properties = frame
+        value = _KINDS[key[3]].body(message.content)
+        body = amqp010.encode_map(value) if isinstance(value, Mapping) else amqp010.encode_list(value)
+        fields = b"".join((before, bytes((0xA1, len(number))), number.encode(), behind))
+        return b"".join(
+            (
+                b"\x00\x53\x73",
+                _LIST8(0xC0, len(fields) + 1, 7) if len(fields) < 0xFF else _LIST32(0xD0, len(fields) + 4, 7),
+                fields,
+                properties,
+                _DATA8(0, 0x53, 0x75, 0xA0, len(body))
+                if len(body) <= 0xFF
+                else _DATA32(0, 0x53, 0x75, 0xB0, len(body)),
+                body,
+            )
+        )
+
+
+#: Addresses that a `RequestEncoder` remembers, and the longest correlation id that fits its frames.
+MAX_FRAMES, _LONGEST_ID = 500, 100
+
+_LIST8, _LIST32 = struct.Struct(">BBB").pack, struct.Struct(">BII").pack
+_DATA8, _DATA32 = struct.Struct(">BBBBB").pack, struct.Struct(">BBBBI").pack
+
+
+def _is_plain(message: Envelope) -> bool:
+    """True when nothing but addresses, correlation id and content is set."""
+    return not (
+        message.agent is not None
+        or message.user_id is not None
+        or message.partial
+        or message.ttl is not None
+        or message.subscription is not None
+        or message.sequence is not None
+        or message.suppressed
+    )
+
+
+def _frame(message: Envelope) -> tuple[bytes, bytes, bytes]:
+    """The encoded properties before and behind the correlation id, and the section of the application properties."""
+    kind = _KINDS[type(message.content)]
+    # Encoding the whole message first refuses what no message may have.
+    encode(message)
+    before = b"".join(amqp10.encode(item) for item in (None, None, message.to, message.subject, message.reply_to))
+    behind = amqp10.encode(Symbol(words.MAP_TYPE if kind.is_map else words.LIST_TYPE))
+    return before, behind, b"\x00\x53\x74" + amqp10.encode(_properties(message, kind))
 
 
 def _v1(message: V1Message) -> Message:
@@ -150,36 +211,54 @@ def _exception(content: ExceptionResponse) -> _Body:
 
 @attrs.frozen
 class _Kind:
-    """How contents of one class are sent: opcode, `method`, `qmf.content`, and what makes the body."""
+    """How contents of one class are sent: opcode, `method`, `qmf.content`, what makes the body, and if it is a map."""
 
     opcode: str
     method: str
     content: str | None
     body: Callable[[Any], _Body]
+    is_map: bool = True
+
+
+def _properties(message: Envelope, kind: _Kind) -> dict[str, object]:
+    properties: dict[str, object] = {words.METHOD: kind.method, words.OPCODE: kind.opcode, words.APP_ID: words.QMF2}
+    if message.agent is not None:
+        properties[words.AGENT] = message.agent
+    if kind.content is not None:
+        properties[words.CONTENT] = kind.content
+    if message.partial:
+        properties[words.PARTIAL] = ""
+    if message.subscription is not None:
+        properties[words.SUBSCRIPTION] = message.subscription
+    if message.sequence is not None:
+        properties[words.SEQUENCE] = UInt64(message.sequence)
+    if message.suppressed:
+        properties[words.SUPPRESSED] = UInt64(message.suppressed)
+    return properties
+
+
+def _objects(content: ObjectsResponse | ObjectsIndication) -> _Body:
+    return [*map(object_to_map, content.objects), *map(block_to_map, content.blocks)]
 
 
 _KINDS: dict[type, _Kind] = {
-    LocateRequest: _Kind(words.LOCATE_REQUEST, _REQUEST, None, lambda c: [wire_value(item) for item in c.where]),
+    LocateRequest: _Kind(words.LOCATE_REQUEST, _REQUEST, None, lambda c: [wire_value(item) for item in c.where], False),
     LocateResponse: _Kind(words.LOCATE_RESPONSE, _INDICATION, None, lambda c: {"_values": agent_to_map(c.agent)}),
     Heartbeat: _Kind(words.HEARTBEAT, _INDICATION, None, lambda c: {"_values": agent_to_map(c.agent)}),
     QueryRequest: _Kind(words.QUERY_REQUEST, _REQUEST, None, query_to_map),
-    ObjectsResponse: _Kind(
-        words.QUERY_RESPONSE, _RESPONSE, words.DATA, lambda c: [object_to_map(item) for item in c.objects]
-    ),
+    ObjectsResponse: _Kind(words.QUERY_RESPONSE, _RESPONSE, words.DATA, _objects, False),
     SchemaIdsResponse: _Kind(
-        words.QUERY_RESPONSE, _RESPONSE, words.SCHEMA_ID, lambda c: [class_key_to_map(key) for key in c.keys]
+        words.QUERY_RESPONSE, _RESPONSE, words.SCHEMA_ID, lambda c: [class_key_to_map(key) for key in c.keys], False
     ),
     SchemasResponse: _Kind(
-        words.QUERY_RESPONSE, _RESPONSE, words.SCHEMA, lambda c: [schema_to_map(item) for item in c.schemas]
+        words.QUERY_RESPONSE, _RESPONSE, words.SCHEMA, lambda c: [schema_to_map(item) for item in c.schemas], False
     ),
     MethodRequest: _Kind(words.METHOD_REQUEST, _REQUEST, None, _method_request),
     MethodResponse: _Kind(words.METHOD_RESPONSE, _RESPONSE, None, _method_response),
     ExceptionResponse: _Kind(words.EXCEPTION, _RESPONSE, words.DATA, _exception),
-    ObjectsIndication: _Kind(
-        words.DATA_INDICATION, _INDICATION, words.DATA, lambda c: [object_to_map(item) for item in c.objects]
-    ),
+    ObjectsIndication: _Kind(words.DATA_INDICATION, _INDICATION, words.DATA, _objects, False),
     EventsIndication: _Kind(
-        words.DATA_INDICATION, _INDICATION, words.EVENT, lambda c: [event_to_map(item) for item in c.events]
+        words.DATA_INDICATION, _INDICATION, words.EVENT, lambda c: [event_to_map(item) for item in c.events], False
     ),
     SubscribeRequest: _Kind(words.SUBSCRIBE_REQUEST, _REQUEST, None, subscribe_to_map),
     SubscribeResponse: _Kind(words.SUBSCRIBE_RESPONSE, _RESPONSE, None, subscribed_to_map),

@@ -81,6 +81,16 @@ def need_text(fields: Map, key: str) -> str:
     return value
 
 
+def need_bytes(fields: Map, key: str) -> bytes:
+    """The bytes under `key`, which must be there. Binary that happened to be UTF-8 was decoded (QMF2.md 3.2)."""
+    value = fields.get(key)
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    raise ProtocolError(f"{key} is missing") if value is None else wrong(key, value, "binary")
+
+
 def get_int(fields: Map, key: str, default: int = 0) -> int:
     """The integer under `key`, of whatever width, or `default`."""
     value = fields.get(key)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from qmf.codec.errors import EncodeError, escaped
 from qmf.codec.limits import MAX_DEPTH
+from qmf.codec.rows import RowLayout, RowValues
 from qmf.codec.types import (
     Float32,
     Int8,
@@ -25,18 +26,25 @@ from qmf.protocol.fields import (
     Map,
     get_flag,
     get_int,
+    get_list,
     get_map,
     get_number,
     get_text,
     get_texts,
     get_uuid,
     mapping,
+    need_bytes,
     need_text,
 )
-from qmf.protocol.values import AgentInfo, EventData, ObjectData, ObjectId
+from qmf.protocol.values import AgentInfo, EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, Kind
 
 _KINDS = {kind.value: kind for kind in Kind}
+
+_DEFAULT_SEVERITY = 5
+
+#: The form of rows that is written and read here.
+ROW_FORM = 1
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
@@ -165,6 +173,62 @@ def object_to_map(data: ObjectData) -> dict[str, object]:
     return out
 
 
+def block_to_map(block: ObjectBlock) -> dict[str, object]:
+    """The map of a block of rows (docs/protocol.md)."""
+    out: dict[str, object] = {"_schema_id": class_key_to_map(block.class_key)}
+    if block.agent_name is not None:
+        out["_agent_name"] = wire_text(block.agent_name)
+    if block.agent_epoch:
+        out["_agent_epoch"] = _unsigned(block.agent_epoch)
+    out["_row_form"] = UInt32(ROW_FORM)
+    out["_columns"] = list(block.columns)
+    out["_codes"] = block.codes
+    out["_rows"] = block.rows
+    return out
+
+
+def block_from_map(fields: Map) -> ObjectBlock:
+    """The block of a map.
+
+    Raises:
+        ProtocolError: a form of rows that is not known here, or a key is missing or has a wrong type.
+    """
+    form = get_int(fields, "_row_form")
+    if form != ROW_FORM:
+        raise ProtocolError(f"_row_form is {form}, not {ROW_FORM}")
+    key = get_class_key(fields)
+    if key is None:
+        raise ProtocolError("_schema_id of a block is missing")
+    return ObjectBlock(
+        class_key=key,
+        agent_name=get_text(fields, "_agent_name"),
+        agent_epoch=get_int(fields, "_agent_epoch"),
+        columns=tuple(need_text({"_columns": name}, "_columns") for name in get_list(fields, "_columns")),
+        codes=need_bytes(fields, "_codes"),
+        rows=need_bytes(fields, "_rows"),
+    )
+
+
+def objects_from_block(block: ObjectBlock, layout: RowLayout) -> list[ObjectData]:
+    """The objects of a block; their values stay rows until they are read.
+
+    Raises:
+        DecodeError: the rows are broken.
+    """
+    key, agent, epoch, rows = block.class_key, block.agent_name, block.agent_epoch, block.rows
+    return [
+        ObjectData(
+            values=RowValues(layout, rows, offset),
+            object_id=ObjectId(name, agent, epoch),
+            class_key=key,
+            update_ts=update,
+            create_ts=create,
+            delete_ts=delete,
+        )
+        for offset, name, update, create, delete in layout.scan(rows)
+    ]
+
+
 def objects_from_list(items: Iterable[object]) -> list[ObjectData]:
     """The objects of a body."""
     out: list[ObjectData] = []
@@ -173,6 +237,10 @@ def objects_from_list(items: Iterable[object]) -> list[ObjectData]:
     key: ClassKey | None = None
     for item in items:
         fields = mapping(item, "object")
+        if "_row_form" in fields:
+            block = block_from_map(fields)
+            out += objects_from_block(block, RowLayout(block.columns, block.codes))
+            continue
         if fields.get("_schema_id") != raw_key:
             key = get_class_key(fields)
             raw_key = fields.get("_schema_id")
@@ -205,6 +273,11 @@ def event_to_map(event: EventData) -> dict[str, object]:
     return out
 
 
+def nearest_severity(value: int | None) -> int:
+    """Nothing is worse than an emergency nor lesser than debug: a number outside counts as the nearest."""
+    return _DEFAULT_SEVERITY if value is None else min(max(value, 0), 7)
+
+
 def event_from_map(item: object) -> EventData:
     """The event of a map."""
     fields = mapping(item, "event")
@@ -212,8 +285,7 @@ def event_from_map(item: object) -> EventData:
         values=get_map(fields, "_values") or {},
         class_key=get_class_key(fields, Kind.EVENT),
         timestamp=get_int(fields, "_timestamp"),
-        # Nothing is worse than an emergency nor lesser than debug: a number outside counts as the nearest.
-        severity=min(max(get_int(fields, "_severity", 5), 0), 7),
+        severity=nearest_severity(get_int(fields, "_severity", _DEFAULT_SEVERITY)),
         object_id=get_object_id(fields),
     )
 

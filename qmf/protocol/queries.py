@@ -38,6 +38,7 @@ def query_from_map(fields: Map) -> QueryRequest:
         object_id=get_object_id(fields),
         where=get_list(fields, "_where") or (),
         select=_select(fields),
+        row_form=_row_form(fields),
     )
 
 
@@ -62,6 +63,7 @@ def subscribe_from_map(fields: Map) -> SubscribeRequest:
         select=_select(fields),
         interval=_unsigned(fields, "_interval") / 1000,
         lifetime=_unsigned(fields, "_lifetime"),
+        row_form=_row_form(fields),
     )
 
 
@@ -120,7 +122,15 @@ def _wanted(content: QueryRequest | SubscribeRequest, what: What) -> dict[str, o
         out["_where"] = wire_value(list(content.where))
     if content.select:
         out["_select"] = list(content.select)
+    if content.row_form:
+        out["_row_form"] = UInt32(content.row_form)
     return out
+
+
+def _row_form(fields: Map) -> int:
+    """What rows the asker reads. It only saves work, so one of a wrong type does not spoil the question."""
+    value = fields.get("_row_form")
+    return value if type(value) is int and value > 0 else 0
 
 
 def _select(fields: Map) -> tuple[str, ...]:

@@ -51,6 +51,26 @@ class ObjectData:
 
 
 @attrs.frozen(kw_only=True)
+class ObjectBlock:
+    """Many objects of one class and one agent, as rows (docs/protocol.md): only sent to who asked for it.
+
+    Attributes:
+        class_key: of all of them, hash included.
+        agent_name, agent_epoch: of all their ids, as in `ObjectId`.
+        columns: wire names of the values.
+        codes: one type code per column, see `qmf.codec.rows`.
+        rows: the rows, one after the other.
+    """
+
+    class_key: ClassKey
+    agent_name: str | None = None
+    agent_epoch: int = 0
+    columns: tuple[str, ...]
+    codes: bytes
+    rows: bytes
+
+
+@attrs.frozen(kw_only=True)
 class EventData:
     """One event.
 

@@ -1,0 +1,366 @@
+"""Reading objects and events of AMQP 0-10 bodies without reading their values.
+
+A console gets thousands of objects that differ in their numbers only. `ObjectReader` remembers what the maps around
+and in them looked like (`qmf.codec.shapes`), and checks a map against that in a few steps; the values are unpacked when
+somebody asks for them. Whatever looks different is read by the general functions in `qmf.protocol.maps`, and remembered
+for the next time. The result is the same, but that its values may be a lazy mapping instead of a dictionary.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import attrs
+
+from qmf.codec import amqp010
+from qmf.codec._amqp010_decode import decode_map_at
+from qmf.codec.generated import build
+from qmf.codec.message import SectionMemory
+from qmf.codec.rows import RowLayout
+from qmf.codec.shapes import Shape, ShapeValues, learn
+from qmf.errors import DecodeError
+from qmf.protocol.fields import Map, mapping
+from qmf.protocol.maps import (
+    block_from_map,
+    class_key_from_map,
+    event_from_map,
+    nearest_severity,
+    object_id_from_map,
+    objects_from_block,
+    objects_from_list,
+)
+from qmf.protocol.values import EventData, ObjectBlock, ObjectData, ObjectId
+from qmf.schema.model import ClassKey, Kind
+
+#: Bounds of what is remembered. Each is above what a large system needs; what is full starts anew.
+MAX_OUTER, MAX_FRAMES, MAX_CLASSES, MAX_COUNTS, MAX_SHAPES, MAX_LAYOUTS = 8, 32, 1000, 30, 8, 200
+
+_MAP, _TEXT16, _BINARY16 = 0xA8, 0x95, 0x90
+
+#: Depths of what is inside each other: the list is 0, an object 1, its maps 2, and what they hold 3.
+_ITEM, _FIELD, _VALUE = 1, 2, 3
+
+_NUMBERS = {0x01: "b", 0x02: "B", 0x11: "h", 0x12: "H", 0x21: "i", 0x22: "I", 0x31: "q", 0x32: "Q"}
+#: Severities that mean what they are.
+_LEVELS = frozenset(range(8))
+_MAPS = ("_values", "_object_id", "_schema_id")
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+_unpack_u32_pair = struct.Struct(">II").unpack_from
+_unpack_u32 = struct.Struct(">I").unpack_from
+
+
+class _Outer:
+    """The map around the values, as a shape, and where in it the fields are."""
+
+    def __init__(self, shape: Shape, numbers: tuple[str, ...]) -> None:
+        self.shape = shape
+        self.count = len(shape.names)
+        self.values, self.object_id, self.schema_id = (
+            shape.place(name)[:2] if name in shape.names else None for name in _MAPS
+        )
+        #: Reads the numbers wanted, in that order; None for those that are not there.
+        self.numbers = _numbers_reader(shape, numbers)
+
+
+def _numbers_reader(shape: Shape, names: tuple[str, ...]) -> Callable[[bytes, Sequence[int]], tuple[Any, ...]]:
+    known: dict[str, object] = {}
+    values = []
+    for i, name in enumerate(names):
+        if name in shape.names:
+            run, offset, code = shape.place(name)
+            known[f"read{i}"] = struct.Struct(">" + _NUMBERS[code]).unpack_from
+            values.append(f"read{i}(data, starts[{run}] + {offset})[0]")
+        else:
+            values.append("None")
+    source = f"def numbers(data, starts):\n    return ({', '.join(values)},)\n"
+    reader: Callable[[bytes, Sequence[int]], tuple[Any, ...]] = build("numbers", source, known, "a message")
+    return reader
+
+
+@attrs.frozen
+class _IdFrame:
+    """What the ids of one agent's objects have in common: the bytes before and behind the name, and what these say."""
+
+    head: bytes
+    tail: bytes
+    text: bool
+    agent_name: str | None
+    agent_epoch: int
+
+
+@attrs.frozen
+class _Class:
+    """One class: its key, and the shapes of its values by their number."""
+
+    key: ClassKey | None
+    shapes: dict[int, list[Shape]] = attrs.field(factory=dict)
+
+
+class _Kin:
+    """What is remembered of objects, or of events."""
+
+    def __init__(self, kind: Kind, numbers: tuple[str, ...]) -> None:
+        self.kind = kind
+        self.wanted = numbers
+        self.outers: list[_Outer] = []
+        self.classes: dict[bytes, _Class] = {b"": _Class(None)}
+
+
+#: A map that was recognized: where its runs start, its class, and of its values where they begin and end and how many
+#: they are. A plain tuple: it is made for each object.
+_Found = tuple[_Outer, Sequence[int], _Class, int, int, int]
+
+
+class ObjectReader:
+    """Reads objects and events, and remembers what they look like.
+
+    Attributes:
+        matched: objects and events whose values were kept as bytes so far.
+        general: those that the general decoder read.
+        sections: of the messages around them.
+    """
+
+    def __init__(self) -> None:
+        self.matched = self.general = 0
+        self.sections = SectionMemory()
+        self._sound: set[bytes] = set()
+        self._objects = _Kin(Kind.DATA, ("_update_ts", "_create_ts", "_delete_ts"))
+        self._events = _Kin(Kind.EVENT, ("_timestamp", "_severity"))
+        self._layouts: dict[tuple[tuple[str, ...], bytes], RowLayout] = {}
+        self._frames: list[_IdFrame] = []
+
+    def objects(self, body: bytes) -> list[ObjectData]:
+        """The objects of a body that is an AMQP 0-10 list.
+
+        Raises:
+            DecodeError: it is no list.
+            ProtocolError: what it holds are no objects.
+        """
+        out: list[ObjectData] = []
+        for pos, end in _items(body):
+            found = self._find(self._objects, body, pos, end)
+            values = None if found is None else self._values(found, body)
+            if found is None or values is None:
+                self._general_objects(body, pos, end, out)
+                continue
+            outer, starts, class_ = found[:3]
+            update, create, delete = outer.numbers(body, starts)
+            out.append(
+                ObjectData(
+                    values=values,
+                    object_id=None if outer.object_id is None else self._object_id(outer.object_id, starts, body),
+                    class_key=class_.key,
+                    update_ts=update or 0,
+                    create_ts=create or 0,
+                    delete_ts=delete or 0,
+                    subtypes=_NOTHING,
+                )
+            )
+        return out
+
+    def events(self, body: bytes) -> list[EventData]:
+        """The events of a body that is an AMQP 0-10 list; errors as of `objects`."""
+        out: list[EventData] = []
+        for pos, end in _items(body):
+            found = self._find(self._events, body, pos, end)
+            values = None if found is None else self._values(found, body)
+            if found is None or values is None:
+                out.append(event_from_map(_decoded(body, pos, end)))
+                self.general += 1
+                self._learn(self._events, body, pos, end)
+                continue
+            outer, starts, class_ = found[:3]
+            timestamp, severity = outer.numbers(body, starts)
+            out.append(
+                EventData(
+                    values=values,
+                    class_key=class_.key,
+                    timestamp=timestamp or 0,
+                    severity=severity if severity in _LEVELS else nearest_severity(severity),
+                    object_id=None if outer.object_id is None else self._object_id(outer.object_id, starts, body),
+                )
+            )
+        return out
+
+    def _general_objects(self, body: bytes, pos: int, end: int, out: list[ObjectData]) -> None:
+        fields = _decoded(body, pos, end)
+        if "_row_form" in fields:
+            block = block_from_map(fields)
+            out += objects_from_block(block, self._layout(block))
+            return
+        out += objects_from_list([fields])
+        self.general += 1
+        self._learn(self._objects, body, pos, end)
+
+    def _layout(self, block: ObjectBlock) -> RowLayout:
+        key = (block.columns, block.codes)
+        layout = self._layouts.get(key)
+        if layout is None:
+            if len(self._layouts) >= MAX_LAYOUTS:
+                self._layouts.clear()
+            layout = self._layouts[key] = RowLayout(*key)
+        return layout
+
+    # -- recognizing
+
+    def _find(self, kin: _Kin, data: bytes, pos: int, end: int) -> _Found | None:
+        """Recognize the map around the values, whose size field is at `pos`."""
+        _, count = _unpack_u32_pair(data, pos)
+        outers = kin.outers
+        for outer in outers:
+            if outer.count != count:
+                continue
+            starts = outer.shape.match(data, pos + 8, end, self._sound, _FIELD)
+            if starts is None or outer.values is None:
+                continue
+            if outer is not outers[0]:
+                outers.remove(outer)
+                outers.insert(0, outer)
+            class_ = self._class(kin, outer, data, starts)
+            run, offset = outer.values
+            begin = starts[run] + offset
+            return outer, starts, class_, begin + 8, starts[run + 1], _unpack_u32(data, begin + 4)[0]
+        return None
+
+    def _class(self, kin: _Kin, outer: _Outer, data: bytes, starts: Sequence[int]) -> _Class:
+        raw = b""
+        if outer.schema_id is not None:
+            run, offset = outer.schema_id
+            raw = data[starts[run] + offset : starts[run + 1]]
+        found = kin.classes.get(raw)
+        if found is None:
+            if len(kin.classes) >= MAX_CLASSES:
+                kin.classes.clear()
+                kin.classes[b""] = _Class(None)
+            fields = amqp010.decode_map(raw, text=True)
+            found = kin.classes[raw] = _Class(class_key_from_map(fields, kin.kind) if fields else None)
+        return found
+
+    def _values(self, found: _Found, data: bytes) -> ShapeValues | None:
+        _, _, class_, begin, end, size = found
+        shapes = class_.shapes.get(size)
+        if shapes is not None:
+            for shape in shapes:
+                if shape.match(data, begin, end, self._sound, _VALUE) is not None:
+                    if shape is not shapes[0]:
+                        shapes.remove(shape)
+                        shapes.insert(0, shape)
+                    self.matched += 1
+                    return ShapeValues(shape, data, begin, end)
+        return None
+
+    def _object_id(self, place: tuple[int, int], starts: Sequence[int], data: bytes) -> ObjectId:
+        run, offset = place
+        pos, end = starts[run] + offset, starts[run + 1]
+        frames = self._frames
+        for frame in frames:
+            if not data.startswith(frame.head, pos + 4):
+                continue
+            at = pos + 4 + len(frame.head)
+            stop = end - len(frame.tail)
+            if at + 2 > stop:
+                continue
+            if at + 2 + (data[at] << 8) + data[at + 1] != stop or not data.startswith(frame.tail, stop):
+                continue
+            if frame is not frames[0]:
+                frames.remove(frame)
+                frames.insert(0, frame)
+            raw = data[at + 2 : stop]
+            try:
+                name = raw.decode() if frame.text else raw.decode(errors="surrogateescape")
+            except UnicodeDecodeError:
+                break
+            return ObjectId(name, frame.agent_name, frame.agent_epoch)
+        object_id = object_id_from_map(amqp010.decode_map(data[pos:end], text=True))
+        self._learn_frame(data, pos, end, object_id)
+        return object_id
+
+    # -- remembering
+
+    def _learn(self, kin: _Kin, data: bytes, pos: int, end: int) -> None:
+        """Remember a map, whose size field is at `pos`, that the general functions have read."""
+        found = self._find(kin, data, pos, end)
+        if found is None:
+            shape = learn(data, pos + 8, _unpack_u32(data, pos + 4)[0], checked=False)
+            if shape is None or not _is_usual(shape, kin.wanted):
+                return
+            kin.outers.insert(0, _Outer(shape, kin.wanted))
+            del kin.outers[MAX_OUTER:]
+            found = self._find(kin, data, pos, end)
+            if found is None:
+                return
+        _, _, class_, begin, _, size = found
+        counts = class_.shapes
+        if size not in counts and len(counts) >= MAX_COUNTS:
+            counts.clear()
+        shapes = counts.setdefault(size, [])
+        if len(shapes) < MAX_SHAPES:
+            shape = learn(data, begin, size)
+            if shape is not None:
+                shapes.append(shape)
+
+    def _learn_frame(self, data: bytes, pos: int, end: int, object_id: ObjectId) -> None:
+        shape = learn(data, pos + 8, _unpack_u32(data, pos + 4)[0])
+        starts = None if shape is None else shape.match(data, pos + 8, end, self._sound, _VALUE)
+        if shape is None or starts is None:
+            return
+        run, offset, code = shape.place("_object_name")
+        if code not in (_TEXT16, _BINARY16):
+            return
+        at = starts[run] + offset
+        frame = _IdFrame(
+            head=data[pos + 4 : at],
+            tail=data[starts[run + 1] : end],
+            text=code == _TEXT16,
+            agent_name=object_id.agent_name,
+            agent_epoch=object_id.agent_epoch,
+        )
+        self._frames.insert(0, frame)
+        del self._frames[MAX_FRAMES:]
+
+
+def _items(body: bytes) -> Iterator[tuple[int, int]]:
+    """Where the maps of a list start, at their size fields, and where they end."""
+    try:
+        size, count = _unpack_u32_pair(body, 0)
+        if size + 4 != len(body):
+            amqp010.decode_list(body, text=True)  # says what is wrong
+        pos = 8
+        for _ in range(count):
+            code = body[pos]
+            end = pos + 5 + _unpack_u32(body, pos + 1)[0]
+            if code != _MAP:
+                for item in amqp010.decode_list(body, text=True):
+                    mapping(item, "item of the body")  # raises for the first that is no map
+            if end > len(body) or end < pos + 9:
+                raise DecodeError(f"map at offset {pos} does not fit into the {len(body)} bytes of its list")
+            yield pos + 1, end
+            pos = end
+    except (IndexError, struct.error):
+        raise DecodeError(f"list: the data ends at {len(body)}, inside the list") from None
+    if pos != len(body):
+        raise DecodeError(f"items that should end at offset {len(body)} end at {pos}")
+
+
+def _decoded(body: bytes, pos: int, end: int) -> Map:
+    """The map between two offsets, read in full."""
+    try:
+        fields, stop = decode_map_at(body, pos, True, _ITEM)
+    except (IndexError, struct.error):
+        raise DecodeError(f"map at offset {pos}: the data ends at {len(body)}, inside the map") from None
+    if stop != end:
+        raise DecodeError(f"map at offset {pos} ends at {stop}, not at {end}")
+    return fields
+
+
+def _is_usual(shape: Shape, numbers: tuple[str, ...]) -> bool:
+    """True when the map around the values has no fields but those that are read here, of the types that they have."""
+    return "_values" in shape.names and all(
+        code == _MAP if name in _MAPS else name in numbers and code in _NUMBERS
+        for name, code in zip(shape.names, shape.codes, strict=True)
+    )

@@ -1,0 +1,335 @@
+"""`ObjectReader` reads what the general functions read, only later."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.vectors import NAMES, Vector, parametrized
+
+from qmf.codec import Int64, UInt32, UInt64, amqp010
+from qmf.codec.lazy import LazyValues
+from qmf.codec.rows import RowLayout
+from qmf.errors import DecodeError, ProtocolError
+from qmf.protocol import (
+    Content,
+    Envelope,
+    EventData,
+    EventsIndication,
+    ObjectBlock,
+    ObjectData,
+    ObjectId,
+    ObjectReader,
+    ObjectsIndication,
+    ObjectsResponse,
+    V1Message,
+    decode,
+    encode,
+)
+from qmf.protocol.maps import ROW_FORM, block_to_map
+from qmf.protocol.reading import MAX_CLASSES, MAX_FRAMES, MAX_LAYOUTS, MAX_OUTER, MAX_SHAPES
+from qmf.schema import ClassKey, Kind
+
+AGENT = "example.org:widgets:1"
+KEY = ClassKey("org.example", "widget", Kind.DATA, UUID(int=7))
+ALARM = ClassKey("org.example", "alarm", Kind.EVENT, UUID(int=8))
+
+
+def thing(number: int, **fields: object) -> ObjectData:
+    values = {"name": f"w{number}", "count": UInt32(number), "total": UInt64(number << 40), "map": {"k": number}}
+    options: dict[str, object] = {
+        "values": values,
+        "object_id": ObjectId(f"org.example:widget:w{number}", AGENT, 3),
+        "class_key": KEY,
+        "update_ts": 1_795_000_000_000_000_000 + number,
+        "create_ts": 1_794_000_000_000_000_000,
+    }
+    return ObjectData(**{**options, **fields})  # type: ignore[arg-type]
+
+
+def alarm(number: int, **fields: object) -> EventData:
+    values = {"level": UInt32(number), "name": f"w{number}"}
+    options: dict[str, object] = {"values": values, "class_key": ALARM, "timestamp": number + 1, "severity": 3}
+    return EventData(**{**options, **fields})  # type: ignore[arg-type]
+
+
+def read(reader: ObjectReader, content: Content) -> Envelope:
+    """Send and receive; the result is compared with that of the general functions."""
+    data = encode(Envelope(content=content))
+    envelope = decode(data, reader)
+    assert isinstance(envelope, Envelope)
+    assert envelope == decode(data)
+    return envelope
+
+
+def objects(reader: ObjectReader, *items: ObjectData) -> list[ObjectData]:
+    content = read(reader, ObjectsIndication(items)).content
+    assert isinstance(content, ObjectsIndication)
+    return list(content.objects)
+
+
+def events(reader: ObjectReader, *items: EventData) -> list[EventData]:
+    content = read(reader, EventsIndication(items)).content
+    assert isinstance(content, EventsIndication)
+    return list(content.events)
+
+
+def is_lazy(item: ObjectData | EventData) -> bool:
+    return isinstance(item.values, LazyValues)
+
+
+def test_the_second_object_is_read_when_it_is_looked_at() -> None:
+    reader = ObjectReader()
+    found = objects(reader, *map(thing, range(5)))
+    assert [is_lazy(item) for item in found] == [False, True, True, True, True]
+    assert found[4].values["total"] == 4 << 40
+    assert found[3].class_key is found[4].class_key
+    assert (reader.matched, reader.general) == (4, 1)
+    content = read(reader, ObjectsResponse([thing(9)])).content
+    assert isinstance(content, ObjectsResponse)
+    assert is_lazy(content.objects[0])
+
+
+def test_events_are_read_when_they_are_looked_at() -> None:
+    reader = ObjectReader()
+    found = events(reader, *map(alarm, range(5)))
+    assert [is_lazy(item) for item in found] == [False, True, True, True, True]
+    assert found[4].severity == 3
+    assert events(reader, alarm(1, object_id=ObjectId("x", AGENT)))[0].object_id == ObjectId("x", AGENT)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"values": {"count": UInt32(1)}}, id="another set of values"),
+        pytest.param({"values": {}}, id="no values"),
+        pytest.param({"object_id": None}, id="no id"),
+        pytest.param({"object_id": ObjectId("name")}, id="an id without agent"),
+        pytest.param({"object_id": ObjectId("nämé" * 20, AGENT, 3)}, id="a name that is not ASCII"),
+        pytest.param({"object_id": ObjectId("x" * 70_000, AGENT, 3)}, id="a name longer than a str16"),
+        pytest.param({"object_id": ObjectId("x\udcff", AGENT, 3)}, id="a name that is not UTF-8"),
+        pytest.param({"object_id": ObjectId("name", "another:agent:2", 3)}, id="another agent"),
+        pytest.param({"object_id": ObjectId("name", AGENT, 2**40)}, id="a wide epoch"),
+        pytest.param({"class_key": None}, id="no class"),
+        pytest.param({"class_key": attrs.evolve(KEY, hash=None)}, id="no hash"),
+        pytest.param({"update_ts": 0, "create_ts": 0}, id="no times"),
+        pytest.param({"delete_ts": 5}, id="deleted"),
+        pytest.param({"subtypes": {"map": "x"}}, id="subtypes"),
+        pytest.param({"left": True}, id="left"),
+    ],
+)
+def test_whatever_differs_is_read_all_the_same(other: dict[str, object]) -> None:
+    reader = ObjectReader()
+    strange = thing(2, **other)
+    for _ in range(3):
+        found = objects(reader, thing(1), strange, thing(3), strange, strange)
+        assert len(found) == 5
+    assert is_lazy(found[0])
+
+
+@parametrized(NAMES)
+def test_captured_messages_are_read_the_same(name: str) -> None:
+    data = Vector(name).data
+    reader = ObjectReader()
+    expected = outcome(data, None)
+    for _ in range(3):
+        assert outcome(data, reader) == expected
+
+
+def outcome(data: bytes, reader: ObjectReader | None) -> Envelope | V1Message | type[Exception]:
+    try:
+        return decode(data, reader)
+    except (DecodeError, ProtocolError) as error:
+        return type(error)
+
+
+def shown(found: object) -> str:
+    """In full, and NaN is like NaN."""
+    return repr(found).replace("mappingproxy({})", "{}")
+
+
+TAUGHT = [
+    encode(Envelope(content=content))
+    for content in (
+        ObjectsIndication([thing(1), thing(2, values={"count": UInt32(1), "delta": Int64(-1)}), thing(3)]),
+        EventsIndication([alarm(1), alarm(2)]),
+        ObjectsResponse(
+            [thing(1)],
+            [
+                ObjectBlock(class_key=KEY, columns=("count",), codes=b"\x22", rows=b""),
+            ],
+        ),
+    )
+]
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=400)
+@given(
+    index=st.integers(0, len(TAUGHT) - 1),
+    changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3),
+)
+def test_changed_bytes_are_read_the_same(index: int, changes: list[tuple[int, int]]) -> None:
+    reader = ObjectReader()
+    for message in TAUGHT:
+        decode(message, reader)
+    data = bytearray(TAUGHT[index])
+    for position, byte in changes:
+        data[position % len(data)] = byte
+    expected, found = outcome(bytes(data), None), outcome(bytes(data), reader)
+    if isinstance(expected, type):
+        assert isinstance(found, type)
+    else:
+        assert shown(found) == shown(expected)
+
+
+@pytest.mark.slow
+@parametrized([name for name in NAMES if name.startswith("libqmf2-10-")])
+@settings(deadline=None, max_examples=40)
+@given(changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3))
+def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
+    original = Vector(name).data
+    reader = ObjectReader()
+    outcome(original, reader)
+    data = bytearray(original)
+    for position, byte in changes:
+        data[position % len(data)] = byte
+    expected, found = outcome(bytes(data), None), outcome(bytes(data), reader)
+    if isinstance(expected, type):
+        assert isinstance(found, type)
+    else:
+        assert shown(found) == shown(expected)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"\x00\x00\x00\x04\x00\x00\x00\x01", id="an item that is not there"),
+        pytest.param(b"\x00\x00\x00\x09\x00\x00\x00\x01\xa8\x00\x00\x00\x00", id="a map without count"),
+        pytest.param(b"\x00\x00\x00\x05\x00\x00\x00\x00\x00", id="a byte too many"),
+        pytest.param(b"\x00\x00\x00\x09\x00\x00\x00\x00", id="a byte too few"),
+        pytest.param(b"\x00", id="no size"),
+        pytest.param(amqp010.encode_list([1, 2]), id="numbers"),
+        pytest.param(amqp010.encode_list([{}, "x"]), id="a text behind a map"),
+    ],
+)
+def test_bodies_that_hold_no_objects(body: bytes) -> None:
+    with pytest.raises((DecodeError, ProtocolError)):
+        ObjectReader().objects(body)
+    with pytest.raises((DecodeError, ProtocolError)):
+        ObjectReader().events(body)
+
+
+def test_an_id_that_ends_before_its_name() -> None:
+    reader = ObjectReader()
+    bare = {"class_key": None, "update_ts": 0, "create_ts": 0}
+    objects(reader, thing(1, **bare), thing(2, **bare))
+    head = reader._frames[0].head
+    values = amqp010.encode_map(dict(thing(1).values))
+    object_id = len(head).to_bytes(4, "big") + head
+    items = b"\x07_values\xa8" + values + b"\x0a_object_id\xa8" + object_id
+    body = (len(items) + 4).to_bytes(4, "big") + (2).to_bytes(4, "big") + items
+    body = (len(body) + 5).to_bytes(4, "big") + (1).to_bytes(4, "big") + b"\xa8" + body
+    data = encode(Envelope(content=ObjectsIndication(())), body=body)
+    for memory in (None, reader):
+        with pytest.raises(DecodeError):
+            decode(data, memory)
+
+
+# -- bounds
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    reader = ObjectReader()
+    for number in range(MAX_CLASSES + 5):
+        key = attrs.evolve(KEY, hash=UUID(int=number))
+        objects(reader, thing(1, class_key=key), thing(2, class_key=key, object_id=ObjectId("x", f"a:b:{number}")))
+    for number in range(4 * MAX_SHAPES):
+        objects(reader, thing(1, values={f"n{number}": 1}))
+    assert len(reader._objects.classes) <= MAX_CLASSES
+    assert len(reader._frames) <= MAX_FRAMES
+    assert len(reader._objects.outers) <= MAX_OUTER
+    counts = [shapes for item in reader._objects.classes.values() for shapes in item.shapes.values()]
+    assert max(map(len, counts)) <= MAX_SHAPES
+
+
+def test_layouts_are_bounded() -> None:
+    reader = ObjectReader()
+    for number in range(MAX_LAYOUTS + 5):
+        read(reader, ObjectsResponse([], [block((f"c{number}",), b"\x22", b"")]))
+    assert len(reader._layouts) <= MAX_LAYOUTS
+
+
+# -- blocks
+
+
+def block(columns: tuple[str, ...], codes: bytes, rows: bytes) -> ObjectBlock:
+    return ObjectBlock(class_key=KEY, agent_name=AGENT, agent_epoch=3, columns=columns, codes=codes, rows=rows)
+
+
+def row(layout: RowLayout, name: bytes, number: int, text: bytes) -> bytes:
+    fixed = layout.fixed.pack(b"\x03", 3, 2, 1, number, len(name), len(text))
+    return (len(fixed) + len(name) + len(text)).to_bytes(4, "big") + fixed + name + text
+
+
+COLUMNS, CODES = ("count", "name"), b"\x22\x95"
+ROWS = b"".join(row(RowLayout(COLUMNS, CODES), b"w%d" % number, number, b"text") for number in range(3))
+
+
+@pytest.mark.parametrize("reader", [None, ObjectReader()], ids=["general", "reader"])
+@pytest.mark.parametrize("kind", [ObjectsResponse, ObjectsIndication])
+def test_a_block_becomes_objects(
+    kind: type[ObjectsResponse] | type[ObjectsIndication], reader: ObjectReader | None
+) -> None:
+    envelope = decode(encode(Envelope(content=kind([thing(7)], [block(COLUMNS, CODES, ROWS)]))), reader)
+    assert isinstance(envelope, Envelope)
+    content = envelope.content
+    assert isinstance(content, kind)
+    assert not content.blocks
+    first, *others = content.objects
+    assert first == thing(7)
+    assert others == [
+        ObjectData(
+            values={"count": number, "name": "text"},
+            object_id=ObjectId(f"w{number}", AGENT, 3),
+            class_key=KEY,
+            update_ts=3,
+            create_ts=2,
+            delete_ts=1,
+        )
+        for number in range(3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"_row_form": ROW_FORM + 1}, "_row_form is 2, not 1"),
+        ({"_row_form": "x"}, "_row_form"),
+        ({"_schema_id": {}}, "_schema_id"),
+        ({"_columns": ["count"]}, "2 type codes for 1 columns"),
+        ({"_columns": [1, 2]}, "_columns"),
+        ({"_codes": 5}, "_codes"),
+        ({"_rows": None}, "_rows is missing"),
+        ({"_rows": ROWS[:-1]}, "row at offset"),
+        ({"_rows": ROWS + b"\x00"}, "row at offset"),
+    ],
+)
+def test_broken_blocks_are_refused(changes: dict[str, object], words: str) -> None:
+    fields = {**block_to_map(block(COLUMNS, CODES, ROWS)), **changes}
+    data = encode(Envelope(content=ObjectsResponse(())), body=amqp010.encode_list([fields]))
+    for reader in (None, ObjectReader()):
+        with pytest.raises((DecodeError, ProtocolError), match=words):
+            decode(data, reader)
+
+
+def test_rows_that_happen_to_be_text_are_bytes_again() -> None:
+    layout = RowLayout(("flag",), b"\x08")
+    rows = (len(b"") + layout.fixed.size + 1).to_bytes(4, "big") + layout.fixed.pack(b"\x01", 1, 2, 0, True, 1) + b"n"
+    assert rows.isascii()
+    content = read(ObjectReader(), ObjectsResponse([], [block(("flag",), b"\x08", rows)])).content
+    assert isinstance(content, ObjectsResponse)
+    assert content.objects[0].values == {"flag": True}

@@ -1,0 +1,103 @@
+"""Encoding requests again and again, and what they say of rows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmf.codec import EncodeError, UInt32, amqp010, decode_message
+from qmf.protocol import (
+    Content,
+    Envelope,
+    LocateRequest,
+    MethodRequest,
+    ObjectId,
+    ObjectsResponse,
+    QueryRequest,
+    RequestEncoder,
+    SubscribeRequest,
+    What,
+    decode,
+    encode,
+)
+from qmf.protocol.encode import MAX_FRAMES
+
+CONTENTS: list[Content] = [
+    LocateRequest(),
+    QueryRequest(what=What.OBJECT, object_id=ObjectId("x" * 300, "a:b:c"), row_form=1),
+    MethodRequest(method="echo", object_id=ObjectId("n"), arguments={"sequence": UInt32(1), "body": "x"}),
+    SubscribeRequest(interval=1.5, row_form=1),
+]
+
+TEXTS = st.none() | st.text(st.characters(codec="utf-8"), max_size=300)
+
+
+@pytest.mark.slow
+@given(
+    content=st.sampled_from(CONTENTS),
+    to=TEXTS,
+    subject=TEXTS,
+    reply_to=TEXTS,
+    number=st.none() | st.integers(0, 2**64).map(str) | st.text(st.characters(codec="utf-8"), max_size=200),
+    again=st.integers(0, 1000).map(str),
+)
+def test_a_request_encoder_does_what_encode_does(
+    content: Content, to: str | None, subject: str | None, reply_to: str | None, number: str | None, again: str
+) -> None:
+    encoder = RequestEncoder()
+    for correlation_id in (number, again, number):
+        envelope = Envelope(content=content, to=to, subject=subject, reply_to=reply_to, correlation_id=correlation_id)
+        assert encoder.encode(envelope) == encode(envelope)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"agent": "a"}, {"user_id": "u"}, {"partial": True}, {"ttl": 1.0}, {"sequence": 1}, {"suppressed": 2}],
+)
+def test_unusual_messages_are_encoded_too(others: dict[str, object]) -> None:
+    envelope = Envelope(content=CONTENTS[2], to="x", correlation_id="1", **others)  # type: ignore[arg-type]
+    assert RequestEncoder().encode(envelope) == encode(envelope)
+
+
+def test_what_cannot_be_encoded_is_refused_each_time() -> None:
+    encoder = RequestEncoder()
+    for _ in range(2):
+        with pytest.raises(EncodeError):
+            encoder.encode(Envelope(content=CONTENTS[2], to="\udcff", correlation_id="1"))
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    encoder = RequestEncoder()
+    for number in range(MAX_FRAMES + 5):
+        encoder.encode(Envelope(content=CONTENTS[0], subject=str(number), correlation_id="1"))
+    assert len(encoder._frames) <= MAX_FRAMES
+
+
+@pytest.mark.parametrize("content", [QueryRequest(what=What.OBJECT, row_form=1), SubscribeRequest(row_form=1)])
+def test_requests_say_that_rows_are_read(content: Content) -> None:
+    envelope = decode(encode(Envelope(content=content)))
+    assert isinstance(envelope, Envelope)
+    assert envelope.content == content
+
+
+@pytest.mark.parametrize(("sent", "understood"), [(1, 1), (7, 7), (0, 0), (-1, 0), ("x", 0), (None, 0), (True, 0)])
+def test_a_strange_row_form_does_not_spoil_a_query(sent: object, understood: int) -> None:
+    data = encode(
+        Envelope(content=QueryRequest(what=What.OBJECT)),
+        body=amqp010.encode_map({"_what": "OBJECT", "_row_form": sent}),
+    )
+    envelope = decode(data)
+    assert isinstance(envelope, Envelope)
+    assert envelope.content == QueryRequest(what=What.OBJECT, row_form=understood)
+
+
+def test_a_query_without_rows_does_not_mention_them() -> None:
+    body = decode_message(encode(Envelope(content=QueryRequest(what=What.OBJECT)))).body
+    assert isinstance(body, bytes)
+    assert amqp010.decode_map(body) == {"_what": "OBJECT"}
+
+
+def test_a_body_that_is_encoded_already_is_sent_as_it_is() -> None:
+    body = amqp010.encode_list([])
+    assert encode(Envelope(content=ObjectsResponse(())), body=body) == encode(Envelope(content=ObjectsResponse(())))
