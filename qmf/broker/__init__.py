@@ -1,8 +1,25 @@
 """The embedded broker: AMQP 1.0 with the exchanges that QMF needs, in this process."""
 
-from qmf.broker.counters import Counters
-from qmf.broker.embedded import EmbeddedBroker
-from qmf.broker.queues import Limits
-from qmf.broker.server import Broker, ListenError
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmf._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from qmf.broker.counters import Counters
+    from qmf.broker.embedded import EmbeddedBroker
+    from qmf.broker.queues import Limits
+    from qmf.broker.server import Broker, ListenError
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "qmf.broker.counters": "Counters",
+            "qmf.broker.embedded": "EmbeddedBroker",
+            "qmf.broker.queues": "Limits",
+            "qmf.broker.server": "Broker ListenError",
+        },
+    )
 
 __all__ = ["Broker", "Counters", "EmbeddedBroker", "Limits", "ListenError"]

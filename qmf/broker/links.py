@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from qmf.broker.exchanges import HeadersExchange
 from qmf.broker.nodes import Directory, Routed, Target
 from qmf.broker.parcel import Parcel, read_parcel
 from qmf.broker.queues import Queue
@@ -19,6 +20,8 @@ log = logging.getLogger("qmf.broker")
 WINDOW = 500
 #: Messages that a receiving client may hold unsettled per link, whatever credit it gives: they stay in our memory.
 UNSETTLED = 5_000
+
+_TAKEN = (Outcome.ACCEPTED, "", "")
 
 
 class Refusal(Exception):
@@ -101,15 +104,17 @@ class Intake:
         directory = self._directory
         try:
             parcel = read_parcel(data, directory.clock())
+            target = self._target
+            if self._relay and parcel.to is not None:
+                target = directory.find(parcel.to)
+            if isinstance(target, HeadersExchange):
+                _ = parcel.headers  # read now: what is broken is refused
         except DecodeError as error:
             directory.counters.received += 1
             directory.counters.rejected += 1
             log.info("rejected a message on link %r: %s", self._link.name, error)
             return Outcome.REJECTED, "amqp:decode-error", str(error)
-        target = self._target
-        if self._relay and parcel.to is not None:
-            target = directory.find(parcel.to)
         if directory.publish(target, parcel) is Routed.FULL:
             name = parcel.to if self._relay else getattr(target, "name", "")
             return Outcome.REJECTED, "amqp:resource-limit-exceeded", f"queue {name!r} is full"
-        return Outcome.ACCEPTED, "", ""
+        return _TAKEN

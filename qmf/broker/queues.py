@@ -100,6 +100,10 @@ class Queue:
         Returns:
             False when the queue is full and refuses it.
         """
+        if not self._parcels and parcel.expires is None and (consumer := self._next_ready()) is not None:
+            self._counters.delivered += 1
+            consumer.take(parcel)
+            return True
         if not self._make_room(len(parcel.data)):
             return False
         self._parcels.append(parcel)
@@ -138,9 +142,12 @@ class Queue:
             consumer.take(self._pop())
 
     def _next_ready(self) -> Consumer | None:
-        for _ in range(len(self._consumers)):
-            consumer = self._consumers[0]
-            self._consumers.rotate(-1)
+        consumers = self._consumers
+        if len(consumers) == 1:
+            return consumers[0] if consumers[0].ready() else None
+        for _ in range(len(consumers)):
+            consumer = consumers[0]
+            consumers.rotate(-1)
             if consumer.ready():
                 return consumer
         return None

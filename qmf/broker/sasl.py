@@ -74,7 +74,7 @@ class Guard:
         self._output = b""
         self._greeted = False
 
-    def feed(self, data: bytes) -> bytes:
+    def feed(self, data: bytes | memoryview) -> bytes:
         """Take bytes of the client.
 
         Returns:
@@ -162,7 +162,7 @@ class GuardedEngine(Engine):
         super().__init__(settings)
         self._guard = Guard(users)
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes | memoryview) -> None:
         """See `Engine`."""
         if self._guard.user is None:
             try:

@@ -2,7 +2,8 @@
 
 `AmqpBus` owns what outlives a connection (subscriptions, watchers, the phase of `phase.py`); each connection is a
 `Client`. After a loss it connects again with back-off, puts every subscription in place and only then calls itself
-connected.
+connected. proton, and what stands on it, is imported with the first connection: importing it takes longer than all of
+the rest.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ import logging
 import ssl
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from qmf.bus.backoff import Backoff
-from qmf.bus.base import Binding, Bus, BusEvent, Connected, Deliver, Disconnected, LinkLost, Watcher
-from qmf.bus.client import Client
+from qmf.bus.base import Binding, Bus, BusEvent, Connected, Deliver, Disconnected, LinkLost, Told, Watcher
 from qmf.bus.phase import Phase, Step, after
-from qmf.bus.receiving import AmqpSubscription
 from qmf.bus.url import BusUrl, parse_url
-from qmf.bus.values import Settings
 from qmf.bus.watchers import Watchers
 from qmf.errors import ConnectError, DisconnectedError, LinkError
+
+if TYPE_CHECKING:
+    from qmf.bus.client import Client
+    from qmf.bus.receiving import AmqpSubscription
 
 log = logging.getLogger("qmf.bus")
 
@@ -105,6 +108,10 @@ class AmqpBus(Bus):
             client = await self._connect(timeout)
             if self._phase is not Phase.CONNECTING:
                 raise ConnectError(self.url, "closed while connecting")
+            if not client.alive:  # it ended before anybody could use it
+                self._client = None
+                await client.close()
+                raise ConnectError(self.url, client.reason)
         except BaseException as error:
             if self._phase is Phase.CONNECTING:
                 self._phase = after(self._phase, Step.FAILED)
@@ -130,6 +137,8 @@ class AmqpBus(Bus):
 
     async def subscribe(self, binding: Binding, deliver: Deliver, *, prefetch: int = 200) -> AmqpSubscription:
         """See `Bus`."""
+        from qmf.bus.receiving import AmqpSubscription
+
         client = self._use()
         subscription = AmqpSubscription(self, binding, deliver, max(1, prefetch))
         await client.subscribe(subscription)
@@ -148,6 +157,10 @@ class AmqpBus(Bus):
         """See `Bus`."""
         await self._use().outbox.send(data, confirm=confirm)
 
+    def post(self, data: bytes, told: Told) -> bool:
+        """See `Bus`."""
+        return self._use().outbox.post(data, told)
+
     # Connections
 
     def _use(self) -> Client:
@@ -156,17 +169,10 @@ class AmqpBus(Bus):
         return self._client
 
     async def _connect(self, timeout: float) -> Client:
-        client = self._client = Client(self._where, self._settings(), on_lost=self._lost, on_link_lost=self._tell)
-        try:
-            await client.connect(self._tls(), timeout)
-        except BaseException:
-            if self._client is client:
-                self._client = None
-            raise
-        return client
+        from qmf.bus.client import Client
+        from qmf.bus.values import Settings
 
-    def _settings(self) -> Settings:
-        return Settings(
+        settings = Settings(
             container=self._container or f"qmf-{uuid.uuid4()}",
             hostname=self._where.host,
             idle_timeout=None if self._heartbeat is None else 2 * self._heartbeat,
@@ -174,6 +180,14 @@ class AmqpBus(Bus):
             username=self._username,
             password=self._password,
         )
+        client = self._client = Client(self._where, settings, on_lost=self._lost, on_link_lost=self._tell)
+        try:
+            await client.connect(self._tls(), timeout)
+        except BaseException:
+            if self._client is client:
+                self._client = None
+            raise
+        return client
 
     def _tls(self) -> ssl.SSLContext | None:
         if not self._where.tls:

@@ -12,6 +12,8 @@ from collections.abc import Callable
 
 import attrs
 
+from qmf.errors import NetworkError
+
 
 class ExchangeKind(enum.Enum):
     """How a binding key matches routing keys."""
@@ -108,6 +110,10 @@ BusEvent = Connected | Disconnected | LinkLost
 Watcher = Callable[[BusEvent], None]
 
 
+#: Takes what became of a message: None, or why the broker has not got it.
+Told = Callable[[NetworkError | None], None]
+
+
 class Subscription(abc.ABC):
     """A binding that is in place until closed, over reconnects too."""
 
@@ -179,6 +185,23 @@ class Bus(abc.ABC):
             DisconnectedError: no connection, or lost before the message was confirmed.
             LinkError: with `confirm`, the broker refused the message.
         """
+
+    def post(self, data: bytes, told: Told) -> bool:  # noqa: ARG002
+        """Send one encoded message without waiting, if it can go out at once: as `send` with `confirm`, but no
+        coroutine has to be there for the broker's word.
+
+        Args:
+            data: the encoded AMQP 1.0 message.
+            told: called once, later, on the loop's thread: with None when the broker has taken responsibility, with
+                the error that `send` would have raised otherwise. Must not raise.
+
+        Returns:
+            False when nothing was sent and `told` will not be called: messages wait, or there is no credit; `send` it.
+
+        Raises:
+            DisconnectedError: no connection.
+        """
+        return False
 
     @abc.abstractmethod
     def watch(self, watcher: Watcher) -> Callable[[], None]:

@@ -142,11 +142,14 @@ class Client:
 
     def attach(self, subscription: AmqpSubscription) -> asyncio.Future[None]:
         """Like `subscribe`, without waiting; the result says how it ended."""
+        answer = subscription.answer = asyncio.get_running_loop().create_future()
+        if self._ended.done():
+            answer.set_exception(DisconnectedError(str(self.url), self.reason))
+            return answer
         subscription.attach(self.wire)
         assert subscription.link is not None
         self._subscriptions[subscription.link] = subscription
-        subscription.answer = asyncio.get_running_loop().create_future()
-        return subscription.answer
+        return answer
 
     async def unsubscribe(self, subscription: AmqpSubscription) -> None:
         """End a subscription's link and wait until the broker confirmed that, or is gone."""

@@ -5,17 +5,19 @@ is none. Actions (`attach`, `send`, ...) may be called at any time on the owner'
 in `output`. Time is an argument of `tick`. A peer that sends nonsense ends in a `Failed` event, never in an exception.
 
 The work is proton's (`Connection`, `Transport`, `Collector`); this module owns every proton object, translates its
-events, and answers detach, end and close as the protocol wants it; `deliveries.py` does the same for messages. Neither
-knows anything of sockets, asyncio, exchanges or QMF.
+events, and answers detach, end and close as the protocol wants it; `deliveries.py` does the same for messages. What
+happens per message or per read goes to proton's C library directly, the rest through its Python objects. Neither
+module knows anything of sockets, asyncio, exchanges or QMF.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import proton
+from cproton import ffi, lib, pn_error_text
 
 from qmf.bus.deliveries import Deliveries
 from qmf.bus.link import Link
@@ -38,6 +40,11 @@ from qmf.bus.values import (
 _TLS_HANDSHAKE = b"\x16"
 _TLS_HEADER = b"AMQP\x02"
 
+_DELIVERY = proton.Event.DELIVERY.number
+_LINK_FLOW = proton.Event.LINK_FLOW.number
+_wrap: Callable[[Any], proton.Event] = proton.Event.wrap
+_allocate = ffi.new_allocator(should_clear_after_alloc=False)
+
 
 class Engine:
     """One end of an AMQP connection."""
@@ -45,17 +52,19 @@ class Engine:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._events: deque[EngineEvent] = deque()
-        #: By a number that is written into the proton link: a link object itself must not be stored there, since
-        #: proton's record would keep it alive in a cycle that Python cannot see.
-        self._links: dict[int, Link] = {}
-        self._numbers = itertools.count(1)
+        #: By the C object, which each of them keeps alive.
+        self._links: dict[Any, Link] = {}
         self._deliveries = Deliveries(settings.max_message, self._events.append, self.detach)
         self._session: proton.Session | None = None
         self._failed = False
+        #: The peer closed the connection.
+        self._over = False
         self._start = b""
         self._connection = proton.Connection()
         self._transport = proton.Transport(proton.Transport.SERVER if settings.server else proton.Transport.CLIENT)
         self._collector = proton.Collector()
+        self._transport_impl: Any = self._transport._impl
+        self._collector_impl: Any = self._collector._impl
         self._connection.collect(self._collector)
         self._introduce()
         self._transport.bind(self._connection)
@@ -67,8 +76,6 @@ class Engine:
             proton.Event.LINK_REMOTE_OPEN.number: self._on_attach,
             proton.Event.LINK_REMOTE_CLOSE.number: self._on_detach,
             proton.Event.LINK_REMOTE_DETACH.number: self._on_detach,
-            proton.Event.LINK_FLOW.number: self._on_flow,
-            proton.Event.DELIVERY.number: self._on_delivery,
             proton.Event.TRANSPORT_ERROR.number: self._on_failure,
         }
         self._announced = settings.server
@@ -102,35 +109,42 @@ class Engine:
 
     # Bytes and time
 
-    def feed(self, data: bytes) -> None:
-        """Take bytes that the peer sent."""
+    def feed(self, data: bytes | memoryview) -> None:
+        """Take bytes that the peer sent. They are not used after the call."""
         if len(self._start) < len(_TLS_HEADER):
             self._start += data[: len(_TLS_HEADER) - len(self._start)]
             if self._start.startswith((_TLS_HANDSHAKE, _TLS_HEADER)):
                 self.fail("amqp:connection:framing-error", "the peer speaks TLS, this port does not")
+        transport, size = self._transport_impl, len(data)
+        source = ffi.from_buffer(data)
         offset = 0
-        while offset < len(data) and not self._failed:
-            room = self._transport.capacity()
+        while offset < size and not self._failed:
+            room = lib.pn_transport_capacity(transport)
             if room <= 0:
                 # The peer's closing frame was read; nothing that follows it has a meaning.
                 return
-            try:
-                self._transport.push(data[offset : offset + room])
-            except (proton.ProtonException, OverflowError) as error:
-                self.fail("amqp:connection:framing-error", str(error))
-            offset += room
+            count = min(room, size - offset)
+            if (taken := lib.pn_transport_push(transport, source + offset, count)) != count:
+                words = pn_error_text(lib.pn_transport_error(transport)) if taken < 0 else "not all bytes were taken"
+                self.fail("amqp:connection:framing-error", f"[{taken}]: {words}")
+            offset += count
             self._collect()
 
     def output(self) -> bytes:
         """Bytes for the peer; empty when there is nothing to send now."""
-        size = self._transport.pending()
+        transport = self._transport_impl
+        size = lib.pn_transport_pending(transport)
+        # proton tells of every message that it encoded as if the credit had changed; only the peer's word counts.
+        self._collect(flow=False)
         if size <= 0:
             return b""
-        data = self._transport.peek(size)
-        if not data:
+        buffer = _allocate("char[]", size)
+        count = lib.pn_transport_peek(transport, buffer, size)
+        if count <= 0:
             return b""
-        self._transport.pop(len(data))
-        return bytes(data)
+        lib.pn_transport_pop(transport, count)
+        data: bytes = ffi.buffer(buffer, count)[:]
+        return data
 
     @property
     def finished(self) -> bool:
@@ -139,8 +153,7 @@ class Engine:
         proton has no output left as soon as our own close frame is out. Closing the socket before the peer's has
         come could reset the connection, and take our frame from the peer.
         """
-        over = self._failed or bool(self._connection.state & proton.Endpoint.REMOTE_CLOSED)
-        return over and self._transport.pending() < 0
+        return (self._failed or self._over) and lib.pn_transport_pending(self._transport_impl) < 0
 
     def tick(self, now: float) -> float | None:
         """Let time pass: heartbeats become output, a silent peer becomes `Failed`.
@@ -155,6 +168,11 @@ class Engine:
         deadline = self._transport.tick(now)
         self._collect()
         return deadline or None
+
+    @property
+    def waiting(self) -> bool:
+        """True when `next_event` has something at hand."""
+        return bool(self._events)
 
     def next_event(self) -> EngineEvent | None:
         """What happened next, or None."""
@@ -199,7 +217,7 @@ class Engine:
 
     # Links
 
-    def attach(self, name: str, *, sending: bool, node: Node, credit: int = 0) -> Link:
+    def attach(self, name: str, *, sending: bool, node: Node, credit: int = 0, settled: bool = False) -> Link:
         """Ask the peer for a link. `LinkAttached` or `LinkDetached` answers.
 
         Args:
@@ -207,12 +225,15 @@ class Engine:
             sending: True for messages from us to the peer.
             node: the target of a sending link, the source of a receiving one.
             credit: for a receiving link: messages that we take at once.
+            settled: the sending side shall settle every message at once.
         """
         session = self._session or self._begin()
         raw = session.sender(name) if sending else session.receiver(name)
         write_terminus(raw.target if sending else raw.source, node)
         if not sending:
             raw.max_message_size = self.settings.max_message
+        if settled:
+            raw.snd_settle_mode = proton.Link.SND_SETTLED
         link = self._adopt(raw)
         raw.open()
         if credit and isinstance(raw, proton.Receiver):
@@ -253,21 +274,27 @@ class Engine:
 
     def flow(self, link: Link, credit: int) -> None:
         """Take `credit` more messages on a receiving link."""
-        if not link.closing and isinstance(link.raw, proton.Receiver):
-            link.raw.flow(credit)
+        if not link.closing and not link.sending:
+            lib.pn_link_flow(link.impl, credit)
 
     def credit(self, link: Link) -> int:
         """Messages that may be sent (or may still arrive) on a link."""
-        return 0 if link.closing else link.raw.credit
+        if link.closing:
+            return 0
+        credit: int = lib.pn_link_credit(link.impl)
+        return credit
 
     def drained(self, link: Link) -> None:
         """Tell the peer that there is nothing more to send now, if it asked for that."""
-        if not link.closing and link.raw.drain_mode:
-            link.raw.drained()
+        if not link.closing and lib.pn_link_get_drain(link.impl):
+            lib.pn_link_drained(link.impl)
 
     def backlog(self, link: Link) -> int:
         """Bytes given to `send` on the session of this link that are not yet in `output`."""
-        return 0 if link.closing else link.session.outgoing_bytes
+        if link.closing:
+            return 0
+        size: int = lib.pn_session_outgoing_bytes(link.session_impl)
+        return size
 
     # Messages
 
@@ -287,15 +314,23 @@ class Engine:
 
     # From proton's events to ours
 
-    def _collect(self) -> None:
-        while (event := self._collector.peek()) is not None:
-            handler = self._handlers.get(event.type.number)
-            if handler is not None and not self._failed:
+    def _collect(self, *, flow: bool = True) -> None:
+        collector, links = self._collector_impl, self._links
+        while event := lib.pn_collector_peek(collector):
+            number = lib.pn_event_type(event)
+            if not self._failed:
                 try:
-                    handler(event)
+                    if number == _DELIVERY:
+                        delivery = lib.pn_event_delivery(event)
+                        self._deliveries.changed(links.get(lib.pn_delivery_link(delivery)), delivery)
+                    elif number == _LINK_FLOW:
+                        if flow and (link := links.get(lib.pn_event_link(event))) is not None:
+                            self._on_flow(link)
+                    elif (handler := self._handlers.get(number)) is not None:
+                        handler(_wrap(event))
                 except NONSENSE as error:
                     self.fail("amqp:decode-error", str(error))
-            self._collector.pop()
+            lib.pn_collector_pop(collector)
 
     def fail(self, condition: str, description: str, *, authentication: bool = False) -> None:
         """The connection cannot go on. The first reason counts."""
@@ -328,6 +363,7 @@ class Engine:
         self._events.append(Opened(self._connection.remote_container or "", names))
 
     def _on_close(self, _event: proton.Event) -> None:
+        self._over = True
         self._events.append(Closed(*_words(self._connection)))
         self.close()
 
@@ -346,11 +382,11 @@ class Engine:
         session = event.session
         assert session is not None
         condition, description = _words(session)
-        for number, link in list(self._links.items()):
+        for impl, link in list(self._links.items()):
             if link.raw.session == session:
                 self._events.append(LinkDetached(link, condition, description, link.closing))
                 link.forget()
-                del self._links[number]
+                del self._links[impl]
         if session == self._session:
             self._session = None
         session.close()
@@ -383,32 +419,23 @@ class Engine:
                 raw.detach()
             else:
                 raw.close()
-        del self._links[raw.number]
+        del self._links[link.impl]
         link.forget()
         raw.free()
 
-    def _on_flow(self, event: proton.Event) -> None:
-        raw = event.link
-        assert raw is not None
-        link = self._find(raw)
-        if link is not None and link.sending and not link.closing:
+    def _on_flow(self, link: Link) -> None:
+        if link.sending and not link.closing:
             self._events.append(CreditChanged(link))
 
-    def _on_delivery(self, event: proton.Event) -> None:
-        delivery, raw = event.delivery, event.link
-        assert delivery is not None
-        assert raw is not None
-        self._deliveries.changed(self._find(raw), raw, delivery)
-
-    # Links by number
+    # Links by C object
 
     def _adopt(self, raw: proton.Link) -> Link:
-        raw.number = next(self._numbers)
-        link = self._links[raw.number] = Link(raw)
+        link = Link(raw)
+        self._links[link.impl] = link
         return link
 
     def _find(self, raw: proton.Link) -> Link | None:
-        return self._links.get(getattr(raw, "number", 0))
+        return self._links.get(raw._impl)
 
 
 def _words(endpoint: proton.Connection | proton.Session | proton.Link) -> tuple[str, str]:

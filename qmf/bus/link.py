@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import proton
 
 from qmf.bus.values import Node
@@ -16,17 +18,20 @@ class Link:
         source, target: the nodes as the peer named them, known once it attached; None for a null node, which in an
             answer means that the link is being refused.
         settled: True when the sending side settles every message at once, so that no outcomes come.
-        raw, session, deliveries, chunks, size, closing: the engine's.
+        raw, session, impl, session_impl, deliveries, sent, chunks, size, closing: the engine's.
     """
 
     __slots__ = (
         "chunks",
         "closing",
         "deliveries",
+        "impl",
         "name",
         "raw",
         "sending",
+        "sent",
         "session",
+        "session_impl",
         "settled",
         "size",
         "source",
@@ -41,9 +46,14 @@ class Link:
         self.settled = False
         self.raw = raw
         self.session = raw.session
-        #: Unsettled deliveries by token. They are forgotten with the link: proton frees them then, and must not be
-        #: asked about them later.
-        self.deliveries: dict[int, proton.Delivery] = {}
+        #: The C objects behind `raw` and `session`, which live as long as those do: what is asked for every message is
+        #: asked of them, without proton's Python objects in between.
+        self.impl: Any = raw._impl
+        self.session_impl: Any = self.session._impl
+        #: Unsettled deliveries as C objects: those that arrived, by token, and tokens of those that were sent. They are
+        #: forgotten with the link: proton frees them then, and must not be asked about them later.
+        self.deliveries: dict[int, Any] = {}
+        self.sent: dict[Any, int] = {}
         #: The message that is arriving in parts: AMQP allows one at a time on a link.
         self.chunks: list[bytes] = []
         self.size = 0
@@ -54,6 +64,7 @@ class Link:
         """Nothing will happen on this link any more."""
         self.closing = True
         self.deliveries.clear()
+        self.sent.clear()
         self.chunks.clear()
 
     def __repr__(self) -> str:

@@ -25,6 +25,7 @@ from qmf.bus.base import (
     LinkLost,
     Received,
     Subscription,
+    Told,
     Watcher,
 )
 from qmf.bus.destination import destination
@@ -296,6 +297,17 @@ class MemoryBus(Bus):
                 raise LinkError("", error.condition, error.description) from error
             self._tell(LinkLost("", error.condition, error.description, reopened=True))
         await asyncio.sleep(0)
+
+    def post(self, data: bytes, told: Told) -> bool:
+        """See `Bus`."""
+        self._check()
+        word: LinkError | None = None
+        try:
+            self.exchange.route(data)
+        except LinkError as error:
+            word = LinkError("", error.condition, error.description)
+        asyncio.get_running_loop().call_soon(told, word)
+        return True
 
     # For exchange and subscriptions
 

@@ -1,9 +1,10 @@
 """The receiving side: a subscription with its link, its window of credit and the settling of its messages.
 
-A message is accepted and settled when its receiver says `Received.done`, not when it arrives: what the broker counts as
-unsettled is then what the receiver really holds, a message of a named queue goes back there if we die before dealing
-with it, and one disposition can speak for many messages. Credit is given back in batches of a quarter of the window,
-so that a busy link never waits for credit and not every message costs a flow frame.
+The broker is asked to settle what it sends: the queue of a subscription ends with the link, so that nothing could be
+sent again, and a disposition per message would only cost both sides. A broker that sends unsettled messages
+nevertheless has them accepted when their receiver says `Received.done`. Credit is given back for those that are done
+only, which is what keeps a slow receiver's memory; in batches of a quarter of the window, so that a busy link never
+waits for credit and not every message costs a flow frame.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ class AmqpSubscription(Subscription):
         self._credit, self._done = self._prefetch, 0
         self.attached = False
         # A new name each time: the broker may not have forgotten the link of a connection that broke.
-        self.link = wire.engine.attach(f"in-{uuid.uuid4()}", sending=False, node=source, credit=self._prefetch)
+        self.link = wire.engine.attach(
+            f"in-{uuid.uuid4()}", sending=False, node=source, credit=self._prefetch, settled=True
+        )
         wire.touch()
 
     def forget_link(self) -> None:
@@ -89,13 +92,14 @@ class AmqpSubscription(Subscription):
             return
         if token is not None:
             wire.engine.settle(link, token)
+            wire.touch()
         self._done += 1
         # With no credit left, a receiver that holds many messages while it waits for one more would wait for ever.
         if self._done >= self._batch or self._credit == 0:
             wire.engine.flow(link, self._done)
             self._credit += self._done
             self._done = 0
-        wire.touch()
+            wire.touch()
 
     async def close(self) -> None:
         """See `Subscription.close`."""

@@ -12,6 +12,7 @@ carried out twice is worse than one that is reported as failed.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import uuid
 from collections import OrderedDict, deque
@@ -19,7 +20,7 @@ from collections.abc import Callable
 
 import attrs
 
-from qmf.bus.base import LinkLost
+from qmf.bus.base import LinkLost, Told
 from qmf.bus.destination import destination
 from qmf.bus.link import Link
 from qmf.bus.values import LinkDetached, Node, Outcome, Settled
@@ -41,9 +42,10 @@ class _Waiting:
     """A message that waits for credit."""
 
     data: bytes
-    confirm: bool
-    #: Done when the message was sent; its result is the confirmation to wait for.
-    sent: asyncio.Future[asyncio.Future[None] | None]
+    #: Who is told what became of it, once it was sent.
+    told: Told | None
+    #: Done when the message was sent.
+    sent: asyncio.Future[None]
 
 
 class Lane:
@@ -56,7 +58,8 @@ class Lane:
         self._report = report
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Waiting] = deque()
-        self._confirmations: dict[int, asyncio.Future[None]] = {}
+        #: Who is told what became of a message, by token.
+        self._told: dict[int, Told] = {}
         self._unsettled: set[int] = set()
         self._attached = False
         self._reopenings = 0
@@ -83,43 +86,45 @@ class Lane:
             return
         if self.link is None and self._timer is None:
             self.open()
+        confirmation: asyncio.Future[None] | None = None
+        told: Told | None = None
+        if confirm:
+            confirmation = self._loop.create_future()
+            told = functools.partial(_confirm, confirmation)
         if not self._waiting and self._open_for_more():
-            confirmation = self._hand_over(data, confirm)
+            self._hand_over(data, told)
         else:
+            waiting = _Waiting(data, told, self._loop.create_future())
+            self._waiting.append(waiting)
             try:
-                confirmation = await self._turn(_Waiting(data, confirm, self._loop.create_future()))
+                await waiting.sent
             except LinkError as error:
                 self._drop(error, confirm)
                 return
+            except asyncio.CancelledError:
+                if confirmation is not None:
+                    confirmation.cancel()  # it may have been sent in the same moment; nobody waits for the answer
+                raise
         if confirmation is not None:
             await confirmation
 
-    async def _turn(self, waiting: _Waiting) -> asyncio.Future[None] | None:
-        self._waiting.append(waiting)
-        try:
-            return await waiting.sent
-        except asyncio.CancelledError:
-            if (
-                waiting.sent.done()
-                and not waiting.sent.cancelled()
-                and (confirmation := waiting.sent.result()) is not None
-            ):
-                confirmation.cancel()
-            raise
+    def post(self, data: bytes, told: Told) -> bool:
+        """See `Bus.post`."""
+        if self._waiting or not self._open_for_more():
+            return False
+        self._hand_over(data, told)
+        return True
 
     def _open_for_more(self) -> bool:
         return self._attached and self.link is not None and self._wire.ready(self.link)
 
-    def _hand_over(self, data: bytes, confirm: bool) -> asyncio.Future[None] | None:
+    def _hand_over(self, data: bytes, told: Told | None) -> None:
         assert self.link is not None
         token = self._wire.engine.send(self.link, data)
         self._wire.touch()
         self._unsettled.add(token)
-        if not confirm:
-            return None
-        confirmation: asyncio.Future[None] = self._loop.create_future()
-        self._confirmations[token] = confirmation
-        return confirmation
+        if told is not None:
+            self._told[token] = told
 
     def open(self) -> None:
         """Ask the broker for the link."""
@@ -149,32 +154,29 @@ class Lane:
         while self._waiting and self._open_for_more():
             waiting = self._waiting.popleft()
             if not waiting.sent.done():  # it is done when the sender was cancelled
-                waiting.sent.set_result(self._hand_over(waiting.data, waiting.confirm))
+                self._hand_over(waiting.data, waiting.told)
+                waiting.sent.set_result(None)
 
     def settled(self, event: Settled) -> None:
         """The broker decided about a message."""
         self._unsettled.discard(event.token)
-        confirmation = self._confirmations.pop(event.token, None)
+        told = self._told.pop(event.token, None)
         if event.outcome is Outcome.ACCEPTED:
             self._reopenings = 0
-            if confirmation is not None and not confirmation.done():
-                confirmation.set_result(None)
+            if told is not None:
+                told(None)
             return
         condition = event.condition or f"amqp:{event.outcome.value}"
         description = event.description or f"the broker {event.outcome.value} the message"
-        if confirmation is None:
+        if told is None:
             self._report(LinkLost(self.address or "", condition, description, reopened=True))
-        elif not confirmation.done():
-            confirmation.set_exception(LinkError(self.address or "", condition, description))
+        else:
+            told(LinkError(self.address or "", condition, description))
 
     def detached(self, event: LinkDetached) -> None:
         """The broker ended or refused the link."""
         words = (self.address or "", event.condition or "amqp:link:detach-forced", event.description)
-        self._unsettled.clear()
-        confirmations, self._confirmations = self._confirmations, {}
-        for confirmation in confirmations.values():
-            if not confirmation.done():
-                confirmation.set_exception(LinkError(*words))
+        self._tell_all(lambda: LinkError(*words))
         was_attached, self._attached, self.link = self._attached, False, None
         if was_attached:
             self._lost = words
@@ -199,19 +201,31 @@ class Lane:
 
     def _release(self, error: Callable[[], NetworkError]) -> None:
         waiting, self._waiting = self._waiting, deque()
-        confirmations, self._confirmations = self._confirmations, {}
-        self._unsettled.clear()
         for entry in waiting:
             if not entry.sent.done():
                 entry.sent.set_exception(error())
-        for confirmation in confirmations.values():
-            if not confirmation.done():
-                confirmation.set_exception(error())
+        self._tell_all(error)
+
+    def _tell_all(self, error: Callable[[], NetworkError]) -> None:
+        """Nothing more will be heard of what was sent."""
+        self._unsettled.clear()
+        told, self._told = self._told, {}
+        for tell in told.values():
+            tell(error())
 
     def _drop(self, error: LinkError, confirm: bool) -> None:
         if confirm:
             raise error
         log.debug("message not sent: %s", error)
+
+
+def _confirm(confirmation: asyncio.Future[None], error: NetworkError | None) -> None:
+    if confirmation.done():
+        return  # its waiter was cancelled
+    if error is None:
+        confirmation.set_result(None)
+    else:
+        confirmation.set_exception(error)
 
 
 class Outbox:
@@ -223,14 +237,22 @@ class Outbox:
         #: True when the broker offers the anonymous relay.
         self.relay = True
         self._lanes: OrderedDict[str | None, Lane] = OrderedDict()
+        #: The lane that was found last; with the anonymous relay, the only one.
+        self._last: Lane | None = None
 
     async def send(self, data: bytes, *, confirm: bool) -> None:
         """See `Bus.send`."""
         await self._lane(None if self.relay else destination(data)[0] or "").send(data, confirm=confirm)
 
+    def post(self, data: bytes, told: Told) -> bool:
+        """See `Bus.post`."""
+        return self._lane(None if self.relay else destination(data)[0] or "").post(data, told)
+
     def find(self, link: Link) -> Lane | None:
         """Whose link this is."""
-        return next((lane for lane in self._lanes.values() if lane.link is link), None)
+        if self._last is None or self._last.link is not link:
+            self._last = next((lane for lane in self._lanes.values() if lane.link is link), None)
+        return self._last
 
     def pump(self) -> None:
         """Send what waits on every lane."""

@@ -10,10 +10,14 @@ wildcards met on the way, not the number of bindings.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
+
+#: Routing keys whose values are remembered, and the longest of them, in characters.
+REMEMBERED = 1_000
+LONGEST = 200
 
 
 class _Node(Generic[T]):
@@ -32,9 +36,12 @@ class TopicTable(Generic[T]):
 
     def __init__(self) -> None:
         self._root: _Node[T] = _Node()
+        #: What was found before, since the last change of the bindings: few routing keys carry nearly all messages.
+        self._found: dict[str, Sequence[T]] = {}
 
     def add(self, key: str, value: T) -> None:
         """Bind `value` with the binding key `key`; binding it twice is the same as once."""
+        self._found.clear()
         node = self._root
         for word in key.split("."):
             child = node.children.get(word)
@@ -45,6 +52,7 @@ class TopicTable(Generic[T]):
 
     def remove(self, key: str, value: T) -> None:
         """Take a binding away; does nothing when it is not there."""
+        self._found.clear()
         path = [self._root]
         words = key.split(".")
         for word in words:
@@ -59,8 +67,18 @@ class TopicTable(Generic[T]):
                 return
             del path[-1].children[word]
 
-    def match(self, key: str) -> list[T]:
+    def match(self, key: str) -> Sequence[T]:
         """Each value with a binding key that matches the routing key `key`, once."""
+        values = self._found.get(key)
+        if values is None:
+            values = self._search(key)
+            if len(self._found) >= REMEMBERED:
+                self._found.clear()
+            if len(key) <= LONGEST:
+                self._found[key] = values
+        return values
+
+    def _search(self, key: str) -> list[T]:
         words = key.split(".")
         found: dict[T, None] = {}
         # States are (node, position in the words). Without this set, keys of many `#` against long routing keys would

@@ -1,9 +1,9 @@
 """An engine on an asyncio transport: the only I/O of this room and of the embedded broker.
 
-Rules: each read does feed, flush, dispatch in this order, so that answers which proton makes by itself never wait for
-our handlers. Each write passes `_flush`. What handlers and callers cause is written once per turn of the loop, however
-many messages that is. While the transport's buffer is full nothing is taken from the engine, and `ready` tells owners
-to stop filling it.
+Rules: each read does feed, dispatch, flush in this order: what handlers and proton itself answer is written together.
+Each write passes `_flush`. What is caused outside of a read is written once per turn of the loop, however many messages
+that is. While the transport's buffer is full nothing is taken from the engine, and `ready` tells owners to stop filling
+it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ from qmf.bus.values import EngineEvent, Failed, Opened
 #: Bytes that may wait in the engine for one session before owners are asked to stop. Enough for one turn of the loop at
 #: full speed; a message of any size passes when less than this is waiting.
 BACKLOG = 256 * 1024
+
+#: Bytes of the buffer for reading, at first and at most: it grows while reads fill it, so that a busy connection needs
+#: few of them and a quiet one little memory.
+READ = 4 * 1024
+READ_MOST = 256 * 1024
 
 #: Seconds that a closed transport may take to write what it holds. A peer that does not read would keep it for ever.
 LINGER = 3.0
@@ -41,7 +46,7 @@ class Owner(Protocol):
         """The transport is gone, by our doing (None), the peer's (None) or an error. Called once, last."""
 
 
-class Wire(asyncio.Protocol):
+class Wire(asyncio.BufferedProtocol):
     """Joins one engine, one transport and one owner."""
 
     def __init__(self, engine: Engine, owner: Owner, *, throttle: bool = False) -> None:
@@ -58,17 +63,30 @@ class Wire(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled: asyncio.Handle | None = None
         self._paused = False
+        self._buffer = bytearray(READ)
+        #: True while events are handled: what that causes is written at the end of it.
+        self._dispatching = False
+        self._touched = False
+        #: Somebody was told that there is no room, and has to be told when there is.
+        self._full = False
 
     # For owners
 
     def touch(self) -> None:
         """Have output written soon; call after every action on the engine."""
-        if self._scheduled is None and self._transport is not None:
+        if self._dispatching:
+            self._touched = True
+        elif self._scheduled is None and self._transport is not None:
             self._scheduled = self._loop.call_soon(self._run)
 
     def ready(self, link: Link) -> bool:
         """True while a message for `link` would go out without piling up here."""
-        return not self._paused and self.engine.credit(link) > 0 and self.engine.backlog(link) < BACKLOG
+        if self._paused or self.engine.credit(link) <= 0:
+            return False
+        if self.engine.backlog(link) < BACKLOG:
+            return True
+        self._full = True
+        return False
 
     def close(self) -> None:
         """Write what is waiting, then close the transport. `Owner.lost` follows, within `LINGER` seconds."""
@@ -94,7 +112,7 @@ class Wire(asyncio.Protocol):
         host = f"[{name[0]}]" if ":" in name[0] else name[0]
         return f"{host}:{name[1]}"
 
-    # asyncio.Protocol
+    # asyncio.BufferedProtocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio."""
@@ -108,11 +126,24 @@ class Wire(asyncio.Protocol):
         self._owner.made()
         self._tick()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """See asyncio."""
-        self.engine.feed(data)
-        self._flush()
+        # A view, since asyncio's TLS fills slices of it, and a slice of a bytearray would be a copy.
+        return memoryview(self._buffer)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """See asyncio."""
+        buffer = self._buffer
+        with memoryview(buffer) as view, view[:nbytes] as data:
+            self.engine.feed(data)
+        if nbytes == len(buffer) < READ_MOST:
+            self._buffer = bytearray(2 * nbytes)
         self._dispatch()
+        self._flush()
+        if self.engine.waiting:  # proton notices some faults, a refused user's among them, only when it writes
+            self._dispatch()
+            self._flush()
+        self._again()
 
     def pause_writing(self) -> None:
         """See asyncio."""
@@ -159,22 +190,34 @@ class Wire(asyncio.Protocol):
     def _run(self) -> None:
         self._scheduled = None
         self._flush()
-        self._dispatch()
+        if self._dispatch():
+            self._flush()
+        self._again()
 
-    def _dispatch(self) -> None:
-        happened = False
-        while self._transport is not None and (event := self.engine.next_event()) is not None:
-            happened = True
-            self._owner.handle(event)
-            if isinstance(event, Opened):
-                self._tick()
-            elif isinstance(event, Failed):
-                self.engine.close(event.condition, event.description)
-                self.close()
-                return
-        if self._transport is not None and not self._paused:
-            self._owner.writable()
-        if happened:
+    def _dispatch(self) -> bool:
+        """Hand events to the owner; True when there may be something to write now."""
+        happened = self._touched = False
+        self._dispatching = True
+        try:
+            while self._transport is not None and (event := self.engine.next_event()) is not None:
+                happened = True
+                self._owner.handle(event)
+                if isinstance(event, Opened):
+                    self._tick()
+                elif isinstance(event, Failed):
+                    self.engine.close(event.condition, event.description)
+                    self.close()
+                    return False
+            if self._transport is not None and not self._paused:
+                self._owner.writable()
+        finally:
+            self._dispatching = False
+        return happened or self._touched
+
+    def _again(self) -> None:
+        """What was just written may have made the room that somebody waits for."""
+        if self._full and not self._paused:
+            self._full = False
             self.touch()
 
     def _tick(self) -> None:

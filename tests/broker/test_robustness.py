@@ -9,14 +9,14 @@ import struct
 from pathlib import Path
 
 import pytest
-from bus.waiting import Inbox, message, until
+from bus.waiting import Inbox, message, text, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.broker import Broker, EmbeddedBroker, Limits, ListenError
 from qmf.bus import AmqpBus, Binding
 from qmf.bus.engine import Engine
-from qmf.bus.values import Failed, Filter, LinkAttached, LinkDetached, Node, Settings
+from qmf.bus.values import Failed, Filter, Incoming, LinkAttached, LinkDetached, Node, Settings
 from qmf.codec import Described, UInt64
 from qmf.codec.amqp10 import encode
 from qmf.errors import LinkError
@@ -207,18 +207,22 @@ async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeyp
     monkeypatch.setattr("qmf.broker.links.UNSETTLED", 50)
     async with Broker(port=0, limits=Limits(count=10)) as broker:
         bus = AmqpBus(broker.url)
-        inbox = Inbox(hold=True)
         await bus.open()
-        await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=1000)
+        client = Client(*await connect(broker))
+        link = client.engine.attach("in", sending=False, node=Node(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000)
+        await client.exchange(LinkAttached)
         for number in range(100):
             await bus.send(message(TOPIC, "x", str(number)), confirm=True)
-        await inbox.wait(50)
+        await client.exchange(Incoming, 50)
         assert broker.counters.dropped == 40
-        inbox.hold = False
-        for received in inbox.held:
-            received.done()
-        await inbox.wait(60)
-        assert inbox.texts[50:] == [str(number) for number in range(90, 100)]
+        for event in list(client.seen):
+            if isinstance(event, Incoming):
+                assert event.token is not None
+                client.engine.settle(link, event.token)
+        await client.exchange(Incoming, 60)
+        texts = [text(event.data) for event in client.seen if isinstance(event, Incoming)]
+        assert texts[50:] == [str(number) for number in range(90, 100)]
+        client.writer.close()
         await bus.close()
 
 

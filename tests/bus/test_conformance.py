@@ -8,7 +8,8 @@ import uuid
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from bus.waiting import Events, Inbox, message
+from bus.certificates import server_tls, trusting
+from bus.waiting import Events, Inbox, message, until
 
 from qmf.broker import Broker
 from qmf.bus import (
@@ -23,7 +24,7 @@ from qmf.bus import (
     PhaseError,
     Received,
 )
-from qmf.errors import CallerError, DisconnectedError, LinkError
+from qmf.errors import CallerError, DisconnectedError, LinkError, NetworkError
 
 TOPIC = "qmf.default.topic"
 DIRECT = "qmf.default.direct"
@@ -35,7 +36,7 @@ Make = Callable[[], Bus]
 QPIDD = os.environ.get("QMF_TEST_QPIDD")
 
 
-@pytest.fixture(params=["memory", "broker", *(["qpidd"] if QPIDD else [])])
+@pytest.fixture(params=["memory", "broker", "broker over TLS", *(["qpidd"] if QPIDD else [])])
 async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
     """Makes buses that are joined; closes them in the end."""
     made: list[Bus] = []
@@ -52,9 +53,10 @@ async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
         exchange = MemoryExchange()
         yield lambda: keep(MemoryBus(exchange))
         await close()
-    elif request.param == "broker":
-        async with Broker(port=0) as broker:
-            yield lambda: keep(AmqpBus(broker.url))
+    elif request.param.startswith("broker"):
+        secure = request.param != "broker"
+        async with Broker(port=0, ssl_context=server_tls() if secure else None) as broker:
+            yield lambda: keep(AmqpBus(broker.url, ssl_context=trusting() if secure else None))
             await close()
         assert broker.connections == 0
     else:
@@ -195,6 +197,26 @@ async def test_large_messages_arrive_whole(pair: tuple[Bus, Bus], key: str) -> N
     for body in bodies:
         await sender.send(message(TOPIC, key, body), confirm=True)
     assert await inbox.wait(len(bodies)) == bodies
+
+
+async def test_posted_messages_go_out_at_once_and_the_brokers_word_follows(pair: tuple[Bus, Bus], key: str) -> None:
+    one, two = pair
+    inbox = Inbox()
+    words: list[NetworkError | None] = []
+    await two.subscribe(Binding(TOPIC, key), inbox)
+    await one.send(message(TOPIC, key, "0"), confirm=True)  # there is a link now
+    for number in range(1, 4):
+        assert one.post(message(TOPIC, key, str(number)), words.append)
+    assert words == []
+    assert await inbox.wait(4) == ["0", "1", "2", "3"]
+    await until(lambda: len(words) == 3, "the broker's word")
+    assert words == [None, None, None]
+
+
+async def test_a_closed_bus_posts_nothing(make: Make) -> None:
+    bus = make()
+    with pytest.raises(DisconnectedError):
+        bus.post(message(TOPIC, "x"), lambda _: None)
 
 
 async def test_a_closed_subscription_receives_nothing_more(pair: tuple[Bus, Bus], key: str) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
+from bus.certificates import server_tls, trusting
 from bus.peer import Peer, raw_server, serving
 from bus.waiting import Events, until
 
@@ -20,9 +19,6 @@ from qmf.bus.values import Closed, EngineEvent, Opened
 from qmf.codec import Described, Symbol, UInt8, UInt16, UInt32, UInt64
 from qmf.codec.amqp10 import decode, encode
 from qmf.errors import AuthenticationError, ConnectError
-
-TLS = Path(__file__).parent / "tls"
-
 
 # What a broker of a few lines says
 
@@ -174,16 +170,6 @@ async def test_a_quiet_connection_stays(heartbeat: float | None) -> None:
 
 
 # TLS
-
-
-def server_tls() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(TLS / "cert.pem", TLS / "key.pem")
-    return context
-
-
-def trusting() -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=str(TLS / "cert.pem"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])

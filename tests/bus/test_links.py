@@ -11,7 +11,7 @@ from bus.waiting import Events, Inbox, message, until
 from qmf.bus import AmqpBus, Binding, LinkLost
 from qmf.bus.sending import REOPENINGS
 from qmf.bus.values import EngineEvent, Incoming, LinkRequested, Node, Outcome, Settled
-from qmf.errors import DisconnectedError, LinkError
+from qmf.errors import DisconnectedError, LinkError, NetworkError
 
 
 class Script:
@@ -65,6 +65,49 @@ async def test_a_refused_message_is_an_error_for_who_confirms_and_news_otherwise
         lost = await events.wait(LinkLost)
         assert isinstance(lost, LinkLost)
         assert (lost.address, lost.condition, lost.reopened) == ("", condition, True)
+        await bus.close()
+
+
+async def test_who_posted_a_message_hears_why_it_was_refused_or_lost() -> None:
+    script = Script()
+    words: list[NetworkError | None] = []
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url, reconnect=False)
+        events = Events(bus)
+        await bus.open()
+        assert not bus.post(DATA, words.append)  # there is no link yet
+        await bus.send(DATA, confirm=True)
+        script.outcome = Outcome.REJECTED
+        assert bus.post(DATA, words.append)
+        await until(lambda: words, "the refusal")
+        assert isinstance(words[0], LinkError)
+        assert words[0].condition == "amqp:not-allowed"
+        script.silent = True
+        assert bus.post(DATA, words.append)
+        await until(lambda: len(peers.all[0].bodies) == 3, "the message")
+        peers.all[0].wire.abort()
+        await until(lambda: len(words) == 2, "the end")
+        assert isinstance(words[1], DisconnectedError)
+        assert events.of(LinkLost) == []
+        await bus.close()
+
+
+async def test_a_message_behind_others_is_not_posted() -> None:
+    script = Script()
+    script.credit = 1
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.send(DATA, confirm=True)
+        waiting = asyncio.create_task(bus.send(DATA))
+        await asyncio.sleep(0)
+        assert not bus.post(DATA, lambda _: None)
+        peer = peers.all[0]
+        peer.engine.flow(peer.links[0], 5)
+        peer.wire.touch()
+        await waiting
+        assert bus.post(DATA, lambda _: None)
+        await until(lambda: len(peer.bodies) == 3, "all messages")
         await bus.close()
 
 
@@ -281,7 +324,7 @@ async def test_an_ended_session_is_begun_again_with_all_links() -> None:
         await bus.close()
 
 
-async def test_messages_are_accepted_when_they_are_done() -> None:
+async def test_subscriptions_ask_for_settled_messages() -> None:
     script = Script()
     inbox = Inbox(hold=True)
     async with serving(script) as peers:
@@ -290,6 +333,27 @@ async def test_messages_are_accepted_when_they_are_done() -> None:
         await bus.subscribe(Binding("exchange", "key"), inbox, prefetch=4)
         (peer,) = peers.all
         link = peer.links[0]
+        assert link.settled
+        for number in range(4):
+            peer.engine.send(link, message(None, None, str(number)))
+        peer.wire.touch()
+        await inbox.wait(4)
+        assert peer.engine.credit(link) == 0
+        inbox.held[0].done()
+        await until(lambda: peer.engine.credit(link) == 1, "credit for what is done")
+        await bus.close()
+
+
+async def test_messages_of_a_broker_that_does_not_settle_are_accepted_when_they_are_done() -> None:
+    script = Script()
+    inbox = Inbox(hold=True)
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.subscribe(Binding("exchange", "key"), inbox, prefetch=4)
+        (peer,) = peers.all
+        link = peer.links[0]
+        link.settled = False
         tokens = [peer.engine.send(link, message(None, None, str(number))) for number in range(3)]
         peer.wire.touch()
         await inbox.wait(3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 
 import pytest
 from bus.peer import Peer, serving
@@ -11,6 +12,8 @@ from bus.waiting import Events, Inbox, message, until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Backoff, Binding, Connected, Disconnected, ExchangeKind, LinkLost
+from qmf.bus.amqp import ATTEMPT_TIMEOUT
+from qmf.bus.client import Client
 from qmf.bus.values import EngineEvent, LinkRequested, Settings
 from qmf.errors import ConnectError, DisconnectedError
 
@@ -201,6 +204,54 @@ async def test_a_loss_while_subscriptions_are_restored_is_one_more_failed_attemp
         last.engine.send(last.links[0], message(None, None, "at last"))
         last.wire.touch()
         assert await inbox.wait(1) == ["at last"]
+        await bus.close()
+
+
+def end_right_after_connecting(monkeypatch: pytest.MonkeyPatch, attempts: set[int]) -> list[Client]:
+    """Have these connections, counted from 1, end in the moment in which they are ready; returns all of them."""
+    made: list[Client] = []
+    connect = Client.connect
+
+    async def connect_and_lose(client: Client, tls: ssl.SSLContext | None, timeout: float) -> None:
+        made.append(client)
+        await connect(client, tls, timeout)
+        if len(made) in attempts:
+            client.wire.abort()
+            await until(lambda: not client.alive, "the end of the connection")
+
+    monkeypatch.setattr(Client, "connect", connect_and_lose)
+    return made
+
+
+async def test_a_subscription_on_a_connection_that_has_ended_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = end_right_after_connecting(monkeypatch, {2})
+    async with Broker(port=0) as broker:
+        bus = AmqpBus(broker.url, backoff=QUICK)
+        events, inbox = Events(bus), Inbox()
+        await bus.open()
+        subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox)
+        next(iter(broker._connections)).wire.abort()
+        async with asyncio.timeout(ATTEMPT_TIMEOUT / 2):  # nobody waits for an answer that cannot come
+            await events.wait(Connected, 2)
+        assert len(made) == 3
+        with pytest.raises(DisconnectedError):
+            await made[1].attach(subscription)
+        await bus.send(message(TOPIC, "x", "again"), confirm=True)
+        assert await inbox.wait(1) == ["again"]
+        await bus.close()
+
+
+async def test_a_first_connection_that_ends_at_once_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    end_right_after_connecting(monkeypatch, {1})
+    async with Broker(port=0) as broker:
+        bus = AmqpBus(broker.url, backoff=QUICK)
+        with pytest.raises(ConnectError, match="the broker closed the connection"):
+            await bus.open()
+        assert not bus.connected
+        await bus.open()
+        await bus.send(message(TOPIC, "x"), confirm=True)
         await bus.close()
 
 
