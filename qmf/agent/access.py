@@ -65,6 +65,11 @@ class Gate:
     def __init__(self, access: Access | None) -> None:
         self._access = access
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is a hook."""
+        return self._access is not None
+
     async def check(
         self,
         request: Envelope,

@@ -2,7 +2,8 @@
 
 Rules:
 
-* A change stores, sets the object's mark and returns: no call into the agent, no time read.
+* A change stores, sets the object's mark and returns: no call into the agent, no time read. An `Mma` sets none: whoever
+  asks for changes sees them from the number of samples, which is quicker for those who sample.
 * High, low, minimum, maximum and average describe the publisher's interval. Only the publisher begins a new one
   (`_take`); queries and other readers take nothing away.
 * A value that leaves the range of its type, or the bounds of its schema, raises ConstraintError and changes nothing.
@@ -30,14 +31,12 @@ class Counter:
     Any thread may call any method; no update is lost.
     """
 
-    __slots__ = ("_cells", "_field", "_least", "_most", "_value")
+    __slots__ = ("_cells", "_field", "_value")
 
     def __init__(self, cells: Cells, field: Field) -> None:
         self._cells = cells
         self._field = field
-        self._least = field.low
-        self._most = field.high
-        self._value = max(0, int(field.low))
+        self._value = field.start
 
     @property
     def value(self) -> int:
@@ -53,21 +52,23 @@ class Counter:
         Raises:
             ConstraintError: the result is out of range, or `n` is no whole number. The value stays as it was.
         """
+        field = self._field
         if type(n) is not int:
-            n = whole(n, self._field)
+            n = whole(n, field)
         new = self._value + n
-        if not self._least <= new <= self._most:
-            raise out_of_range(self._field, new)
+        if not field.low <= new <= field.high:
+            raise out_of_range(field, new)
         self._value = new
         self._cells[STATISTICS_CELL] = True
 
     def dec(self, n: int = 1) -> None:
         """Subtract; as `inc`."""
+        field = self._field
         if type(n) is not int:
-            n = whole(n, self._field)
+            n = whole(n, field)
         new = self._value - n
-        if not self._least <= new <= self._most:
-            raise out_of_range(self._field, new)
+        if not field.low <= new <= field.high:
+            raise out_of_range(field, new)
         self._value = new
         self._cells[STATISTICS_CELL] = True
 
@@ -80,10 +81,11 @@ class Counter:
         Raises:
             ConstraintError: out of range, or no whole number. The value stays as it was.
         """
+        field = self._field
         if type(value) is not int:
-            value = whole(value, self._field)
-        if not self._least <= value <= self._most:
-            raise out_of_range(self._field, value)
+            value = whole(value, field)
+        if not field.low <= value <= field.high:
+            raise out_of_range(field, value)
         if value != self._value:
             self._value = value
             self._cells[STATISTICS_CELL] = True
@@ -135,11 +137,11 @@ class HiLo(Counter):
         new = self._value + n
         # What lies between the marks is in range.
         if new > self._high:
-            if new > self._most:
+            if new > self._field.high:
                 raise out_of_range(self._field, new)
             self._high = new
         elif new < self._low:
-            if new < self._least:
+            if new < self._field.low:
                 raise out_of_range(self._field, new)
             self._low = new
         self._value = new
@@ -151,11 +153,11 @@ class HiLo(Counter):
             n = whole(n, self._field)
         new = self._value - n
         if new > self._high:
-            if new > self._most:
+            if new > self._field.high:
                 raise out_of_range(self._field, new)
             self._high = new
         elif new < self._low:
-            if new < self._least:
+            if new < self._field.low:
                 raise out_of_range(self._field, new)
             self._low = new
         self._value = new
@@ -168,11 +170,11 @@ class HiLo(Counter):
         if self._fresh:
             self._begin(value)
         if value > self._high:
-            if value > self._most:
+            if value > self._field.high:
                 raise out_of_range(self._field, value)
             self._high = value
         elif value < self._low:
-            if value < self._least:
+            if value < self._field.low:
                 raise out_of_range(self._field, value)
             self._low = value
         if value != self._value:
@@ -180,7 +182,7 @@ class HiLo(Counter):
             self._cells[STATISTICS_CELL] = True
 
     def _begin(self, value: int) -> None:
-        if self._least <= value <= self._most:
+        if self._field.low <= value <= self._field.high:
             self._fresh = False
             if self._high == self._low:
                 self._high = self._low = value
@@ -208,17 +210,15 @@ class HiLo(Counter):
 class Mma:
     """Minimum, maximum and average of the samples of the current interval: `mma` types.
 
-    Each interval starts empty; without samples every value is 0. Any thread may call any method.
+    Each interval starts empty; without samples every value is 0. Any thread may call any method but `_note`, which
+    belongs to the agent's loop like `_take`.
     """
 
-    __slots__ = ("_cells", "_field", "_least", "_max", "_min", "_most", "_samples", "_total")
+    __slots__ = ("_field", "_max", "_min", "_noted", "_samples", "_total")
 
-    def __init__(self, cells: Cells, field: Field) -> None:
-        self._cells = cells
+    def __init__(self, cells: Cells, field: Field) -> None:  # noqa: ARG002  # all accessors are made the same way
         self._field = field
-        self._least = field.low
-        self._most = field.high
-        self._samples = self._total = 0
+        self._samples = self._total = self._noted = 0
         self._min: int | float = math.inf
         self._max: int | float = -math.inf
 
@@ -257,7 +257,7 @@ class Mma:
             value = whole(value, self._field)
         # What lies between the marks is in range.
         if value > self._max or value < self._min:
-            if not self._least <= value <= self._most:
+            if not self._field.low <= value <= self._field.high:
                 raise out_of_range(self._field, value)
             if value > self._max:
                 self._max = value
@@ -265,10 +265,17 @@ class Mma:
                 self._min = value
         self._samples += 1
         self._total += value
-        self._cells[STATISTICS_CELL] = True
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._field.where} {self._samples} samples>"
+
+    def _note(self) -> bool:
+        """Whether there were samples since the last call, or since the interval began."""
+        samples = self._samples
+        if samples == self._noted:
+            return False
+        self._noted = samples
+        return True
 
     def _read(self) -> tuple[int, ...]:
         samples = self._samples
@@ -282,7 +289,7 @@ class Mma:
         total = self._total
         low = self._min
         high = self._max
-        self._samples = self._total = 0
+        self._samples = self._total = self._noted = 0
         self._min = math.inf
         self._max = -math.inf
         if not samples:

@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 
 from qmf.agent.access import Access
 from qmf.agent.arguments import Event
+from qmf.agent.audit import CallAudit
 from qmf.agent.checks import copied
 from qmf.agent.clock import Clock, SystemClock
 from qmf.agent.core import Core, make_bus
@@ -28,7 +29,7 @@ from qmf.agent.threads import AgentThread, in_thread
 from qmf.bus.base import Bus
 from qmf.codec.types import UInt32
 from qmf.errors import CallerError
-from qmf.protocol import AgentInfo, BodyForm, EventData, ObjectId
+from qmf.protocol import AgentInfo, BodyForm, ObjectId
 from qmf.schema import TYPES, ClassSchema, EventSchema, Severity
 
 P = TypeVar("P", bound=Provider | Handler)
@@ -62,6 +63,7 @@ class Agent:
         method_timeout: float | None = None,
         debug: bool = False,
         access: Access | None = None,
+        audit: CallAudit | None = None,
         publish_data: bool = True,
         publish_events: bool = True,
         numbering: bool = True,
@@ -88,6 +90,7 @@ class Agent:
             debug: send tracebacks to consoles, in the value ``traceback`` of exceptions. They tell about the inside of
                 the program, so never where strangers can call.
             access: decides on queries, method calls, property changes and subscriptions. None allows all.
+            audit: raise an event for each method call and property change, with who asked for it; None for no events.
             publish_data: tell changes of objects without being asked. Without, consoles query or subscribe.
             publish_events: send events; without, `raise_event` only checks them.
             numbering: number what is sent without being asked for, so that our consoles notice losses.
@@ -120,7 +123,6 @@ class Agent:
             extras={} if subscription_limits is None else {ANNOUNCEMENT: UInt32(VERSION)},
         )
         self._bus = make_bus(url_or_bus)
-        self._publish_events = publish_events
         self._core = Core(
             self._bus,
             self._identity,
@@ -131,7 +133,9 @@ class Agent:
             method_timeout=method_timeout,
             debug=debug,
             access=access,
+            audit=audit,
             publish_data=publish_data,
+            publish_events=publish_events,
             numbering=numbering,
             goodbye=goodbye,
             event_limit=event_limit,
@@ -253,18 +257,7 @@ class Agent:
             ConstraintError: a value does not fit its argument.
             CallerError: no such severity.
         """
-        schema = event._qmf_schema_
-        if severity is None:
-            severity = Severity.NOTICE if schema.severity is None else schema.severity
-        try:
-            level = Severity(severity)
-        except ValueError as error:
-            raise CallerError(f"a severity is 0 (emerg) to 7 (debug), not {severity!r}") from error
-        self._store.register((schema,))
-        values = event._qmf_values()
-        if self._publish_events:
-            now = self._clock.time_ns()
-            self._core.events.put(EventData(values=values, class_key=schema.key, timestamp=now, severity=int(level)))
+        self._core.raiser.raise_event(event, severity)
 
     async def start(self, timeout: float = 10.0) -> None:
         """Connect, listen to consoles, and send the first heartbeat. Objects follow an interval later.
@@ -278,6 +271,14 @@ class Agent:
             CallerError: the agent was started or closed before.
         """
         await self._core.start(timeout)
+
+    async def publish(self) -> bool:
+        """Publish what changed, and a heartbeat, now instead of at the end of the interval.
+
+        Returns:
+            False if there is no connection, or it was lost on the way: nothing is lost, it is published later.
+        """
+        return await self._core.publisher.publish()
 
     async def close(self) -> None:
         """Publish what is pending, say goodbye, stop, and close the bus if `start` opened it; once is enough.

@@ -39,8 +39,8 @@ class Event:
         return typed_arguments(self, self._qmf_schema_.arguments, f"event {self._qmf_schema_.name}")
 
 
-def typed_arguments(source: Event | Result, arguments: tuple[Argument, ...], where: str) -> dict[str, object]:
-    """Values of an event or result, checked, for the wire.
+def typed_arguments(source: Event, arguments: tuple[Argument, ...], where: str) -> dict[str, object]:
+    """Values of an event, checked, for the wire.
 
     Args:
         source: has an attribute for each argument.
@@ -52,12 +52,18 @@ def typed_arguments(source: Event | Result, arguments: tuple[Argument, ...], whe
     """
     result = {}
     for item in arguments:
-        value = argument_check(item, where)(getattr(source, python_name(type(source), item.name)))
-        if isinstance(value, Referable):
-            value = resolve(value)
+        checked = argument_check(item, where)(getattr(source, python_name(type(source), item.name)))
+        value = typed_argument(item, checked)
         if value is not None:
-            result[item.name] = value if isinstance(value, ObjectId) else typed(item.type, value)
+            result[item.name] = value
     return result
+
+
+def typed_argument(item: Argument, value: object) -> object:
+    """A value that passed its check, typed for the wire; None for a reference that is not set."""
+    if isinstance(value, Referable):
+        value = resolve(value)
+    return value if value is None or isinstance(value, ObjectId) else typed(item.type, value)
 
 
 def argument_check(item: Argument, where: str) -> Check:

@@ -18,6 +18,7 @@ from qmf.agent.guarded import HAS_GLOBAL_LOCK, guarded
 from qmf.agent.layout import Field, slot_name
 from qmf.agent.references import Referable, is_pending, resolve
 from qmf.agent.setters import Setter, make_setter
+from qmf.agent.tuned import counter_for
 from qmf.errors import ConstraintError
 from qmf.protocol.values import ObjectId
 
@@ -129,19 +130,30 @@ class AccessorDescriptor(Descriptor):
         def refuse(_: ManagedObject, value: object) -> None:
             raise ConstraintError(field.where, field.type.name, value, f"cannot be assigned; call .{field.name}.{way}")
 
+        self._accessor_class = self._accessor_for(field)
         self._work_by(attrgetter(self.slot), refuse)
+
+    def _accessor_for(self, field: Field) -> Callable[..., object]:  # noqa: ARG002  # some descriptors go by the field
+        """The class of accessors for a field."""
+        return type(self)._accessor
 
     def _make(self, instance: ManagedObject, field: Field) -> object:
         """The accessor of a new instance."""
         if field.formula is not None:
-            return Derived(instance._qmf_cells, field, lambda: compute(instance, field))
-        return type(self)._accessor(instance._qmf_cells, field)
+            layout = instance._qmf_layout
+            used = [layout.by_name[name] for name in field.formula.names]
+            sources = tuple(item.cell if item.direct else getattr(instance, item.slot) for item in used)
+            return Derived(instance._qmf_cells, field, sources)
+        return self._accessor_class(instance._qmf_cells, field)
 
 
 class CounterAttribute(AccessorDescriptor):
     """A statistic with a `Counter`."""
 
     _accessor = Counter if HAS_GLOBAL_LOCK else guarded(Counter)
+
+    def _accessor_for(self, field: Field) -> Callable[..., object]:
+        return counter_for(field) if HAS_GLOBAL_LOCK else super()._accessor_for(field)
 
     if TYPE_CHECKING:
 

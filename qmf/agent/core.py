@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from qmf.agent.access import Access, Gate
+from qmf.agent.audit import METHOD_CALLED, CallAudit, CallTeller
 from qmf.agent.clock import Clock
 from qmf.agent.discovery import Discovery
 from qmf.agent.events import EventQueue
@@ -19,10 +20,12 @@ from qmf.agent.objects import ObjectStore
 from qmf.agent.outbox import Outbox
 from qmf.agent.publisher import Publisher
 from qmf.agent.queries import Queries
+from qmf.agent.raising import Raiser
 from qmf.agent.requests import Requests
 from qmf.agent.sources import Sources
 from qmf.agent.subscriptions import SubscriptionLimits, Subscriptions
 from qmf.agent.tally import AgentStatistics, Tally
+from qmf.agent.writing import ObjectWriter
 from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
 from qmf.errors import CallerError, NetworkError
 from qmf.protocol import BodyForm, direct_exchange, topic_exchange
@@ -51,7 +54,9 @@ class Core:
         method_timeout: float | None,
         debug: bool,
         access: Access | None,
+        audit: CallAudit | None,
         publish_data: bool,
+        publish_events: bool,
         numbering: bool,
         goodbye: bool,
         event_limit: EventLimit | None,
@@ -69,16 +74,21 @@ class Core:
         # Events count by themselves: they may be raised in any thread.
         numbers, event_numbers = (Numbers(), Numbers()) if numbering else (None, None)
         self.events = EventQueue(outbox, identity, domain, clock, tally, limit=event_limit, numbers=event_numbers)
+        self.raiser = Raiser(self.store, self.events, clock, form, publish=publish_events)
+        writer = ObjectWriter(self.store, form)
         self.publisher = Publisher(
-            self.store, outbox, identity, domain, clock, tally, data=publish_data, numbers=numbers
+            self.store, writer, outbox, identity, domain, clock, tally, data=publish_data, numbers=numbers
         )
+        teller = None if audit is None else CallTeller(audit, self.events.put, clock)
+        if teller is not None:
+            self.store.register((METHOD_CALLED,))
         self.subscriptions = Subscriptions(
             self.sources, outbox, gate, clock, tally, limits=subscription_limits, interval=identity.interval
         )
         self._requests = Requests(
             Discovery(identity, self.store, outbox, gate, clock, tally),
-            Queries(self.sources, outbox, gate, tally),
-            Methods(self.sources, outbox, gate, tally, limit=max_calls, timeout=method_timeout),
+            Queries(self.sources, writer, outbox, gate, tally),
+            Methods(self.sources, outbox, gate, tally, limit=max_calls, timeout=method_timeout, teller=teller),
             self.subscriptions,
             outbox,
             tally,
@@ -144,7 +154,7 @@ class Core:
         await self.subscriptions.close()
         if not self._started:
             return
-        await self.events.flush()
+        await self.events.flush(confirmed=True)
         await self.publisher.publish(heartbeat=False)
         if self._goodbye and self._bus.connected:
             try:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from qmf.agent.accessors import HiLo
+from qmf.agent.accessors import Counter, HiLo
 from qmf.agent.complaints import read_only
 from qmf.agent.layout import Cells, Field
 
@@ -19,16 +18,30 @@ class Derived(HiLo):
     High and low equal the value: nothing watches the expression between two reads.
     """
 
-    __slots__ = ("_compute",)
+    __slots__ = ("_sources",)
 
-    def __init__(self, cells: Cells, field: Field, compute: Callable[[], int | float]) -> None:
+    def __init__(self, cells: Cells, field: Field, sources: tuple[Counter | int, ...]) -> None:
+        """Make one.
+
+        Args:
+            cells, field: as of other accessors.
+            sources: accessors, or cells of plain values, in the order of the names in the expression. Not the object
+                that has them: it has this one, too.
+        """
         super().__init__(cells, field)
-        self._compute = compute
+        self._sources = sources
 
     @property
     def value(self) -> int:
         """The expression's value now."""
-        return int(self._compute())
+        formula = self._field.formula
+        assert formula is not None
+        cells = self._cells
+        numbers = {
+            name: (cells[source] if isinstance(source, int) else source.value) or 0
+            for name, source in zip(formula.names, self._sources, strict=True)
+        }
+        return int(self._field.derived(numbers))
 
     @property
     def high(self) -> int:

@@ -17,6 +17,9 @@ Evaluate = Callable[[Mapping[str, int | float]], int | float]
 
 _TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<sign>[-+*/()]))")
 
+#: Parentheses that Python's own parser surely takes.
+_MAX_NESTING = 50
+
 
 class Expression:
     """One parsed expression.
@@ -27,7 +30,7 @@ class Expression:
         evaluate: computes it; a division by zero gives 0, a division of whole numbers rounds down.
     """
 
-    __slots__ = ("evaluate", "names", "text")
+    __slots__ = ("_tokens", "evaluate", "names", "text")
 
     def __init__(self, text: str, where: str) -> None:
         """Parse.
@@ -43,6 +46,23 @@ class Expression:
         parser = _Parser(text, where)
         self.evaluate: Evaluate = parser.parse()
         self.names: tuple[str, ...] = tuple(dict.fromkeys(parser.names))
+        self._tokens = tuple(parser.tokens)
+
+    def source(self, names: Mapping[str, str]) -> str | None:
+        """The expression as Python source, for functions that are made from text.
+
+        Args:
+            names: what stands there for each name.
+
+        Returns:
+            the source; None where `evaluate` must be called: a division is not Python's, and Python bounds nesting.
+        """
+        # Numbers may be written in ways that are not Python's.
+        words = [
+            names[word] if kind == "name" else str(int(word)) if kind == "number" else word
+            for kind, word in self._tokens
+        ]
+        return None if "/" in words or words.count("(") > _MAX_NESTING else " ".join(words)
 
 
 class _Parser:

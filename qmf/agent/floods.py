@@ -45,13 +45,36 @@ class EventLimit:
     seconds: float = attrs.field(default=SECONDS, validator=_positive)
 
 
-class _Window:
-    __slots__ = ("begin", "count", "held")
+class Window:
+    """Counts the events of one class and severity. Not for use by several threads at once."""
 
-    def __init__(self, begin: float) -> None:
-        self.begin = begin
-        self.count = 0
-        self.held = 0
+    __slots__ = ("_begin", "_count", "_gate", "_held", "_key", "_limit", "_severity")
+
+    def __init__(self, gate: FloodGate, limit: EventLimit, key: ClassKey, severity: int) -> None:
+        self._gate = gate
+        self._limit = limit
+        self._key = key
+        self._severity = severity
+        self._begin = -math.inf
+        self._count = 0
+        self._held = 0
+
+    def admit(self, now: float) -> int | None:
+        """Decide about one event; see `FloodGate.admit`."""
+        held = 0
+        if now - self._begin >= self._limit.seconds:
+            held, self._held = self._held, 0
+            self._begin, self._count = now, 0
+            if held:
+                _log.warning("%d events %s of severity %d were held back", held, self._key, self._severity)
+        if self._count >= self._limit.count:
+            if not self._held:
+                _log.warning("too many events %s of severity %d: holding back further ones", self._key, self._severity)
+            self._held += 1
+            self._gate.suppressed += 1
+            return None
+        self._count += 1
+        return held
 
 
 class FloodGate:
@@ -59,9 +82,18 @@ class FloodGate:
 
     def __init__(self, limit: EventLimit | None) -> None:
         self._limit = limit
-        self._windows: dict[tuple[ClassKey, int], _Window] = {}
+        self._windows: dict[tuple[ClassKey, int], Window] = {}
         #: Events held back up to now.
         self.suppressed = 0
+
+    def window(self, key: ClassKey, severity: int) -> Window | None:
+        """What counts a kind of events, or None where all pass."""
+        if self._limit is None:
+            return None
+        window = self._windows.get((key, severity))
+        if window is None:
+            window = self._windows[key, severity] = Window(self, self._limit, key, severity)
+        return window
 
     def admit(self, key: ClassKey, severity: int, now: float) -> int | None:
         """Decide about one event.
@@ -73,22 +105,5 @@ class FloodGate:
         Returns:
             how many of its kind were held back before it, or None if it is held back, too.
         """
-        if self._limit is None:
-            return 0
-        window = self._windows.get((key, severity))
-        if window is None:
-            window = self._windows[key, severity] = _Window(now)
-        held = 0
-        if now - window.begin >= self._limit.seconds:
-            held, window.held = window.held, 0
-            window.begin, window.count = now, 0
-            if held:
-                _log.warning("%d events %s of severity %d were held back", held, key, severity)
-        if window.count >= self._limit.count:
-            if not window.held:
-                _log.warning("too many events %s of severity %d: holding back further ones", key, severity)
-            window.held += 1
-            self.suppressed += 1
-            return None
-        window.count += 1
-        return held
+        window = self.window(key, severity)
+        return 0 if window is None else window.admit(now)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from qmf.agent.checks import Check, bounds, make_check
@@ -51,6 +52,7 @@ class Field:
         fixed: cannot change after that.
         index: part of the object's key.
         low, high: bounds of integer values.
+        start: what an accessor counts from: 0, or the least that is allowed.
         check: checks a value to be stored.
         wire: names and types of its values on the wire, in order.
         formula: the expression that it equals, or None.
@@ -73,6 +75,7 @@ class Field:
         "python_name",
         "required",
         "slot",
+        "start",
         "type",
         "where",
         "wire",
@@ -90,6 +93,7 @@ class Field:
         base = TYPES[item.type.base]
         self.formula: Expression | None = None
         self.low, self.high = bounds(item)
+        self.start = max(0, int(self.low))
         if isinstance(item, Property):
             self.group = PROPERTIES
             self.index = item.index
@@ -107,8 +111,11 @@ class Field:
         self.check: Check = make_check(item, self.where, optional=self.optional)
 
     def initial(self) -> object:
-        """What an object holds that was made without a value for this field."""
-        return None if self.optional else zero_value(self.type)
+        """What an object holds that was made without a value for this field: zero, or the bound next to it."""
+        if self.optional:
+            return None
+        zero = zero_value(self.type)
+        return min(max(zero, self.low), self.high) if self.type.is_integer and isinstance(zero, int) else zero
 
     def derived(self, values: Mapping[str, int | float]) -> int | float:
         """The value of the formula, held to the field's range: a difference may dip below zero between two updates."""
@@ -130,12 +137,15 @@ class Layout:
         index: fields that make the object's key.
         required: fields that a new object must be given.
         references: fields that hold a reference.
-        accessors: fields with an accessor.
+        accessors: fields with an accessor; those with a formula come last.
+        mmas: slots of accessors that set no mark.
+        samples: true of an object if one of those has samples, or None without any of them.
         makers: what makes the accessor of a new instance, by field.
         derived: statistics with a formula.
         sources: fields that formulas use.
         wire: by group, or both: name and wrapper of each value on the wire, in order.
         positions: by group, or both: where in that order the values of a field begin.
+        readers, takers: by group, or both: functions that were made to read values (see `qmf.agent.collecting`).
     """
 
     __slots__ = (
@@ -148,13 +158,17 @@ class Layout:
         "index",
         "key",
         "makers",
+        "mmas",
         "positions",
         "properties",
+        "readers",
         "references",
         "required",
+        "samples",
         "schema",
         "sources",
         "statistics",
+        "takers",
         "wire",
     )
 
@@ -181,7 +195,11 @@ class Layout:
         self.index = tuple(field for field in self.properties if field.index)
         self.required = tuple(field for field in self if field.required)
         self.references = tuple(field for field in self if field.type.name == "objId")
-        self.accessors = tuple(field for field in self if not field.direct)
+        self.accessors = tuple(
+            sorted((field for field in self if not field.direct), key=lambda field: bool(field.formula))
+        )
+        self.mmas = tuple(field.slot for field in self.accessors if field.type.style is Style.MMA)
+        self.samples = _samples(self.mmas)
         self.makers: dict[Field, Callable[[Any, Field], object]] = {}
         direct = [field for field in self if field.direct]
         for cell, field in enumerate(direct, FIRST_VALUE):
@@ -203,6 +221,8 @@ class Layout:
             for group, fields in self._fields.items()
         }
         self.positions = {group: _positions(fields) for group, fields in self._fields.items()}
+        self.readers: dict[int, Callable[[Any], Any]] = {}
+        self.takers: dict[int, Callable[[Any], Any]] = {}
 
     def __iter__(self) -> Iterator[Field]:
         yield from self.properties
@@ -236,6 +256,14 @@ class Layout:
 def _positions(fields: tuple[Field, ...]) -> dict[Field, int]:
     starts = itertools.accumulate((len(field.wire) for field in fields), initial=0)
     return dict(zip(fields, starts, strict=False))
+
+
+def _samples(slots: tuple[str, ...]) -> Callable[[Any], object] | None:
+    """Asked of every object at every interval, so it is C code where it can be."""
+    if not slots:
+        return None
+    getter = attrgetter(*(f"{slot}._samples" for slot in slots))
+    return getter if len(slots) == 1 else lambda obj: any(getter(obj))
 
 
 #: Gives a value the type that says its width on the wire.

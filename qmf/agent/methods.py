@@ -22,17 +22,20 @@ from functools import partial
 import attrs
 
 from qmf.agent.access import Action, Gate
-from qmf.agent.arguments import Result, argument_check, python_name, typed_arguments
+from qmf.agent.arguments import python_name
+from qmf.agent.audit import CallTeller
 from qmf.agent.checks import make_check
+from qmf.agent.layout import Layout
 from qmf.agent.model import ManagedObject
 from qmf.agent.outbox import Outbox
-from qmf.agent.refusal import Refusal
+from qmf.agent.refusal import Refusal, one_line
 from qmf.agent.running import Runner
+from qmf.agent.signatures import Signature, invalid, received
 from qmf.agent.sources import Sources
 from qmf.agent.tally import Tally
-from qmf.errors import ConstraintError, NotFoundError, ProtocolError
-from qmf.protocol import Envelope, ErrorCode, MethodRequest, MethodResponse, from_wire
-from qmf.schema import Access, Argument, Method, Property, QmfType
+from qmf.errors import ConstraintError, NotFoundError
+from qmf.protocol import Envelope, ErrorCode, MethodRequest, MethodResponse
+from qmf.schema import Access, Property
 
 _log = logging.getLogger("qmf.agent")
 
@@ -66,7 +69,15 @@ class Methods:
     """Runs the methods of one agent's objects."""
 
     def __init__(
-        self, sources: Sources, outbox: Outbox, gate: Gate, tally: Tally, *, limit: int, timeout: float | None
+        self,
+        sources: Sources,
+        outbox: Outbox,
+        gate: Gate,
+        tally: Tally,
+        *,
+        limit: int,
+        timeout: float | None,
+        teller: CallTeller | None = None,
     ) -> None:
         """Set up.
 
@@ -74,12 +85,15 @@ class Methods:
             sources, outbox, gate, tally: of the agent.
             limit: calls that run at the same time; more wait for their turn.
             timeout: seconds for one call, or None. Only what awaits can be interrupted.
+            teller: tells the bus of calls, or None.
         """
+        self._teller = teller
         self._sources = sources
         self._outbox = outbox
         self._gate = gate
         self._tally = tally
         self._runner = Runner(limit, timeout)
+        self._signatures: dict[tuple[Layout, str], Signature] = {}
 
     async def answer(self, request: Envelope, call: MethodRequest) -> None:
         """Run one call in the current task and answer it.
@@ -89,12 +103,32 @@ class Methods:
         """
         self._tally.add("method_calls")
         _caller.set(Caller(request.user_id, request.reply_to))
+        if self._teller is None:
+            outputs = await self._run(request, call)
+        else:
+            outputs = await self._run_and_tell(request, call, self._teller)
+        await self._outbox.answer(request, MethodResponse(arguments=outputs))
+
+    async def _run_and_tell(self, request: Envelope, call: MethodRequest, teller: CallTeller) -> dict[str, object]:
+        begin = teller.clock.monotonic()
+        tell = partial(teller.tell, request.user_id, request.reply_to, call, begin)
+        try:
+            outputs = await self._run(request, call)
+        except Refusal as refusal:
+            tell(code=refusal.code, text=refusal.text)
+            raise
+        except Exception as error:
+            # A bug, which the caller hears of with the same code.
+            tell(code=ErrorCode.EXCEPTION, text=one_line(error))
+            raise
+        tell(results=outputs)
+        return outputs
+
+    async def _run(self, request: Envelope, call: MethodRequest) -> dict[str, object]:
         obj = await self._find(call)
         if call.method == SET_PROPERTIES:
-            outputs = await self._set_properties(request, obj, call.arguments)
-        else:
-            outputs = await self._call(request, obj, call)
-        await self._outbox.answer(request, MethodResponse(arguments=outputs))
+            return await self._set_properties(request, obj, call.arguments)
+        return await self._call(request, obj, call)
 
     async def _find(self, call: MethodRequest) -> ManagedObject:
         if call.object_id is None:
@@ -105,26 +139,34 @@ class Methods:
         return obj
 
     async def _call(self, request: Envelope, obj: ManagedObject, call: MethodRequest) -> dict[str, object]:
-        schema = obj._qmf_layout.schema
-        where = f"{schema.name}.{call.method}"
-        method = schema.method(call.method)
-        if method is None:
-            error = NotFoundError(f"{schema.name} method", call.method, (item.name for item in schema.methods))
-            raise Refusal(ErrorCode.UNKNOWN_METHOD, str(error))
-        arguments = _check_arguments(method, call.arguments, where)
+        signature = self._signature(obj._qmf_layout, call.method)
+        method, where = signature.method, signature.where
+        arguments = signature.arguments(call.arguments)
         function = getattr(obj, python_name(type(obj), method.name), None)
         if not callable(function):
             raise Refusal(ErrorCode.NOT_IMPLEMENTED, f"{where} is not implemented")
-        await self._gate.check(
-            request,
-            Action.METHOD,
-            class_key=schema.key,
-            object_id=obj._qmf_id,
-            method=method.name,
-            arguments={item.name: value for item, value in zip(method.inputs, arguments, strict=True)},
-        )
-        result = await self._runner.run(where, lambda: function(*arguments))
-        return _check_result(method, result, where)
+        if self._gate.asks:
+            await self._gate.check(
+                request,
+                Action.METHOD,
+                class_key=obj._qmf_layout.key,
+                object_id=obj._qmf_id,
+                method=method.name,
+                arguments={item.name: value for item, value in zip(method.inputs, arguments, strict=True)},
+            )
+        return signature.result(await self._runner.run(where, partial(function, *arguments)))
+
+    def _signature(self, layout: Layout, name: str) -> Signature:
+        known = self._signatures.get((layout, name))
+        if known is not None:
+            return known
+        schema = layout.schema
+        method = schema.method(name)
+        if method is None:
+            error = NotFoundError(f"{schema.name} method", name, (item.name for item in schema.methods))
+            raise Refusal(ErrorCode.UNKNOWN_METHOD, str(error))
+        signature = self._signatures[layout, name] = Signature(schema, method)
+        return signature
 
     async def _set_properties(
         self, request: Envelope, obj: ManagedObject, values: Mapping[str, object]
@@ -138,41 +180,6 @@ class Methods:
         return {}
 
 
-def _check_arguments(method: Method, given: Mapping[str, object], where: str) -> list[object]:
-    unknown = sorted(set(given) - {item.name for item in method.inputs})
-    if unknown:
-        raise _invalid(f"{where} has no input argument {unknown[0]!r}")
-    return [_check_argument(item, given.get(item.name), where) for item in method.inputs]
-
-
-def _check_argument(item: Argument, value: object, where: str) -> object:
-    if value is None:
-        if item.default is None:
-            raise _invalid(f"argument {item.name!r} of {where} ({item.type.name}) is missing")
-        return item.default
-    name = f"argument {item.name!r} of {where}"
-    try:
-        return argument_check(item, where)(_from_wire(item.type, value, name))
-    except ConstraintError as error:
-        raise _invalid(str(error)) from error
-
-
-def _check_result(method: Method, result: object, where: str) -> dict[str, object]:
-    """Outputs for the wire. What does not fit is a fault of the agent's program, and is logged there."""
-    if not method.outputs and result is None:
-        return {}
-    if not isinstance(result, Result):
-        wanted = "a Result" if method.outputs else "None"
-        text = f"{where} returned {type(result).__name__} instead of {wanted}"
-    else:
-        try:
-            return typed_arguments(result, method.outputs, where)
-        except (ConstraintError, AttributeError) as error:
-            text = f"{where} returned an invalid result: {error}"
-    _log.error("%s", text)
-    raise Refusal(ErrorCode.EXCEPTION, text)
-
-
 def _check_property(obj: ManagedObject, name: str, value: object) -> object:
     schema = obj._qmf_layout.schema
     found = schema.property(name)
@@ -180,7 +187,7 @@ def _check_property(obj: ManagedObject, name: str, value: object) -> object:
         if schema.statistic(name) is not None:
             raise Refusal(ErrorCode.FORBIDDEN, f"{schema.name}.{name} is a statistic and cannot be set")
         error = NotFoundError(f"{schema.name} property", name, (item.name for item in schema.properties))
-        raise _invalid(str(error))
+        raise invalid(str(error))
     return _check_writable(found, value, f"{schema.name}.{name}")
 
 
@@ -191,18 +198,7 @@ def _check_writable(item: Property, value: object, where: str) -> object:
         raise Refusal(ErrorCode.FORBIDDEN, f"{where} cannot be set: it is part of the object's id")
     try:
         if value is not None:
-            value = _from_wire(item.type, value, where)
+            value = received(item.type, value, where)
         return make_check(item, where, optional=item.optional)(value)
     except ConstraintError as error:
-        raise _invalid(str(error)) from error
-
-
-def _from_wire(type: QmfType, value: object, where: str) -> object:
-    try:
-        return from_wire(type, value)
-    except ProtocolError as error:
-        raise ConstraintError(where, type.name, value, f"must be a valid {type.name}") from error
-
-
-def _invalid(text: str) -> Refusal:
-    return Refusal(ErrorCode.INVALID_PARAMETER, text)
+        raise invalid(str(error)) from error

@@ -14,6 +14,7 @@ from qmf.agent.attributes import AccessorDescriptor, Descriptor
 from qmf.agent.layout import PROPERTIES, STATISTICS, Cells, Field, Layout
 from qmf.agent.references import Referable, is_pending
 from qmf.agent.values import Taken, read, take
+from qmf.codec.row_encode import Lead
 from qmf.errors import CallerError, ConstraintError
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
@@ -44,8 +45,10 @@ class ManagedObject(Referable, metaclass=ManagedType):
         "_qmf_cells",
         "_qmf_create_ts",
         "_qmf_due",
+        "_qmf_encoded",
         "_qmf_home",
         "_qmf_layout",
+        "_qmf_lead",
         "_qmf_pending",
         "_qmf_properties_tick",
         "_qmf_statistics_tick",
@@ -70,6 +73,9 @@ class ManagedObject(Referable, metaclass=ManagedType):
         self._qmf_pending = False
         self._qmf_due = 0
         self._qmf_home: object | None = None
+        # What the agent's loop keeps of encoded properties, until they change.
+        self._qmf_encoded: tuple[bytes, int] | None = None
+        self._qmf_lead: Lead | None = None
         self._qmf_create_ts = self._qmf_update_ts = 0
         self._qmf_properties_tick = self._qmf_statistics_tick = 0
         given = {self._qmf_field(name): value for name, value in values.items() if value is not None}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from qmf.agent.arguments import Event
 from qmf.agent.keys import index_key
@@ -187,7 +187,7 @@ def schema_of(item: type[ManagedObject] | type[Event] | ClassSchema | EventSchem
     return item if isinstance(item, (ClassSchema, EventSchema)) else item._qmf_schema_
 
 
-def describe(obj: ManagedObject, values: dict[str, object], *, delete_ts: int = 0) -> ObjectData:
+def describe(obj: ManagedObject, values: Mapping[str, object], *, delete_ts: int = 0) -> ObjectData:
     """An object, or the part of it in `values`, as it goes into a message."""
     return ObjectData(
         values=values,

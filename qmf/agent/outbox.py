@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmf.agent.tally import Tally
-from qmf.bus.base import Bus
+from qmf.bus.base import Bus, Told
 from qmf.errors import NetworkError
 from qmf.protocol import BodyForm, Content, Envelope, encode, parse_reply_to
 
@@ -14,7 +14,8 @@ class Outbox:
     def __init__(self, bus: Bus, agent_name: str, form: BodyForm, tally: Tally) -> None:
         self._bus = bus
         self._agent_name = agent_name
-        self._form = form
+        #: How message bodies are written.
+        self.form = form
         self._tally = tally
 
     @property
@@ -34,8 +35,9 @@ class Outbox:
         subscription: str | None = None,
         sequence: int | None = None,
         suppressed: int = 0,
+        body: bytes | None = None,
     ) -> bytes:
-        """Encode a message from this agent; the arguments are those of `Envelope`."""
+        """Encode a message from this agent; the arguments are those of `Envelope`, and `body` that of `encode`."""
         envelope = Envelope(
             content=content,
             to=to,
@@ -48,7 +50,7 @@ class Outbox:
             sequence=sequence,
             suppressed=suppressed,
         )
-        return encode(envelope, form=self._form)
+        return encode(envelope, form=self.form, body=body)
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """Send an encoded message.
@@ -59,14 +61,23 @@ class Outbox:
         await self._bus.send(data, confirm=confirm)
         self._tally.add("messages_out")
 
+    def post(self, data: bytes, told: Told) -> bool:
+        """Send an encoded message without waiting, if it can go out at once; see `Bus.post`."""
+        if not self._bus.post(data, told):
+            return False
+        self._tally.add("messages_out")
+        return True
+
     async def answer(self, request: Envelope, content: Content, *, partial: bool = False) -> None:
         """Answer a request, as `answer_encoded`."""
         await self.answer_encoded(self.encode_answer(request, content, partial=partial))
 
-    def encode_answer(self, request: Envelope, content: Content, *, partial: bool = False) -> bytes:
-        """Encode an answer: to the request's reply-to, with its correlation id."""
+    def encode_answer(
+        self, request: Envelope, content: Content, *, partial: bool = False, body: bytes | None = None
+    ) -> bytes:
+        """Encode an answer: to the request's reply-to, with its correlation id; `body` as in `encode`."""
         to, subject = parse_reply_to(request.reply_to or "")
-        return self.encode(content, to, subject, correlation_id=request.correlation_id, partial=partial)
+        return self.encode(content, to, subject, correlation_id=request.correlation_id, partial=partial, body=body)
 
     async def answer_encoded(self, data: bytes) -> bool:
         """Send an encoded answer.

@@ -19,18 +19,23 @@ import attrs
 
 from qmf.agent.clock import Clock
 from qmf.agent.identity import Identity
+from qmf.agent.layout import PROPERTIES_CELL, STATISTICS_CELL
 from qmf.agent.model import ManagedObject
 from qmf.agent.numbering import Numbers
-from qmf.agent.objects import ObjectStore, describe
+from qmf.agent.objects import ObjectStore
 from qmf.agent.outbox import Outbox
-from qmf.agent.parts import Packer
+from qmf.agent.parts import Packer, skipped
 from qmf.agent.tally import Tally
-from qmf.agent.values import Taken, is_dirty
-from qmf.errors import NetworkError
+from qmf.agent.values import Taken
+from qmf.agent.writing import Item, ObjectWriter
+from qmf.errors import NetworkError, QmfError
 from qmf.protocol import Content, Heartbeat, ObjectData, ObjectsIndication, data_key, heartbeat_key, topic_exchange
 from qmf.schema import ClassKey
 
 _log = logging.getLogger("qmf.agent")
+
+#: Objects looked at between two turns of the loop, if they have not changed: about 2 ms.
+_SCAN = 20_000
 
 #: Attribute of an agent's last heartbeat: consoles of ours need not wait for the next ones to be missing.
 GOODBYE = "_goodbye"
@@ -42,6 +47,7 @@ class Publisher:
     def __init__(
         self,
         store: ObjectStore,
+        writer: ObjectWriter,
         outbox: Outbox,
         identity: Identity,
         domain: str,
@@ -54,13 +60,14 @@ class Publisher:
         """Set up.
 
         Args:
-            store, outbox, identity, domain, clock, tally: of the agent.
+            store, writer, outbox, identity, domain, clock, tally: of the agent.
             data: tell changes; without, intervals pass all the same, and nobody hears of them.
             numbers: what numbers messages, or None.
         """
         self._data = data
         self._numbers = numbers
         self._store = store
+        self._writer = writer
         self._outbox = outbox
         self._identity = identity
         self._topic = topic_exchange(domain)
@@ -141,45 +148,77 @@ class Publisher:
                         item.restore()
             return done
 
-    async def _send_deleted(self, deleted: Iterable[ObjectData]) -> None:
+    async def _send_deleted(self, deleted: Sequence[ObjectData]) -> None:
         groups: dict[ClassKey, list[ObjectData]] = {}
         for item in deleted:
             if item.class_key is not None:
                 groups.setdefault(item.class_key, []).append(item)
-        for key, items in groups.items():
-            while items:
-                room = self._packer(key).room
-                await self._send_objects(key, items[:room])
-                del items[:room]
-
-    async def _send_changed(self, taken: list[Taken]) -> None:
-        groups: dict[ClassKey, list[ManagedObject]] = {}
-        for obj in self._store.all():
-            if is_dirty(obj):
-                groups.setdefault(obj._qmf_layout.key, []).append(obj)
         for key, objects in groups.items():
             rest = iter(objects)
             while part := list(islice(rest, self._packer(key).room)):
-                now = self._clock.time_ns()
-                content = []
-                for obj in part:
-                    # What was removed meanwhile is told by its deletion, in the next interval.
-                    item = obj._qmf_take(self._store.tick()) if obj._qmf_home is self._store else None
-                    if item is not None:
-                        obj._qmf_update_ts = now
-                        taken.append(item)
-                        content.append(describe(obj, item.values))
-                await self._send_objects(key, content)
+                items = []
+                for data in part:
+                    try:
+                        items.append(self._writer.data(data))
+                    except (ValueError, QmfError) as error:
+                        skipped(self._tally, data.object_id, error)
+                await self._send_objects(key, items)
 
-    async def _send_objects(self, key: ClassKey, objects: Sequence[ObjectData]) -> None:
-        if not objects or not self._data:
+    async def _send_changed(self, taken: list[Taken]) -> None:
+        groups: dict[ClassKey, list[ManagedObject]] = {}
+        for obj in await self._changed():
+            groups.setdefault(obj._qmf_layout.key, []).append(obj)
+        for key, objects in groups.items():
+            rest = iter(objects)
+            while part := list(islice(rest, self._packer(key).room)):
+                await self._send_objects(key, self._take(part, taken))
+
+    async def _changed(self) -> list[ManagedObject]:
+        """The objects that a publication would find something of."""
+        found: list[ManagedObject] = []
+        objects = self._store.all()
+        for start in range(0, len(objects), _SCAN):
+            # Most have not changed: here a function call for each would be most of the cost of an idle agent.
+            found += [
+                obj
+                for obj in objects[start : start + _SCAN]
+                if (cells := obj._qmf_cells)[PROPERTIES_CELL]
+                or cells[STATISTICS_CELL]
+                or obj._qmf_due
+                or obj._qmf_pending
+                or ((samples := obj._qmf_layout.samples) is not None and samples(obj))
+            ]
+            await asyncio.sleep(0)
+        return found
+
+    def _take(self, objects: Iterable[ManagedObject], taken: list[Taken]) -> list[Item]:
+        """What changed of some objects, encoded; what was taken for it is added to `taken`."""
+        now = self._clock.time_ns()
+        items: list[Item] = []
+        for obj in objects:
+            # What was removed meanwhile is told by its deletion, in the next interval.
+            found = obj._qmf_take(self._store.tick()) if obj._qmf_home is self._store else None
+            if found is None:
+                continue
+            obj._qmf_update_ts = now
+            taken.append(found)
+            if self._data:
+                try:
+                    items.append(self._writer.part(obj, found.groups, found.raw))
+                except (ValueError, QmfError) as error:
+                    skipped(self._tally, obj._qmf_id, error)
+        return items
+
+    async def _send_objects(self, key: ClassKey, items: Sequence[Item]) -> None:
+        if not items or not self._data:
             return
         subject = data_key(key, self._identity.info(0, 0))
 
-        def build(part: Sequence[ObjectData], _: bool) -> bytes:
-            return self._encode(ObjectsIndication(part), subject)
+        def build(part: Sequence[Item], _: bool) -> bytes:
+            content, body = self._writer.content(ObjectsIndication, part)
+            return self._encode(content, subject, body=body)
 
-        for data, _ in self._packer(key).pack(objects, build, more=True):
+        for data, _ in self._packer(key).pack(items, build, more=True):
             await self._outbox.send(data)
             if self._numbers is not None:
                 self._numbers.use(subject)
@@ -192,9 +231,9 @@ class Publisher:
         if self._numbers is not None:
             self._numbers.use(subject)
 
-    def _encode(self, content: Content, subject: str, *, ttl: float | None = None) -> bytes:
+    def _encode(self, content: Content, subject: str, *, ttl: float | None = None, body: bytes | None = None) -> bytes:
         number = None if self._numbers is None else self._numbers.next(subject)
-        return self._outbox.encode(content, self._topic, subject, ttl=ttl, sequence=number)
+        return self._outbox.encode(content, self._topic, subject, ttl=ttl, sequence=number, body=body)
 
     def _packer(self, key: ClassKey) -> Packer:
         return self._packers.setdefault(key, Packer(self._tally))

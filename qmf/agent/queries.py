@@ -4,6 +4,7 @@ Decisions where peers differ:
 
 * an object id wins over a class; of a class key only a non-empty package counts, and the hash never does;
 * a query for OBJECT_ID is answered like one for OBJECT, with ids and class keys and without values;
+* consoles that read rows get them (docs/protocol.md);
 * `_select` keeps the wire names it lists; the name of a min/max/average statistic stands for its four values.
 
 Values are read part by part while the answer is sent: each object is consistent in itself, ten thousand are not a
@@ -12,26 +13,30 @@ snapshot of one instant, and they never hold up the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 import attrs
 
 from qmf.agent.access import Action, Gate
+from qmf.agent.answers import Answer, Fits
+from qmf.agent.blocks import Row, RowWriter, reads_rows
 from qmf.agent.layout import Layout
 from qmf.agent.outbox import Outbox
-from qmf.agent.parts import Packer, Parts
+from qmf.agent.parts import MAX_ROW_BYTES, MAX_ROWS, Packer, Parts, skipped
 from qmf.agent.refusal import Refusal
 from qmf.agent.sources import Sources, Wanted, expand
 from qmf.agent.tally import Tally
-from qmf.errors import ProtocolError
+from qmf.agent.writing import Item, ObjectWriter
+from qmf.errors import ProtocolError, QmfError
 from qmf.protocol import (
     Content,
     Envelope,
     ErrorCode,
     ObjectData,
-    ObjectsResponse,
     Predicate,
     QueryRequest,
     SchemaIdsResponse,
@@ -44,7 +49,8 @@ from qmf.schema import ClassKey, ClassSchema, EventSchema
 
 T = TypeVar("T")
 
-Fits = Callable[[Mapping[str, object]], bool]
+#: Objects examined between two turns of the loop; about 1 ms.
+_SCAN = 100
 
 #: Schemas or their keys in a message; in practice `MAX_BYTES` comes first.
 MAX_SCHEMAS = 1000
@@ -53,8 +59,10 @@ MAX_SCHEMAS = 1000
 class Queries:
     """Answers queries for one agent."""
 
-    def __init__(self, sources: Sources, outbox: Outbox, gate: Gate, tally: Tally) -> None:
+    def __init__(self, sources: Sources, writer: ObjectWriter, outbox: Outbox, gate: Gate, tally: Tally) -> None:
         self._sources = sources
+        self._writer = writer
+        self._rows = RowWriter(sources.store)
         self._outbox = outbox
         self._gate = gate
         self._tally = tally
@@ -79,30 +87,56 @@ class Queries:
             wanted = wanted_by(query, query.what.value)
             key = class_meant(self._sources, wanted)
             await self._gate.check(request, Action.QUERY, what=query.what, class_key=key, object_id=query.object_id)
-            await self._answer_objects(request, query.what, wanted, fits)
+            await self._answer_objects(request, query, wanted, fits)
 
     def _find_schemas(self, key: ClassKey | None) -> list[ClassSchema | EventSchema]:
         if key is None or not key.name:
             raise _invalid("a query for SCHEMA must name a class in '_schema_id'")
         return [schema for schema in self._sources.store.schemas() if _is_asked_for(schema.key, key)]
 
-    async def _answer_objects(self, request: Envelope, what: What, wanted: Wanted, fits: Fits) -> None:
-        ids_only = what is What.OBJECT_ID
-        parts = self._parts(request, ObjectsResponse, Packer(self._tally))
-        needs_values = not ids_only or bool(wanted.where)
+    async def _answer_objects(self, request: Envelope, query: QueryRequest, wanted: Wanted, fits: Fits) -> None:
+        ids_only = query.what is What.OBJECT_ID
+        rows = self._rows if reads_rows(query.row_form) and not ids_only else None
+        answer = Answer(self._writer, rows, wanted, fits, ids_only=ids_only)
+
+        def build(items: Sequence[Item | Row], more: bool) -> bytes:
+            content, body = answer.content(items)
+            return self._outbox.encode_answer(request, content, partial=more, body=body)
+
+        packer = Packer(self._tally) if rows is None else Packer(self._tally, MAX_ROWS, MAX_ROW_BYTES)
+        parts: Parts[Item | Row] = Parts(packer, build, self._send_part)
         try:
-            async with aclosing(self._sources.objects(wanted, values=needs_values)) as batches:
-                async for layout, batch in batches:
-                    for data in batch:
-                        if wanted.where and not fits(data.values):
-                            continue
-                        if ids_only:
-                            await parts.add(attrs.evolve(data, values={}))
-                        else:
-                            await parts.add(selected(data, layout, wanted))
+            if await self._add_stored(parts, answer, wanted):
+                for provided in self._sources.providers(wanted):
+                    async with aclosing(self._sources.provided(provided, wanted)) as batches:
+                        async for batch in batches:
+                            await parts.extend(self._items(partial(answer.provided, provided.layout), batch))
             await parts.finish()
         except _Lost:
             return
+
+    async def _add_stored(self, parts: Parts[Item | Row], answer: Answer, wanted: Wanted) -> bool:
+        """Take the objects that the agent has; True if there may be provided ones, too."""
+        stored = self._sources.stored(wanted)
+        for start in range(0, len(stored), _SCAN):
+            # Some may have gone while others were sent.
+            there = [obj for obj in stored[start : start + _SCAN] if obj._qmf_home is self._sources.store]
+            await parts.extend(self._items(answer.stored, there))
+            await asyncio.sleep(0)
+        return not stored or wanted.object_id is None
+
+    def _items(self, make: Callable[[Any], Item | Row | None], objects: Sequence[Any]) -> list[Item | Row]:
+        items = []
+        for obj in objects:
+            try:
+                item = make(obj)
+            except (ValueError, QmfError) as error:
+                object_id = obj.object_id if isinstance(obj, ObjectData) else obj._qmf_id
+                skipped(self._tally, object_id, error)
+            else:
+                if item is not None:
+                    items.append(item)
+        return items
 
     async def _send(self, request: Envelope, items: Sequence[T], kind: Callable[[Sequence[T]], Content]) -> None:
         parts = self._parts(request, kind, Packer(self._tally, MAX_SCHEMAS))
@@ -117,11 +151,11 @@ class Queries:
         def build(items: Sequence[T], partial: bool) -> bytes:
             return self._outbox.encode_answer(request, kind(items), partial=partial)
 
-        async def send(data: bytes, last: bool) -> None:  # noqa: ARG001  # the message itself says whether it is
-            if not await self._outbox.answer_encoded(data):
-                raise _Lost
+        return Parts(packer, build, self._send_part)
 
-        return Parts(packer, build, send)
+    async def _send_part(self, data: bytes, last: bool) -> None:  # noqa: ARG002  # the message itself says whether it is
+        if not await self._outbox.answer_encoded(data):
+            raise _Lost
 
 
 class _Lost(Exception):

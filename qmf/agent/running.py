@@ -42,19 +42,49 @@ class Runner:
         """
         loop = asyncio.get_running_loop()
         begin = loop.time()
-        task = asyncio.ensure_future(self._in_turn(function))
-        try:
-            done, _ = await asyncio.wait((task,), timeout=self._timeout)
-        except asyncio.CancelledError as error:
-            task.cancel()
-            task.add_done_callback(lambda task: _late(where, task))
-            raise Refusal(ErrorCode.EXCEPTION, f"{where} was cancelled") from error
+        task: asyncio.Future[Any]
+        if self._free.locked():
+            task = asyncio.ensure_future(self._in_turn(function))
+        else:
+            # Most methods return at once: a task for each would be most of the cost of a call.
+            await self._free.acquire()
+            task = self._begun(function)
+        if not task.done():
+            try:
+                await asyncio.wait((task,), timeout=self._timeout)
+            except asyncio.CancelledError as error:
+                task.cancel()
+                task.add_done_callback(lambda task: _late(where, task))
+                raise Refusal(ErrorCode.EXCEPTION, f"{where} was cancelled") from error
         # What held up the loop is done by now, and yet too late.
-        if self._timeout is not None and (not done or loop.time() - begin > self._timeout):
+        if self._timeout is not None and (not task.done() or loop.time() - begin > self._timeout):
             task.cancel()
             task.add_done_callback(lambda task: _late(where, task))
             raise Refusal(ErrorCode.EXCEPTION, f"{where} took longer than {self._timeout:g} s")
         return _outcome(where, task)
+
+    def _begun(self, function: Callable[[], Any | Awaitable[Any]]) -> asyncio.Future[Any]:
+        """Call a function that has its turn; the future is done unless the function awaits."""
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        try:
+            result = function()
+            if inspect.isawaitable(result):
+                done = asyncio.ensure_future(result)
+            else:
+                done.set_result(result)
+        except asyncio.CancelledError:
+            done.cancel()
+        except StopIteration as error:
+            # As from a coroutine: no future takes it.
+            done.set_exception(RuntimeError(f"the function raised StopIteration: {error}"))
+        except Exception as error:  # noqa: BLE001  # whatever it is, `_outcome` says it
+            done.set_exception(error)
+        finally:
+            if done.done():
+                self._free.release()
+            else:
+                done.add_done_callback(lambda _: self._free.release())
+        return done
 
     async def _in_turn(self, function: Callable[[], Any | Awaitable[Any]]) -> Any:
         async with self._free:

@@ -11,6 +11,7 @@ from typing import Any
 
 from qmf.agent.checks import quick_range
 from qmf.agent.layout import Field
+from qmf.codec.generated import build
 
 Setter = Callable[[Any, Any], None]
 
@@ -43,17 +44,34 @@ def _setter(field: Field) -> Setter:
     return put
 
 
+_NUMBER = """\
+def put(instance, value):
+    if type(value) is kind and {fits}:
+        cells = instance._qmf_cells
+        if value != cells[{cell}]:
+            cells[{cell}] = value
+            cells[{mark}] = True
+    else:
+        general(instance, value)
+"""
+
+
 def _number_setter(field: Field, kind: type[Any], least: int | float, most: int | float) -> Setter:
     """As `_setter`, with the common case checked in place: hot paths assign numbers."""
-    cell, mark, general = field.cell, field.mark, _setter(field)
+    names: dict[str, object] = {"kind": kind, "general": _setter(field), "least": least, "most": most}
+    fits = "least <= value <= most"
+    if kind is int:
+        fits = inside("value", int(least), int(most))
+    source = _NUMBER.format(fits=fits, cell=field.cell, mark=field.mark)
+    setter: Setter = build("put", source, names, field.where)
+    return setter
 
-    def put(instance: Any, value: Any) -> None:
-        if type(value) is kind and least <= value <= most:
-            cells = instance._qmf_cells
-            if value != cells[cell]:
-                cells[cell] = value
-                cells[mark] = True
-        else:
-            general(instance, value)
 
-    return put
+def inside(name: str, least: int, most: int) -> str:
+    """The condition, as source, that a whole number is within bounds.
+
+    That one has left the range of an unsigned type shows in one step, from the bits beyond the type's; negative numbers
+    have ones there without end.
+    """
+    bits = most.bit_length()
+    return f"not {name} >> {bits}" if least == 0 and most == (1 << bits) - 1 else f"{least} <= {name} <= {most}"

@@ -15,7 +15,7 @@ import attrs
 from qmf.agent.clock import Clock
 from qmf.agent.layout import Layout
 from qmf.agent.model import ManagedObject
-from qmf.agent.objects import ObjectStore, describe
+from qmf.agent.objects import ObjectStore
 from qmf.agent.providers import Handler, Item, Provided, Provider, ProviderQuery, used_names
 from qmf.agent.refusal import Refusal, one_line
 from qmf.errors import CallerError
@@ -116,32 +116,6 @@ class Sources:
         """
         with _failures(provided):
             return await provided.find(object_id)
-
-    async def objects(
-        self, wanted: Wanted, *, values: bool = True
-    ) -> AsyncGenerator[tuple[Layout, list[ObjectData]], None]:
-        """All objects of the class or with the id, in batches of one class; the predicate is not applied.
-
-        Args:
-            wanted: what of them; providers are told all of it.
-            values: read the values of the objects that the agent has.
-
-        Raises:
-            Refusal: a provider failed.
-        """
-        stored = self.stored(wanted)
-        for start in range(0, len(stored), SCAN):
-            for obj in stored[start : start + SCAN]:
-                # It may have gone while others were sent.
-                if obj._qmf_home is self.store:
-                    yield obj._qmf_layout, [describe(obj, obj._qmf_values() if values else {})]
-            await asyncio.sleep(0)
-        if stored and wanted.object_id is not None:
-            return
-        for provided in self.providers(wanted):
-            async with aclosing(self.provided(provided, wanted)) as batches:
-                async for batch in batches:
-                    yield provided.layout, batch
 
     async def provided(self, provided: Provided, wanted: Wanted) -> AsyncGenerator[list[ObjectData], None]:
         """What a provider gives, in batches.

@@ -6,12 +6,12 @@ before values are read, and an accessor takes its interval in one step, so a cha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qmf.agent.accessors import Interval
-from qmf.agent.derived import number
-from qmf.agent.layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL
-from qmf.agent.references import Referable, is_pending, resolve
+from qmf.agent.collecting import Raw, make_reader, make_taker
+from qmf.agent.layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL, Layout
+from qmf.agent.references import is_pending
 
 if TYPE_CHECKING:
     from qmf.agent.model import ManagedObject
@@ -23,18 +23,21 @@ class Taken:
     Attributes:
         object: whose it is.
         groups: the groups of values in it.
-        values: for the wire.
+        raw: plain values in wire order.
     """
 
-    __slots__ = ("_intervals", "groups", "object", "values")
+    __slots__ = ("_intervals", "groups", "object", "raw")
 
-    def __init__(
-        self, obj: ManagedObject, groups: int, values: dict[str, object], intervals: list[tuple[str, Interval]]
-    ) -> None:
+    def __init__(self, obj: ManagedObject, groups: int, raw: Raw, intervals: list[tuple[str, Interval]]) -> None:
         self.object = obj
         self.groups = groups
-        self.values = values
+        self.raw = raw
         self._intervals = intervals
+
+    @property
+    def values(self) -> dict[str, object]:
+        """The values for the wire, by wire name."""
+        return named(self.object._qmf_layout, self.groups, self.raw)
 
     def restore(self) -> None:
         """Give it back: the groups are due again, and the running interval includes the one taken."""
@@ -59,8 +62,12 @@ def note_changes(obj: ManagedObject, tick: int) -> None:
         else:
             # A reference became valid without anybody setting it; which group it is in is not worth knowing.
             cells[PROPERTIES_CELL] = cells[STATISTICS_CELL] = True
+    for slot in obj._qmf_layout.mmas:
+        if getattr(obj, slot)._note():
+            cells[STATISTICS_CELL] = True
     if cells[PROPERTIES_CELL]:
         cells[PROPERTIES_CELL] = False
+        obj._qmf_encoded = obj._qmf_lead = None
         obj._qmf_due |= PROPERTIES
         obj._qmf_properties_tick = tick
     if cells[STATISTICS_CELL]:
@@ -76,12 +83,6 @@ def changed_since(obj: ManagedObject, tick: int) -> int:
     )
 
 
-def is_dirty(obj: ManagedObject) -> bool:
-    """Whether a publication would find something."""
-    cells = obj._qmf_cells
-    return bool(cells[PROPERTIES_CELL] or cells[STATISTICS_CELL] or obj._qmf_due or obj._qmf_pending)
-
-
 def take(obj: ManagedObject, tick: int) -> Taken | None:
     """What changed, with a new interval; None if nothing did."""
     note_changes(obj, tick)
@@ -89,21 +90,25 @@ def take(obj: ManagedObject, tick: int) -> Taken | None:
     if not groups:
         return None
     obj._qmf_due = 0
-    raw: list[Any] = []
-    intervals: list[tuple[str, Interval]] = []
-    cells = obj._qmf_cells
-    for field in obj._qmf_layout.fields(groups):
-        if field.direct:
-            raw.append(cells[field.cell])
-            continue
-        values, interval = getattr(obj, field.slot)._take()
-        raw.extend(values)
-        if interval is not None:
-            intervals.append((field.slot, interval))
+    layout = obj._qmf_layout
+    taker = layout.takers.get(groups)
+    if taker is None:
+        taker = layout.takers[groups] = make_taker(layout, groups)
+    raw, intervals = taker(obj)
     if intervals:
         # High, low and averages that go back to rest are a change: consoles shall not show old ones.
-        cells[STATISTICS_CELL] = True
-    return Taken(obj, groups, _encoded(obj, groups, raw), intervals)
+        obj._qmf_cells[STATISTICS_CELL] = True
+    return Taken(obj, groups, raw, intervals)
+
+
+def read_raw(obj: ManagedObject, groups: int) -> Raw:
+    """Plain values in wire order, None for those that are absent; any thread."""
+    layout = obj._qmf_layout
+    reader = layout.readers.get(groups)
+    if reader is None:
+        reader = layout.readers[groups] = make_reader(layout, groups)
+    raw: Raw = reader(obj)
+    return raw
 
 
 def read(obj: ManagedObject, groups: int) -> dict[str, object]:
@@ -112,44 +117,13 @@ def read(obj: ManagedObject, groups: int) -> dict[str, object]:
     Optional properties that are unset are absent. So are references that are unset or whose object has no id, optional
     or not: an empty object id on the wire looks like a real one, and consoles would query it.
     """
-    if not groups:
-        return {}
-    raw: list[Any] = []
-    cells = obj._qmf_cells
-    for field in obj._qmf_layout.fields(groups):
-        if field.direct:
-            raw.append(cells[field.cell])
-        else:
-            raw.extend(getattr(obj, field.slot)._read())
-    return _encoded(obj, groups, raw)
+    return named(obj._qmf_layout, groups, read_raw(obj, groups)) if groups else {}
 
 
-def _encoded(obj: ManagedObject, groups: int, raw: list[Any]) -> dict[str, object]:
-    layout = obj._qmf_layout
-    if layout.derived and groups & STATISTICS:
-        _derive(obj, groups, raw)
-    result: dict[str, object] = {}
-    for (name, wrapper), value in zip(layout.wire[groups], raw, strict=True):
-        if value is None:
-            continue
-        if wrapper is not None:
-            result[name] = wrapper(value)
-        elif isinstance(value, Referable):
-            target = resolve(value)
-            if target is not None:
-                result[name] = target
-        else:
-            result[name] = value
-    return result
-
-
-def _derive(obj: ManagedObject, groups: int, raw: list[Any]) -> None:
-    """Compute formulas from the very values that are sent with them."""
-    layout = obj._qmf_layout
-    position = layout.positions[groups]
-    sources = {
-        field.name: raw[position[field]] or 0 if field in position else number(obj, field) for field in layout.sources
+def named(layout: Layout, groups: int, raw: Raw) -> dict[str, object]:
+    """Plain values by wire name, typed as in the schema; absent ones are left out."""
+    return {
+        name: value if wrapper is None else wrapper(value)
+        for (name, wrapper), value in zip(layout.wire[groups], raw, strict=True)
+        if value is not None
     }
-    for field in layout.derived:
-        start = position[field]
-        raw[start : start + len(field.wire)] = [field.derived(sources)] * len(field.wire)

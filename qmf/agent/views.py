@@ -13,11 +13,12 @@ from contextlib import aclosing
 
 import attrs
 
+from qmf.agent.answers import Fits
 from qmf.agent.clock import Clock
 from qmf.agent.layout import BOTH, PROPERTIES, STATISTICS, Layout
 from qmf.agent.model import ManagedObject
 from qmf.agent.objects import describe
-from qmf.agent.queries import Fits, selected
+from qmf.agent.queries import selected
 from qmf.agent.sources import Sources, Wanted
 from qmf.agent.values import changed_since, note_changes
 from qmf.protocol import ObjectData, ObjectId

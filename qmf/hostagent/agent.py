@@ -9,7 +9,7 @@ import platform
 from typing import Any
 
 from qmf._version import __version__
-from qmf.agent import Agent, Event, ManagedObject
+from qmf.agent import Agent, CallAudit, Event, ManagedObject
 from qmf.bus import AmqpBus, Bus
 from qmf.errors import CallerError
 from qmf.hostagent.beat import Beat
@@ -87,6 +87,7 @@ class HostAgent:
             instance=self._instance,
             domain=domain,
             interval=self._interval,
+            audit=CallAudit(arguments=True) if self._settings.audit else None,
         )
         self._agent.register(*CLASSES)
         self._context = Context(self._agent, machine or Machine(), self._settings)

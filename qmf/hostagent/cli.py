@@ -56,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         watch=tuple(options.process),
         allow_signals=options.allow_signals,
         command_lines=options.command_lines,
+        audit=options.audit,
     )
     try:
         asyncio.run(_serve(options.broker, settings))
@@ -128,6 +129,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--instance", metavar="NAME", help="last part of the agent's name (default: name of the machine)"
+    )
+    parser.add_argument(
+        "--audit", action="store_true", help="raise an event for each method call: who called what, with which result"
     )
     parser.add_argument(
         "--allow-signals",

@@ -100,6 +100,7 @@ class Settings:
             broker could then end any process of the agent's user.
         command_lines: command lines of processes are shown. Off by default, since arguments may hold passwords, and a
             bus reaches further than the machine. Patterns of `watch` see them in any case.
+        audit: an event tells of each method call, arguments and results included.
 
     Raises:
         SettingError: a number is out of bounds.
@@ -112,6 +113,7 @@ class Settings:
     watch: tuple[re.Pattern[str], ...] = ()
     allow_signals: bool = False
     command_lines: bool = False
+    audit: bool = False
 
     @property
     def shown(self) -> Selection:

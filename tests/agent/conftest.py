@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from agent.fakes import FakeBus, FakeClock
+from agent.fakes import FakeBus
 from agent.subscribing import Subscriber
 
 from qmf.agent import Agent
+from qmf.testing import ManualClock
 
 
 @pytest.fixture
@@ -17,12 +18,12 @@ def bus() -> FakeBus:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-async def agent(bus: FakeBus, clock: FakeClock) -> AsyncIterator[Agent]:
+async def agent(bus: FakeBus, clock: ManualClock) -> AsyncIterator[Agent]:
     """A started agent; the messages of the start are taken away."""
     agent = Agent(
         bus, vendor="example.org", product="stock", instance="one", epoch=3, clock=clock, attributes={"site": "lab"}
@@ -34,7 +35,7 @@ async def agent(bus: FakeBus, clock: FakeClock) -> AsyncIterator[Agent]:
 
 
 @pytest.fixture
-async def quiet_agent(bus: FakeBus, clock: FakeClock) -> AsyncIterator[Agent]:
+async def quiet_agent(bus: FakeBus, clock: ManualClock) -> AsyncIterator[Agent]:
     """An agent that publishes nothing by itself while tests last."""
     agent = Agent(bus, vendor="v", product="p", instance="i", epoch=3, clock=clock, interval=1e6)
     await agent.start()
@@ -44,5 +45,5 @@ async def quiet_agent(bus: FakeBus, clock: FakeClock) -> AsyncIterator[Agent]:
 
 
 @pytest.fixture
-def subscriber(bus: FakeBus, clock: FakeClock) -> Subscriber:
+def subscriber(bus: FakeBus, clock: ManualClock) -> Subscriber:
     return Subscriber(bus, clock)

@@ -1,4 +1,4 @@
-"""A bus that records what is sent and fails on demand, and a clock that stands still until told to go on."""
+"""A bus that records what is sent and fails on demand."""
 
 from __future__ import annotations
 
@@ -141,38 +141,6 @@ class FakeBus(Bus):
         sent, self.sent = self.sent, []
         self.confirmed = []
         return [item for item in map(decode, sent) if isinstance(item, Envelope)]
-
-
-class FakeClock:
-    """Time that goes on when the test says so."""
-
-    def __init__(self, now: int = 1_700_000_000_000_000_000) -> None:
-        self.now = now
-        self._sleepers: list[tuple[int, asyncio.Future[None]]] = []
-
-    def time_ns(self) -> int:
-        return self.now
-
-    def monotonic(self) -> float:
-        return self.now / 1e9
-
-    async def sleep(self, seconds: float) -> None:
-        future = asyncio.get_running_loop().create_future()
-        self._sleepers.append((self.now + int(seconds * 1e9), future))
-        await future
-
-    async def advance(self, seconds: float) -> None:
-        """Let time pass, once somebody waits for it."""
-        await self.idle()
-        self.now += int(seconds * 1e9)
-        for due, future in self._sleepers:
-            if due <= self.now and not future.done():
-                future.set_result(None)
-        self._sleepers = [item for item in self._sleepers if not item[1].done()]
-
-    async def idle(self) -> None:
-        """Return when somebody waits for the time to go on."""
-        await until(lambda: bool(self._sleepers))
 
 
 async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:

@@ -9,6 +9,9 @@ from qmf.agent.layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS
 def changed(obj: ManagedObject) -> int:
     """The groups that the next publication would send."""
     cells = obj._qmf_cells
+    samples = obj._qmf_layout.samples
+    if samples is not None and samples(obj):
+        cells[STATISTICS_CELL] = True
     marks = (PROPERTIES if cells[PROPERTIES_CELL] else 0) | (STATISTICS if cells[STATISTICS_CELL] else 0)
     return marks | obj._qmf_due
 

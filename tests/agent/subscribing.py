@@ -6,12 +6,13 @@ import asyncio
 from typing import Any
 
 from agent.asking import objects
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE
 
 from qmf.agent import Agent, ObjectId
 from qmf.protocol import Content, Envelope, ObjectData, SubscribeRequest, SubscribeResponse
 from qmf.schema import ClassKey
+from qmf.testing import ManualClock
 
 SHELVES = ClassKey(PACKAGE, "shelf")
 SITES = ClassKey(PACKAGE, "site")
@@ -21,7 +22,7 @@ REPLY_TO = "qmf.default.topic/direct-console.9"
 class Subscriber:
     """A console with one subscription."""
 
-    def __init__(self, bus: FakeBus, clock: FakeClock) -> None:
+    def __init__(self, bus: FakeBus, clock: ManualClock) -> None:
         self.bus = bus
         self.clock = clock
         self.granted = SubscribeResponse(subscription_id="", interval=0, lifetime=0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from agent.asking import refusal
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE, SHELF, Shelf, ShelfMoveResult, Site
 
 from qmf.agent import AccessRequest, Action, Agent, current_caller
@@ -33,6 +33,7 @@ from qmf.protocol import (
     encode,
 )
 from qmf.schema import ClassKey
+from qmf.testing import ManualClock
 
 SHELVES = ClassKey(PACKAGE, "shelf")
 
@@ -61,7 +62,7 @@ def hook() -> Hook:
 
 
 @pytest.fixture
-async def shelf(bus: FakeBus, clock: FakeClock, hook: Hook) -> Any:
+async def shelf(bus: FakeBus, clock: ManualClock, hook: Hook) -> Any:
     agent = Agent(bus, vendor="v", product="p", instance="i", epoch=3, clock=clock, access=hook)
     shelf = MovingShelf(number=1)
     agent.add(shelf)
@@ -156,7 +157,7 @@ async def test_refusals(
     assert isinstance(action, Action)
     (message,) = await bus.request(content)
     assert refusal(message) == (6, text.format(action=action.value))
-    assert (shelf.limit, hook.asked[0].user_id) == (0, None)
+    assert (shelf.limit, hook.asked[0].user_id) == (5, None)
 
 
 async def test_an_awaitable_may_allow(bus: FakeBus, shelf: Shelf, hook: Hook) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 import pytest
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE, SHELF, SPILL, Shelf, ShelfSpill, Site
 
 from qmf.agent import Agent
@@ -33,9 +33,10 @@ from qmf.protocol import (
     encode,
 )
 from qmf.schema import ClassKey, ClassSchema
+from qmf.testing import ManualClock
 
 
-async def test_start_listens_then_says_that_it_is_there(bus: FakeBus, clock: FakeClock) -> None:
+async def test_start_listens_then_says_that_it_is_there(bus: FakeBus, clock: ManualClock) -> None:
     agent = Agent(bus, vendor="v", product="p", instance="i", domain="lab", clock=clock)
     await agent.start()
     subject = agent.info.direct_subject
@@ -54,14 +55,14 @@ async def test_start_listens_then_says_that_it_is_there(bus: FakeBus, clock: Fak
     assert (bus.closed, bus.subscriptions) == (0, [])
 
 
-async def test_a_bus_that_start_opens_is_closed(clock: FakeClock) -> None:
+async def test_a_bus_that_start_opens_is_closed(clock: ManualClock) -> None:
     bus = FakeBus(is_open=False)
     async with Agent(bus, vendor="v", product="p", clock=clock):
         assert (bus.opened, bus.closed) == (1, 0)
     assert (bus.opened, bus.closed) == (1, 1)
 
 
-async def test_a_failed_start_leaves_nothing_open(clock: FakeClock) -> None:
+async def test_a_failed_start_leaves_nothing_open(clock: ManualClock) -> None:
     bus = FakeBus(is_open=False)
     bus.failures = [DisconnectedError("fake://", "gone")]
     agent = Agent(bus, vendor="v", product="p", clock=clock)
@@ -72,7 +73,7 @@ async def test_a_failed_start_leaves_nothing_open(clock: FakeClock) -> None:
         await agent.start()
 
 
-async def test_no_connection_is_told(clock: FakeClock) -> None:
+async def test_no_connection_is_told(clock: ManualClock) -> None:
     class Dead(FakeBus):
         async def open(self, timeout: float = 10.0) -> None:
             raise ConnectError(self.url, "nobody there")
@@ -244,10 +245,10 @@ async def test_a_bug_is_answered_and_logged(
     (answer,) = await bus.request(QueryRequest(what=What.SCHEMA_ID))
     assert isinstance(answer.content, ExceptionResponse)
     assert (answer.content.code, answer.content.text) == (7, "oops")
-    assert "Traceback" in caplog.text
+    assert any(record.exc_info for record in caplog.records)
 
 
-async def test_close_publishes_what_is_pending(bus: FakeBus, clock: FakeClock) -> None:
+async def test_close_publishes_what_is_pending(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock) as agent:
         site, gone = Site(name="a"), Site(name="b")
         agent.add(site)
@@ -267,34 +268,34 @@ async def test_close_publishes_what_is_pending(bus: FakeBus, clock: FakeClock) -
     assert bus.take() == []
 
 
-async def test_the_goodbye_can_be_left_out(bus: FakeBus, clock: FakeClock) -> None:
+async def test_the_goodbye_can_be_left_out(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, goodbye=False):
         bus.take()
     assert bus.take() == []
 
 
-async def test_a_failed_goodbye_does_not_matter(bus: FakeBus, clock: FakeClock) -> None:
+async def test_a_failed_goodbye_does_not_matter(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock):
         bus.take()
         bus.failures = [DisconnectedError("fake://", "gone")]
     assert (bus.failures, bus.take()) == ([], [])
 
 
-async def test_close_without_connection(bus: FakeBus, clock: FakeClock) -> None:
+async def test_close_without_connection(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock) as agent:
         agent.add(Site(name="a"))
         bus.disconnect()
     assert agent.objects[0].__class__ is Site
 
 
-async def test_the_other_body_form(bus: FakeBus, clock: FakeClock) -> None:
+async def test_the_other_body_form(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, form=BodyForm.VALUE):
         assert b"amqp/map" in bus.sent[0]
         (message,) = bus.take()
         assert isinstance(message.content, Heartbeat)
 
 
-async def test_the_default_form_is_the_one_that_all_peers_read(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_the_default_form_is_the_one_that_all_peers_read(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
     await clock.advance(10)
     await until(lambda: bool(bus.sent))
     assert amqp010.encode_map({"a": 1})[4:8] == b"\x00\x00\x00\x01"

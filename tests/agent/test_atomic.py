@@ -6,26 +6,55 @@ import dis
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from agent.warehouse import Shelf
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from qmf.agent import Counter, HiLo, Mma
+from qmf.agent import Counter, CounterAttribute, HiLo, ManagedObject, Mma
 from qmf.agent.guarded import HAS_GLOBAL_LOCK, guarded
 from qmf.agent.layout import STATISTICS_CELL, Cells, Field
 from qmf.agent.model import layout_of
+from qmf.agent.tuned import counter_for
+from qmf.errors import ConstraintError
+from qmf.schema import TYPES, ClassSchema, Statistic
 
 #: Attributes that make up the state of an accessor.
-STATE = {"_value", "_high", "_low", "_samples", "_total", "_min", "_max"}
+STATE = {"_value", "_high", "_low", "_samples", "_total", "_min", "_max", "_noted"}
 
 #: Calls that end the method: nothing is written after them.
 LAST = {"out_of_range"}
 
+
+class Lift(ManagedObject):
+    """Counters with bounds of all sorts."""
+
+    _qmf_schema_: ClassVar[ClassSchema] = ClassSchema(
+        package="org.example.stock",
+        name="Lift",
+        statistics=(
+            Statistic(name="in", type=TYPES["count64"]),
+            Statistic(name="out", type=TYPES["count8"]),
+            Statistic(name="lifts", type=TYPES["count32"], minimum=3, maximum=1000),
+        ),
+    )
+    in_ = CounterAttribute("in")
+    out = CounterAttribute("out")
+    lifts = CounterAttribute("lifts")
+
+
+def tuned(name: str) -> type[Counter]:
+    """The class of counters for a statistic of `Lift`."""
+    return counter_for(layout_of(Lift).by_name[name])
+
+
 METHODS = [
     *((Counter, name) for name in ("inc", "dec", "set", "_read", "_take")),
     *((HiLo, name) for name in ("inc", "dec", "set", "_begin", "_read", "_take", "_restore")),
-    *((Mma, name) for name in ("sample", "_read", "_take", "_restore")),
+    *((Mma, name) for name in ("sample", "_read", "_take", "_restore", "_note")),
+    *((tuned(name), method) for name in ("in", "out", "lifts") for method in ("inc", "dec", "set")),
 ]
 
 
@@ -109,7 +138,41 @@ def hectic() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-WRAPS = [pytest.param(lambda cls: cls, id="plain"), pytest.param(guarded, id="guarded")]
+def wrap_tuned(cls: type[Any]) -> Callable[..., Any]:
+    """Counters as generated classes have them."""
+    if cls is not Counter:
+        return cls
+    return lambda cells, field: counter_for(field)(cells, field)
+
+
+WRAPS = [
+    pytest.param(lambda cls: cls, id="plain"),
+    pytest.param(wrap_tuned, id="tuned"),
+    pytest.param(guarded, id="guarded"),
+]
+
+
+NUMBERS = st.integers(-(2**65), 2**65) | st.integers(-4, 1200)
+
+
+@pytest.mark.parametrize("name", ["in_", "out", "lifts"])
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(st.sampled_from(["inc", "dec", "set"]), NUMBERS)))
+def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, int]]) -> None:
+    lift = Lift()
+    mine: Counter = getattr(lift, name)
+    plain = Counter([False, False], mine._field)
+    assert (type(mine) is not Counter, repr(mine)) == (HAS_GLOBAL_LOCK, repr(plain))
+    for method, number in steps:
+        lift._qmf_cells[STATISTICS_CELL] = plain._cells[STATISTICS_CELL] = False
+        outcomes = []
+        for counter in (mine, plain):
+            try:
+                outcomes.append(getattr(counter, method)(number))
+            except ConstraintError as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+        assert (mine.value, lift._qmf_cells[STATISTICS_CELL]) == (plain.value, plain._cells[STATISTICS_CELL])
 
 
 @pytest.mark.slow

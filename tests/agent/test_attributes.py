@@ -22,10 +22,10 @@ def shelf() -> Shelf:
     return shelf
 
 
-def test_a_new_object_holds_zero_values_and_what_was_given() -> None:
+def test_a_new_object_holds_what_was_given_and_zero_or_the_bound_next_to_it() -> None:
     shelf = Shelf(number=7, label="top", class_="A")
     assert (shelf.number, shelf.label, shelf.class_) == (7, "top", "A")
-    assert (shelf.limit, shelf.weight, shelf.open, shelf.options, shelf.tags) == (0, 0.0, False, {}, [])
+    assert (shelf.limit, shelf.weight, shelf.open, shelf.options, shelf.tags) == (5, 0.0, False, {}, [])
     assert (shelf.token, shelf.nextRef, shelf.since) == (UUID(int=0), None, 0)
     assert changed(shelf) == BOTH
 

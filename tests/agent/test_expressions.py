@@ -61,4 +61,18 @@ def test_any_text_is_an_expression_or_a_caller_error(text: str) -> None:
         expression = Expression(text, "x.y")
     except CallerError:
         return
-    assert isinstance(expression.evaluate(dict.fromkeys(expression.names, 2)), int)
+    values = {name: number for number, name in enumerate(expression.names, 2)}
+    value = expression.evaluate(values)
+    assert isinstance(value, int)
+    source = expression.source({name: f"values[{name!r}]" for name in expression.names})
+    assert (source is None) is ("/" in text)
+    assert source is None or eval(source, {"values": values}) == value
+
+
+def test_numbers_are_written_in_pythons_way() -> None:
+    assert Expression("007 - a", "x.y").source({"a": "b"}) == "7 - b"
+
+
+def test_expressions_that_nest_deep_are_not_handed_to_python() -> None:
+    deep = Expression("(" * 60 + "a" + ")" * 60, "x.y")
+    assert (deep.source({"a": "a"}), deep.evaluate({"a": 5})) == (None, 5)

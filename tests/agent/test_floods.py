@@ -6,23 +6,24 @@ import logging
 import threading
 
 import pytest
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.warehouse import SPILL, ShelfSpill
 
 from qmf.agent import Agent, EventLimit, ObjectId
 from qmf.agent.floods import FloodGate
 from qmf.errors import CallerError
 from qmf.protocol import Envelope, EventsIndication
+from qmf.testing import ManualClock
 
 
 def spill(items: int = 1) -> ShelfSpill:
     return ShelfSpill(shelf=ObjectId("s"), items=items, class_="A")
 
 
-def told(messages: list[Envelope]) -> list[tuple[object, int | None, int]]:
-    """Items, number and count of suppressed ones of each event."""
+def told(messages: list[Envelope]) -> list[tuple[list[object], int | None, int]]:
+    """Items of the events, number and count of suppressed ones of each message."""
     return [
-        (message.content.events[0].values["items"], message.sequence, message.suppressed)
+        ([event.values["items"] for event in message.content.events], message.sequence, message.suppressed)
         for message in messages
         if isinstance(message.content, EventsIndication)
     ]
@@ -56,7 +57,7 @@ def test_limits_are_checked(options: dict[str, float]) -> None:
 
 
 async def test_the_next_event_after_a_flood_says_how_many_there_were(
-    bus: FakeBus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "qmf.agent")
     async with Agent(bus, vendor="v", product="p", clock=clock, event_limit=EventLimit(3, 5)) as agent:
@@ -68,7 +69,7 @@ async def test_the_next_event_after_a_flood_says_how_many_there_were(
         agent.raise_event(spill(10))
         agent.raise_event(spill(11))
         await until(lambda: agent.statistics.events_sent == 6)
-        assert told(bus.take()) == [(0, 1, 0), (1, 2, 0), (2, 3, 0), (77, 1, 0), (10, 4, 7), (11, 5, 0)]
+        assert told(bus.take()) == [([0, 1, 2], 1, 0), ([77], 1, 0), ([10, 11], 2, 7)]
         assert (agent.statistics.events_suppressed, agent.statistics.events_dropped) == (7, 0)
     assert len([record for record in caplog.records if "too many events" in record.getMessage()]) == 1
     assert "7 events org.example.stock:shelfSpill" in caplog.text
@@ -81,7 +82,7 @@ async def test_the_default_lets_a_thousand_pass(agent: Agent, bus: FakeBus) -> N
     assert agent.statistics.events_suppressed == 10
 
 
-async def test_threads_are_counted_together(bus: FakeBus, clock: FakeClock) -> None:
+async def test_threads_are_counted_together(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, event_limit=EventLimit(100, 5)) as agent:
 
         def work() -> None:

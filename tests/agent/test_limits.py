@@ -9,13 +9,14 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from agent.asking import call, refusal
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE, Shelf
 
 from qmf.agent import Agent, MethodError
 from qmf.agent.refusal import MAX_TRACEBACK
 from qmf.protocol import Envelope, ExceptionResponse, MethodRequest, MethodResponse, QueryRequest, What, encode
 from qmf.schema import ClassKey
+from qmf.testing import ManualClock
 
 
 class Slow(Shelf):
@@ -29,7 +30,7 @@ class Slow(Shelf):
         return self.work()
 
 
-async def agent_with(bus: FakeBus, clock: FakeClock, shelf: Shelf, **options: object) -> Agent:
+async def agent_with(bus: FakeBus, clock: ManualClock, shelf: Shelf, **options: object) -> Agent:
     agent = Agent(bus, vendor="v", product="p", clock=clock, **options)  # type: ignore[arg-type]
     agent.add(shelf)
     await agent.start()
@@ -38,7 +39,7 @@ async def agent_with(bus: FakeBus, clock: FakeClock, shelf: Shelf, **options: ob
 
 
 async def test_a_method_that_ignores_being_cancelled_is_answered_in_time(
-    bus: FakeBus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "qmf.agent")
     gate = asyncio.Event()
@@ -62,7 +63,7 @@ async def test_a_method_that_ignores_being_cancelled_is_answered_in_time(
     await agent.close()
 
 
-async def test_a_late_failure_is_logged(bus: FakeBus, clock: FakeClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_late_failure_is_logged(bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
     async def failing() -> None:
         try:
             await asyncio.Event().wait()
@@ -78,7 +79,7 @@ async def test_a_late_failure_is_logged(bus: FakeBus, clock: FakeClock, caplog: 
 
 
 async def test_a_synchronous_method_that_takes_too_long_is_refused_as_well(
-    bus: FakeBus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     shelf = Slow(lambda: time.sleep(0.03))
     agent = await agent_with(bus, clock, shelf, method_timeout=0.01)
@@ -88,7 +89,7 @@ async def test_a_synchronous_method_that_takes_too_long_is_refused_as_well(
 
 
 async def test_a_cancelled_method_is_given_up_quietly(
-    bus: FakeBus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def endless() -> None:
         await asyncio.Event().wait()
@@ -101,7 +102,7 @@ async def test_a_cancelled_method_is_given_up_quietly(
 
 
 @pytest.mark.parametrize("debug", [False, True])
-async def test_tracebacks_are_sent_on_demand(bus: FakeBus, clock: FakeClock, debug: bool) -> None:
+async def test_tracebacks_are_sent_on_demand(bus: FakeBus, clock: ManualClock, debug: bool) -> None:
     def failing() -> None:
         raise ValueError("no " + "x" * 20_000)
 
@@ -117,7 +118,7 @@ async def test_tracebacks_are_sent_on_demand(bus: FakeBus, clock: FakeClock, deb
     await agent.close()
 
 
-async def test_a_traceback_tells_where(bus: FakeBus, clock: FakeClock) -> None:
+async def test_a_traceback_tells_where(bus: FakeBus, clock: ManualClock) -> None:
     def failing() -> None:
         raise KeyError("shelf")
 
@@ -131,7 +132,7 @@ async def test_a_traceback_tells_where(bus: FakeBus, clock: FakeClock) -> None:
 
 
 @pytest.mark.parametrize("error", [MethodError("jammed", 70000), NotImplementedError()])
-async def test_what_a_method_means_to_say_has_no_traceback(bus: FakeBus, clock: FakeClock, error: Exception) -> None:
+async def test_what_a_method_means_to_say_has_no_traceback(bus: FakeBus, clock: ManualClock, error: Exception) -> None:
     def refusing() -> None:
         raise error
 
@@ -143,7 +144,7 @@ async def test_what_a_method_means_to_say_has_no_traceback(bus: FakeBus, clock: 
     await agent.close()
 
 
-async def test_a_failing_provider_has_one_as_well(bus: FakeBus, clock: FakeClock) -> None:
+async def test_a_failing_provider_has_one_as_well(bus: FakeBus, clock: ManualClock) -> None:
     agent = await agent_with(bus, clock, Slow(lambda: None), debug=True)
     agent.provide(Shelf, lambda query: [[("a", {"wrong": 1})]])
     query = QueryRequest(what=What.OBJECT, class_key=ClassKey(PACKAGE, "shelf"))
@@ -155,7 +156,7 @@ async def test_a_failing_provider_has_one_as_well(bus: FakeBus, clock: FakeClock
     await agent.close()
 
 
-async def test_calls_that_wait_for_their_turn_are_told_when_the_agent_closes(bus: FakeBus, clock: FakeClock) -> None:
+async def test_calls_that_wait_for_their_turn_are_told_when_the_agent_closes(bus: FakeBus, clock: ManualClock) -> None:
     async def endless() -> None:
         await asyncio.Event().wait()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from agent.asking import names, objects
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.subscribing import REPLY_TO, SITES, Subscriber, settled, shelf_id
 from agent.warehouse import Shelf, Site
 
@@ -17,6 +17,7 @@ from qmf.protocol import (
     SubscribeRequest,
     SubscribeResponse,
 )
+from qmf.testing import ManualClock
 
 # -- what is told ------------------------------------------------------------------------------------------------------
 
@@ -49,6 +50,25 @@ async def test_a_snapshot_then_only_what_changed(quiet_agent: Agent, subscriber:
     assert await subscriber.after() == []
 
 
+async def test_samples_are_seen_though_they_set_no_mark(quiet_agent: Agent, subscriber: Subscriber) -> None:
+    shelf = Shelf(number=1)
+    quiet_agent.add(shelf)
+    await subscriber.subscribe()
+    for number in (1, 2):
+        shelf.wait.sample(5)
+        (item,) = objects(await subscriber.after())
+        assert item.values["waitCount"] == number
+        assert await subscriber.after() == []
+    # A new interval goes back to rest, and begins with as many samples as the last one had.
+    assert await quiet_agent.publish()
+    (item,) = objects(await subscriber.after())
+    assert item.values["waitCount"] == 0
+    shelf.wait.sample(7)
+    shelf.wait.sample(9)
+    (item,) = objects(await subscriber.after())
+    assert (item.values["waitCount"], item.values["waitAvg"]) == (2, 8)
+
+
 async def test_nothing_comes_before_the_interval_is_over(quiet_agent: Agent, subscriber: Subscriber) -> None:
     shelf = Shelf(number=1)
     quiet_agent.add(shelf)
@@ -58,7 +78,7 @@ async def test_nothing_comes_before_the_interval_is_over(quiet_agent: Agent, sub
     assert len(await subscriber.after(1)) == 1
 
 
-async def test_new_and_deleted_objects(quiet_agent: Agent, subscriber: Subscriber, clock: FakeClock) -> None:
+async def test_new_and_deleted_objects(quiet_agent: Agent, subscriber: Subscriber, clock: ManualClock) -> None:
     old, new = Shelf(number=1), Shelf(number=2)
     quiet_agent.add(old)
     await subscriber.subscribe()
@@ -131,7 +151,7 @@ async def test_one_object_by_its_id(quiet_agent: Agent, subscriber: Subscriber) 
     assert [bool(item.delete_ts) for item in objects(await subscriber.after())] == [True]
 
 
-async def test_subscribers_and_the_publisher_take_nothing_from_each_other(bus: FakeBus, clock: FakeClock) -> None:
+async def test_subscribers_and_the_publisher_take_nothing_from_each_other(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, interval=3) as agent:
         shelf = Shelf(number=1)
         agent.add(shelf)
@@ -239,7 +259,7 @@ async def test_a_provider_that_fails_is_asked_again(
     assert "a subscription skips a publication: the provider of Shelf failed: locked" in caplog.text
 
 
-async def test_too_many_matches_end_a_subscription(bus: FakeBus, clock: FakeClock) -> None:
+async def test_too_many_matches_end_a_subscription(bus: FakeBus, clock: ManualClock) -> None:
     limits = SubscriptionLimits(max_matches=2)
     async with Agent(bus, vendor="v", product="p", clock=clock, subscription_limits=limits) as agent:
         subscriber = Subscriber(bus, clock)

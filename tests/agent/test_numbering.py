@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.warehouse import Belt, Shelf, ShelfSpill, Site
 
 from qmf.agent import Agent, ObjectId, events
 from qmf.agent.numbering import Numbers
 from qmf.errors import DisconnectedError, LinkError
 from qmf.protocol import Envelope, EventsIndication, Heartbeat, ObjectsIndication
+from qmf.testing import ManualClock
 
 
 def spill(items: int) -> ShelfSpill:
     return ShelfSpill(shelf=ObjectId("s"), items=items, class_="A")
 
 
-async def interval(bus: FakeBus, clock: FakeClock) -> list[Envelope]:
+async def interval(bus: FakeBus, clock: ManualClock) -> list[Envelope]:
     bus.take()
     await clock.advance(10)
     await until(lambda: bool(bus.confirmed) and bus.confirmed[-1])
@@ -44,7 +45,7 @@ def test_subjects_count_apart() -> None:
     assert numbers.use("a") == 3
 
 
-async def test_heartbeats_and_indications(bus: FakeBus, clock: FakeClock) -> None:
+async def test_heartbeats_and_indications(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock) as agent:
         (hello,) = bus.take()
         for number in range(150):
@@ -63,7 +64,7 @@ async def test_heartbeats_and_indications(bus: FakeBus, clock: FakeClock) -> Non
     assert goodbye.sequence == 4
 
 
-async def test_messages_that_turn_out_too_large_leave_no_gap(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_messages_that_turn_out_too_large_leave_no_gap(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
     for number in range(40):
         agent.add(Shelf(number=number, class_="x" * 5000))
     found = numbers(await interval(bus, clock), ObjectsIndication)
@@ -73,7 +74,7 @@ async def test_messages_that_turn_out_too_large_leave_no_gap(agent: Agent, bus: 
 
 @pytest.mark.parametrize("good", [0, 1, 2])
 async def test_a_publication_that_broke_off_is_numbered_again(
-    agent: Agent, bus: FakeBus, clock: FakeClock, good: int
+    agent: Agent, bus: FakeBus, clock: ManualClock, good: int
 ) -> None:
     for number in range(150):
         agent.add(Site(name=str(number)))
@@ -85,21 +86,21 @@ async def test_a_publication_that_broke_off_is_numbered_again(
     assert (numbers(messages, ObjectsIndication), numbers(messages, Heartbeat)) == ([1, 2], [2])
 
 
-async def test_events_keep_their_number_when_sent_again(agent: Agent, bus: FakeBus) -> None:
+async def test_messages_of_events_keep_their_number_when_sent_again(agent: Agent, bus: FakeBus) -> None:
     bus.disconnect()
     for number in range(5):
-        agent.raise_event(spill(number))
+        agent.raise_event(spill(number), severity=number % 2)
     bus.failures = [None, None, None, DisconnectedError("fake://", "gone")]
     bus.reconnect()
     await until(lambda: not bus.failures)
-    agent.raise_event(spill(5))
+    agent.raise_event(spill(5), severity=1)
     await until(lambda: agent.statistics.events_sent == 6)
     sent = {
-        (message.sequence, message.content.events[0].values["items"])
+        (message.content.events[0].severity, message.sequence, message.content.events[0].values["items"])
         for message in bus.take()
         if isinstance(message.content, EventsIndication)
     }
-    assert sent == {(number + 1, number) for number in range(6)}
+    assert sent == {(number % 2, number // 2 + 1, number) for number in range(6)}
 
 
 async def test_dropped_events_leave_a_gap(agent: Agent, bus: FakeBus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +110,36 @@ async def test_dropped_events_leave_a_gap(agent: Agent, bus: FakeBus, monkeypatc
         agent.raise_event(spill(number))
     bus.reconnect()
     await until(lambda: agent.statistics.events_sent == 3)
-    assert numbers(bus.take(), EventsIndication) == [3, 4, 5]
+    found = [
+        (message.sequence, [event.values["items"] for event in message.content.events])
+        for message in bus.take()
+        if isinstance(message.content, EventsIndication)
+    ]
+    assert found == [(3, [2, 3, 4])]
+
+
+async def test_events_dropped_from_messages_leave_a_gap(
+    agent: Agent, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "MAX_EVENTS", 4)
+    bus.disconnect()
+    for number, severity in enumerate((3, 3, 4, 3)):
+        agent.raise_event(spill(number), severity=severity)
+    bus.failures = [DisconnectedError("fake://", "gone")]
+    bus.reconnect()
+    await until(lambda: not bus.failures)
+    bus.disconnect()
+    for number in range(4, 7):
+        agent.raise_event(spill(number), severity=3)
+    assert agent.statistics.events_dropped == 3
+    bus.reconnect()
+    await until(lambda: agent.statistics.events_sent == 4)
+    found = [
+        (message.sequence, [event.values["items"] for event in message.content.events])
+        for message in bus.take()
+        if isinstance(message.content, EventsIndication)
+    ]
+    assert found == [(2, [3]), (3, [4, 5, 6])]
 
 
 async def test_refused_events_leave_a_gap(agent: Agent, bus: FakeBus) -> None:
@@ -128,7 +158,7 @@ async def test_severities_count_apart(agent: Agent, bus: FakeBus) -> None:
     assert numbers(bus.take(), EventsIndication) == [1, 1, 2, 2, 3]
 
 
-async def test_numbers_can_be_left_out(bus: FakeBus, clock: FakeClock) -> None:
+async def test_numbers_can_be_left_out(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, numbering=False) as agent:
         agent.add(Site(name="a"))
         agent.raise_event(spill(1))
@@ -137,7 +167,7 @@ async def test_numbers_can_be_left_out(bus: FakeBus, clock: FakeClock) -> None:
         assert {message.sequence for message in bus.take()} == {None}
 
 
-async def test_indications_can_be_turned_off(bus: FakeBus, clock: FakeClock) -> None:
+async def test_indications_can_be_turned_off(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, publish_data=False) as agent:
         shelf = Shelf(number=1)
         agent.add(shelf)
@@ -149,7 +179,7 @@ async def test_indications_can_be_turned_off(bus: FakeBus, clock: FakeClock) -> 
         assert (shelf.users.high, agent.statistics.objects_published) == (1, 0)
 
 
-async def test_events_can_be_turned_off(bus: FakeBus, clock: FakeClock) -> None:
+async def test_events_can_be_turned_off(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, publish_events=False) as agent:
         bus.take()
         agent.raise_event(spill(1))

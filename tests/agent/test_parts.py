@@ -66,6 +66,17 @@ async def test_parts(items: list[int], expected: list[list[int]]) -> None:
     assert await cut(items, Wire()) == [(part, number != last, number == last) for number, part in enumerate(expected)]
 
 
+@pytest.mark.parametrize(("items", "expected"), CUTS)
+async def test_items_may_come_many_at_a_time(items: list[int], expected: list[list[int]]) -> None:
+    wire = Wire()
+    parts = Parts(Packer(Tally(), 4), wire.build, wire.send)
+    half = len(items) // 2
+    await parts.extend(items[:half])
+    await parts.extend(items[half:])
+    await parts.finish()
+    assert (parts.count, [part for part, _, _ in wire.sent]) == (len(items), expected)
+
+
 @pytest.mark.parametrize(
     ("items", "bad", "expected"),
     [

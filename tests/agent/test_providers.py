@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Iterator, Mapping
 
 import pytest
 from agent.asking import ask, call, names, objects, refusal
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.provided import SHELVES, SITES, Warehouse, oid
 from agent.warehouse import PACKAGE, SHELF, Belt, Shelf, Site
 
@@ -19,6 +19,7 @@ from qmf.protocol import (
     What,
 )
 from qmf.schema import ClassKey
+from qmf.testing import ManualClock
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ async def test_methods_and_settings_go_through_the_provider(agent: Agent, bus: F
     assert refusal(await call(bus, oid(agent, ",99"), "move", items=3))[0] == 1
 
 
-async def test_nothing_is_published(agent: Agent, bus: FakeBus, clock: FakeClock, warehouse: Warehouse) -> None:
+async def test_nothing_is_published(agent: Agent, bus: FakeBus, clock: ManualClock, warehouse: Warehouse) -> None:
     await clock.advance(10)
     await until(lambda: bool(bus.sent))
     assert len(bus.take()) == 1

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.warehouse import Belt, Shelf, Site
 
 from qmf.agent import Agent
 from qmf.agent.parts import MAX_BYTES
 from qmf.errors import DisconnectedError, LinkError
-from qmf.protocol import Envelope, Heartbeat, ObjectData, ObjectsIndication
+from qmf.protocol import BodyForm, Envelope, Heartbeat, ObjectData, ObjectsIndication
+from qmf.testing import ManualClock
 
 
-async def interval(bus: FakeBus, clock: FakeClock) -> list[Envelope]:
+async def interval(bus: FakeBus, clock: ManualClock) -> list[Envelope]:
     """Let one interval pass; what was published in it, the heartbeat last."""
     bus.take()
     await clock.advance(10)
@@ -33,7 +34,7 @@ def names(messages: list[Envelope]) -> list[str]:
     return [item.object_id.object_name.rpartition(":")[2] for item in objects(messages) if item.object_id]
 
 
-async def test_an_interval_ends_with_a_confirmed_heartbeat(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_an_interval_ends_with_a_confirmed_heartbeat(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
     (message,) = await interval(bus, clock)
     assert isinstance(message.content, Heartbeat)
     info = message.content.agent
@@ -45,7 +46,7 @@ async def test_an_interval_ends_with_a_confirmed_heartbeat(agent: Agent, bus: Fa
 
 
 async def test_a_new_object_comes_with_everything_and_then_only_what_changed(
-    agent: Agent, bus: FakeBus, clock: FakeClock
+    agent: Agent, bus: FakeBus, clock: ManualClock
 ) -> None:
     shelf = Shelf(number=1)
     created = clock.now
@@ -70,7 +71,7 @@ async def test_a_new_object_comes_with_everything_and_then_only_what_changed(
     assert set(data.values) == set(shelf._qmf_values(statistics=False))
 
 
-async def test_objects_go_by_class_and_by_the_hundred(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_objects_go_by_class_and_by_the_hundred(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
     for number in range(150):
         agent.add(Site(name=str(number)))
         if number % 50 == 0:
@@ -82,7 +83,7 @@ async def test_objects_go_by_class_and_by_the_hundred(agent: Agent, bus: FakeBus
     assert agent.statistics.objects_published == 153
 
 
-async def test_large_objects_go_in_smaller_messages(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_large_objects_go_in_smaller_messages(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
     for number in range(40):
         agent.add(Shelf(number=number, class_="x" * 5000))
     agent.add(Shelf(number=1000, class_="x" * 65000))
@@ -93,7 +94,7 @@ async def test_large_objects_go_in_smaller_messages(agent: Agent, bus: FakeBus, 
     assert len(objects(bus.take())) == 41
 
 
-async def test_deletions_come_first_and_whole(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_deletions_come_first_and_whole(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
     kept, gone, brief = Site(name="kept"), Shelf(number=1), Site(name="brief")
     agent.add(kept)
     agent.add(gone)
@@ -109,7 +110,7 @@ async def test_deletions_come_first_and_whole(agent: Agent, bus: FakeBus, clock:
     assert set(found[1].values) == set(gone._qmf_values())
 
 
-async def test_hilo_and_mma_belong_to_the_interval(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_hilo_and_mma_belong_to_the_interval(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
     shelf = Shelf(number=1)
     agent.add(shelf)
     shelf.users.inc(5)
@@ -120,8 +121,18 @@ async def test_hilo_and_mma_belong_to_the_interval(agent: Agent, bus: FakeBus, c
     assert marks == [[5, 0, 1], [2, 2, 0]]
 
 
+async def test_samples_alone_are_published(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
+    shelf = Shelf(number=1)
+    agent.add(shelf)
+    await interval(bus, clock)
+    assert objects(await interval(bus, clock)) == []
+    shelf.wait.sample(10)
+    seen = [[item.values["waitCount"] for item in objects(await interval(bus, clock))] for _ in range(3)]
+    assert seen == [[1], [0], []]
+
+
 async def test_nothing_is_published_while_disconnected_and_all_of_it_after(
-    agent: Agent, bus: FakeBus, clock: FakeClock
+    agent: Agent, bus: FakeBus, clock: ManualClock
 ) -> None:
     shelf, gone = Shelf(number=1), Site(name="gone")
     agent.add(shelf)
@@ -149,7 +160,7 @@ async def test_nothing_is_published_while_disconnected_and_all_of_it_after(
 )
 @pytest.mark.parametrize("good", [0, 1, 2])
 async def test_what_broke_off_is_published_again(
-    agent: Agent, bus: FakeBus, clock: FakeClock, good: int, failure: DisconnectedError | LinkError
+    agent: Agent, bus: FakeBus, clock: ManualClock, good: int, failure: DisconnectedError | LinkError
 ) -> None:
     shelf, gone = Shelf(number=1), Site(name="gone")
     agent.add(shelf)
@@ -169,7 +180,9 @@ async def test_what_broke_off_is_published_again(
     assert agent.statistics.objects_published == 4
 
 
-async def test_a_reference_is_published_once_its_object_is_there(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_a_reference_is_published_once_its_object_is_there(
+    agent: Agent, bus: FakeBus, clock: ManualClock
+) -> None:
     late = Site(name="late")
     shelf = Shelf(number=1, nextRef=late)
     agent.add(shelf)
@@ -187,7 +200,7 @@ async def test_a_reference_is_published_once_its_object_is_there(agent: Agent, b
 
 
 async def test_an_object_that_cannot_be_encoded_does_not_stop_the_others(
-    agent: Agent, bus: FakeBus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    agent: Agent, bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     shelves = [Shelf(number=number) for number in range(9)]
     for shelf in shelves:
@@ -199,7 +212,28 @@ async def test_an_object_that_cannot_be_encoded_does_not_stop_the_others(
     assert "skipped object org.example.stock:shelf:,4" in caplog.text
 
 
-async def test_late_intervals_are_not_made_up_for(agent: Agent, bus: FakeBus, clock: FakeClock) -> None:
+async def test_both_forms_of_bodies_say_the_same() -> None:
+    told = []
+    for form in BodyForm:
+        bus, clock = FakeBus(), ManualClock()
+        async with Agent(bus, vendor="v", product="p", instance="i", epoch=3, clock=clock, form=form) as agent:
+            site, gone, shelf = Site(name="a"), Site(name="gone"), Shelf(number=1, label="x", options={"a": [1]})
+            for obj in (site, gone, shelf):
+                agent.add(obj)
+            shelf.nextRef = shelf
+            first = await interval(bus, clock)
+            agent.remove(gone)
+            shelf.wait.sample(5)
+            shelf.users.inc(3)
+            second = await interval(bus, clock)
+        told.append(
+            [(item.object_id, item.class_key, item.values, bool(item.delete_ts)) for item in objects([*first, *second])]
+        )
+    assert told[0] == told[1]
+    assert len(told[0]) == 5
+
+
+async def test_late_intervals_are_not_made_up_for(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
     await clock.advance(95)
     await until(lambda: len(bus.sent) == 1)
     await clock.advance(10)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from agent.asking import objects, refusal
-from agent.fakes import FakeBus, FakeClock, until
+from agent.fakes import FakeBus, until
 from agent.subscribing import REPLY_TO, SHELVES, SITES, Subscriber, settled
 from agent.warehouse import Shelf, Site
 
@@ -20,6 +20,7 @@ from qmf.protocol import (
     SubscribeRequest,
     SubscribeResponse,
 )
+from qmf.testing import ManualClock
 
 # -- granting ----------------------------------------------------------------------------------------------------------
 
@@ -75,7 +76,7 @@ async def test_a_correlation_id_is_required(quiet_agent: Agent, bus: FakeBus) ->
     assert await bus.request(SubscribeRequest(class_key=SHELVES), reply_to=None) == []
 
 
-async def test_there_is_a_limit(bus: FakeBus, clock: FakeClock) -> None:
+async def test_there_is_a_limit(bus: FakeBus, clock: ManualClock) -> None:
     limits = SubscriptionLimits(max_count=2)
     async with Agent(bus, vendor="v", product="p", clock=clock, subscription_limits=limits):
         for _ in range(2):
@@ -86,7 +87,7 @@ async def test_there_is_a_limit(bus: FakeBus, clock: FakeClock) -> None:
         await Subscriber(bus, clock).subscribe()
 
 
-async def test_subscriptions_can_be_turned_off(bus: FakeBus, clock: FakeClock) -> None:
+async def test_subscriptions_can_be_turned_off(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, subscription_limits=None) as agent:
         assert "_subscriptions" not in agent.info.attributes
         (answer,) = await bus.request(SubscribeRequest(class_key=SHELVES))
@@ -131,7 +132,7 @@ async def test_refreshing_begins_its_life_anew(quiet_agent: Agent, subscriber: S
     assert quiet_agent._core.subscriptions.count == 0
 
 
-async def test_refreshing_is_limited_too(quiet_agent: Agent, subscriber: Subscriber, clock: FakeClock) -> None:
+async def test_refreshing_is_limited_too(quiet_agent: Agent, subscriber: Subscriber, clock: ManualClock) -> None:
     await subscriber.subscribe(interval=10_000)
     await subscriber.say(SubscribeRefresh(subscription_id=subscriber.granted.subscription_id, lifetime=10**6))
     await subscriber.after(MAX_LIFETIME - 1)
@@ -159,7 +160,7 @@ async def test_cancelling(quiet_agent: Agent, subscriber: Subscriber) -> None:
     assert await subscriber.say(cancel) == []
 
 
-async def test_an_agent_that_closes_says_so(bus: FakeBus, clock: FakeClock) -> None:
+async def test_an_agent_that_closes_says_so(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock) as agent:
         subscriber = Subscriber(bus, clock)
         await subscriber.subscribe()

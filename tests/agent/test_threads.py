@@ -120,15 +120,12 @@ def test_publishing_never_blocks_the_program() -> None:
     shelf = Shelf(number=1)
     agent.add(shelf)
     assert bus.held.wait(5)
-    slowest = 0.0
+    # None of these comes back if it waits for the bus.
     for number in range(200):
-        begin = time.perf_counter()
         shelf.in_.inc()
         shelf.limit = 5 + number % 2
         agent.raise_event(ShelfSpill(shelf=shelf, items=1, class_=""))
         agent.add(Site(name=str(number)))
-        slowest = max(slowest, time.perf_counter() - begin)
-    assert slowest < 1
     assert (agent.statistics.events_sent, len(agent.objects)) == (0, 201)
     assert running._loop is not None
     running._loop.call_soon_threadsafe(bus.forever.set)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
-from agent.fakes import FakeBus, FakeClock
+from agent.fakes import FakeBus
 from agent.warehouse import Site
 
 from qmf.agent import Agent, Attribute, ManagedObject
@@ -24,6 +24,7 @@ from qmf.protocol import (
     V1Message,
 )
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
+from qmf.testing import ManualClock
 
 VECTORS = Path(__file__).resolve().parents[3] / "shared" / "protocol" / "vectors"
 
@@ -79,7 +80,7 @@ def _values(case: ParameterSet) -> tuple[Path, object, object]:
 
 @pytest.mark.parametrize(("path", "kind", "count"), CASES)
 async def test_a_captured_request(
-    bus: FakeBus, clock: FakeClock, path: Path, kind: type[object] | None, count: int | None
+    bus: FakeBus, clock: ManualClock, path: Path, kind: type[object] | None, count: int | None
 ) -> None:
     vector = json.loads(path.read_text(encoding="utf-8"))
     data = bytes.fromhex(vector["hex"])
@@ -111,7 +112,7 @@ async def test_a_captured_request(
 
 @pytest.mark.slow
 async def test_damaged_requests_do_no_harm(
-    agent: Agent, bus: FakeBus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    agent: Agent, bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     chance = random.Random(7)
     agent.add(Widget(name="widget-0"))

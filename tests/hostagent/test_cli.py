@@ -51,6 +51,7 @@ def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         "--process",
         "--threshold",
         "--instance",
+        "--audit",
         "--allow-signals",
         "--command-lines",
         "--verbose",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 
+import attrs
 import psutil
 import pytest
 from support.processes import running
 
 from qmf.broker import Broker, EmbeddedBroker
-from qmf.console.aio import Client, RemoteObject
+from qmf.console.aio import Client, EventRaised, RemoteObject
 from qmf.errors import RemoteError
 from qmf.hostagent import HostAgent, Selection, Settings
 from qmf.protocol import ObjectId
@@ -66,6 +68,22 @@ async def test_the_machine_is_as_psutil_says(client: Client) -> None:
     assert interfaces == set(psutil.net_if_stats()) | set(psutil.net_if_addrs())
     filesystems = {named(item) for item in await client.objects("filesystem")}
     assert "qmf.host:filesystem:/" in filesystems
+
+
+async def test_calls_are_told_where_that_is_wanted(url: str, settings: Settings) -> None:
+    agent = HostAgent(url, attrs.evolve(settings, audit=True))
+    await agent.start()
+    try:
+        async with Client(url) as client:
+            feed = client.notifications(EventRaised)
+            await (await the(client, "agent")).call("echo", 7, "hello")
+            async with asyncio.timeout(10):
+                told = await anext(feed)
+        assert isinstance(told, EventRaised)
+        assert told.event.arguments["method"] == "echo"
+        assert told.event.arguments["arguments"] == {"sequence": 7, "body": "hello"}
+    finally:
+        await agent.close()
 
 
 async def test_objects_refer_to_each_other(client: Client) -> None:

@@ -1,0 +1,154 @@
+"""Managed classes made of a schema at run time, for agents whose classes nobody generated.
+
+They do what generated classes do, without types. Methods go to a function of the caller.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import types
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from qmf.agent import (
+    Attribute,
+    Counter,
+    CounterAttribute,
+    Event,
+    HiLo,
+    HiLoAttribute,
+    ManagedObject,
+    Mma,
+    MmaAttribute,
+    ReferenceAttribute,
+    Result,
+)
+from qmf.errors import CallerError
+from qmf.schema import ClassSchema, EventSchema, Method, Property, Statistic, Style
+
+THolder = TypeVar("THolder", Event, Result)
+
+#: What does the work of methods: gets the object, the method's name and its inputs by name, and gives its outputs.
+Answer = Mapping[str, object] | None
+Dispatch = Callable[[ManagedObject, str, Mapping[str, object]], Answer | Awaitable[Answer]]
+
+_BY_STYLE: Mapping[Style, Callable[[str], object]] = {
+    Style.DIRECT: Attribute,
+    Style.COUNT: CounterAttribute,
+    Style.HILO: HiLoAttribute,
+    Style.MMA: MmaAttribute,
+}
+
+
+def managed_class(schema: ClassSchema, dispatch: Dispatch) -> type[ManagedObject]:
+    """A class of managed objects for a schema.
+
+    Args:
+        schema: the class.
+        dispatch: does the work of its methods.
+
+    Returns:
+        a subclass of `ManagedObject`. Values are attributes of their own names, with ``_`` behind keywords of Python;
+        methods always have a ``_`` behind their names, where the agent finds them.
+    """
+    members: dict[str, object] = {f"{method.name}_": _method(method, dispatch) for method in schema.methods}
+    values: list[Property | Statistic] = [*schema.properties, *schema.statistics]
+    for item in values:
+        name = f"{item.name}_" if keyword.iskeyword(item.name) else item.name
+        while name in members:
+            name += "_"
+        members[name] = _descriptor(item)
+    return types.new_class(
+        schema.name, (ManagedObject,), exec_body=lambda body: body.update(_qmf_schema_=schema, **members)
+    )
+
+
+def event_maker(schema: EventSchema) -> Callable[[Mapping[str, object]], Event]:
+    """What makes events of a class.
+
+    Returns:
+        makes an event from its arguments by name; raises CallerError when one is missing, or there is no such.
+    """
+    names = [item.name for item in schema.arguments]
+    required = [item.name for item in schema.arguments if item.type.name != "objId"]
+    make = _holder(Event, schema.name, names, _qmf_schema_=schema)
+
+    def checked(values: Mapping[str, object]) -> Event:
+        event = make(values)
+        if missing := [name for name in required if name not in values]:
+            raise CallerError(f"{schema.name} needs its argument {missing[0]!r}")
+        return event
+
+    return checked
+
+
+def assign(obj: ManagedObject, name: str, value: object) -> None:
+    """Give a value of an object a new value, whatever its style.
+
+    Args:
+        obj: any managed object.
+        name: in the schema.
+        value: for a hilo number its value, or ``(value, high, low)``; for an mma its samples.
+
+    Raises:
+        CallerError: no such value, or it cannot be set.
+    """
+    field = obj._qmf_field(name)
+    accessor = getattr(obj, field.python_name)
+    match accessor:
+        case Mma():
+            if not isinstance(value, (list, tuple)):
+                raise CallerError(f"{field.where} takes its samples, not {value!r}")
+            for sample in value:
+                accessor.sample(sample)
+        case HiLo() if isinstance(value, tuple):
+            now, high, low = value
+            for number in (high, low, now):
+                accessor.set(number)
+        case Counter():
+            if not isinstance(value, int):
+                raise CallerError(f"{field.where} takes a whole number, not {value!r}")
+            accessor.set(value)
+        case _:
+            setattr(obj, field.python_name, value)
+
+
+def _descriptor(item: Property | Statistic) -> object:
+    if item.type.name == "objId":
+        return ReferenceAttribute(item.name)
+    return _BY_STYLE[item.type.style](item.name)
+
+
+def _method(method: Method, dispatch: Dispatch) -> Callable[..., Any]:
+    names = [item.name for item in method.inputs]
+    make = _holder(Result, method.name, [item.name for item in method.outputs])
+
+    async def call(self: ManagedObject, *inputs: object) -> Result | None:
+        found = dispatch(self, method.name, dict(zip(names, inputs, strict=True)))
+        outputs = await found if inspect.isawaitable(found) else found
+        if not method.outputs and outputs is None:
+            return None
+        return make(outputs or {})
+
+    return call
+
+
+def _holder(
+    base: type[THolder], name: str, fields: Iterable[str], **members: object
+) -> Callable[[Mapping[str, object]], THolder]:
+    """What makes instances of a subclass of `base` with these fields, each ``_`` behind its name; None where not given.
+
+    In place of attrs, whose classes cannot have a field `class`.
+    """
+    empty = {f"{field}_": None for field in fields}
+    cls = type(name, (base,), {**empty, **members})
+
+    def make(values: Mapping[str, object]) -> THolder:
+        if unknown := sorted(field for field in values if f"{field}_" not in empty):
+            raise CallerError(f"{name} has no argument {unknown[0]!r}")
+        holder: THolder = cls()
+        vars(holder).update({f"{field}_": value for field, value in values.items()})
+        return holder
+
+    return make

@@ -1,0 +1,34 @@
+"""Fixtures for pytest. Nothing registers them; a ``conftest.py`` takes those that it wants::
+
+from qmf.testing.fixtures import qmf_clock, qmf_exchange, qmf_recorder
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from qmf.bus import MemoryExchange
+from qmf.testing.clock import ManualClock
+from qmf.testing.recorder import Recorder
+from qmf.testing.threads import InThread
+
+
+@pytest.fixture
+def qmf_exchange() -> MemoryExchange:
+    """A memory exchange: what joins the buses of one test."""
+    return MemoryExchange()
+
+
+@pytest.fixture
+def qmf_clock() -> ManualClock:
+    """A clock that stands still."""
+    return ManualClock()
+
+
+@pytest.fixture
+def qmf_recorder(qmf_exchange: MemoryExchange) -> Iterator[InThread[Recorder]]:
+    """A recorder on `qmf_exchange` in a thread, for tests without an event loop; others open a `Recorder`."""
+    with InThread(lambda: Recorder(qmf_exchange)) as recorder:
+        yield recorder

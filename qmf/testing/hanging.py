@@ -1,0 +1,57 @@
+"""A bus that can stop listening, so that whoever sits on it hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from qmf.bus import AmqpBus, Binding, Bus, Deliver, MemoryBus, MemoryExchange, Received, Subscription, Watcher
+
+
+class HangingBus(Bus):
+    """Another bus, whose messages are lost for whoever hangs; what he sends goes out."""
+
+    def __init__(self, target: MemoryExchange | str, hangs: Callable[[], bool]) -> None:
+        """Args:
+
+        target: memory exchange, or a broker's URL.
+        hangs: true while nothing shall be received.
+        """
+        self._bus: Bus = MemoryBus(target) if isinstance(target, MemoryExchange) else AmqpBus(target)
+        self._hangs = hangs
+
+    @property
+    def url(self) -> str:
+        """See `Bus`."""
+        return self._bus.url
+
+    @property
+    def connected(self) -> bool:
+        """See `Bus`."""
+        return self._bus.connected
+
+    async def open(self, timeout: float = 10.0) -> None:
+        """See `Bus`."""
+        await self._bus.open(timeout)
+
+    async def close(self) -> None:
+        """See `Bus`."""
+        await self._bus.close()
+
+    async def subscribe(self, binding: Binding, deliver: Deliver, *, prefetch: int = 200) -> Subscription:
+        """See `Bus`."""
+
+        def unless_hanging(received: Received) -> None:
+            if self._hangs():
+                received.done()
+            else:
+                deliver(received)
+
+        return await self._bus.subscribe(binding, unless_hanging, prefetch=prefetch)
+
+    async def send(self, data: bytes, *, confirm: bool = False) -> None:
+        """See `Bus`."""
+        await self._bus.send(data, confirm=confirm)
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """See `Bus`."""
+        return self._bus.watch(watcher)

@@ -1,0 +1,360 @@
+"""A console for tests: it keeps everything that agents publish, and waits for what shall come.
+
+It is a real console (`qmf.console.aio.Client`), so it sees what consoles see: values that went over the wire
+and through the schema.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeAlias, TypeVar, overload
+
+from qmf.agent import Event, ManagedObject
+from qmf.agent.references import resolve
+from qmf.bus import Bus, MemoryBus, MemoryExchange
+from qmf.console.aio import (
+    AgentRemoved,
+    CallResult,
+    Client,
+    EventRaised,
+    HeartbeatSeen,
+    Notification,
+    ObjectUpdated,
+    RemoteEvent,
+    RemoteObject,
+)
+from qmf.console.typed import TypedEvent, TypedObject, remote_of
+from qmf.errors import CallerError, NotFoundError
+from qmf.protocol import ObjectId
+from qmf.schema import ClassKey
+from qmf.testing.users import UserBus
+from qmf.testing.waiting import PAUSE
+
+T = TypeVar("T")
+TObject = TypeVar("TObject", bound=TypedObject)
+TEvent = TypeVar("TEvent", bound=TypedEvent)
+
+#: Says which class is meant: its name in any case, or a generated class of either side.
+ObjectKind: TypeAlias = "str | type[ManagedObject] | type[TypedObject]"
+EventKind: TypeAlias = "str | type[Event] | type[TypedEvent]"
+
+#: Says which object is meant.
+Target: TypeAlias = "ManagedObject | TypedObject | RemoteObject | ObjectId"
+
+#: How many of the latest news an error shows.
+SHOWN = 10
+
+
+class Recorder:
+    """Keeps what agents publish, in order, waits for more, and calls methods.
+
+    Open it before the agents start: ``async with Recorder(exchange) as recorder``. Where a class is asked for, its name
+    or a generated class will do; a class of a generated ``console`` module gives typed objects and events.
+
+    Attributes:
+        client: the console behind it, for everything else: queries, schemas, following.
+        news: all notifications heard, oldest first.
+    """
+
+    def __init__(
+        self, target: MemoryExchange | Bus | str, *, domain: str = "default", timeout: float = 5.0, user: str = ""
+    ) -> None:
+        """Make a recorder; nothing is connected yet.
+
+        Args:
+            target: the exchange that the agents' buses are on; or another bus, or a broker's URL.
+            domain: QMF domain.
+            timeout: seconds that it waits where nothing else is said, for news as for answers.
+            user: user id that agents get to see; only on a memory exchange.
+
+        Raises:
+            CallerError: a user on a bus where the broker says who we are.
+        """
+        if isinstance(target, MemoryExchange):
+            target = UserBus(target, user) if user else MemoryBus(target)
+        elif user:
+            raise CallerError("who the user is says the broker; only on a memory exchange it can be chosen")
+        self.client = Client(target, domain=domain, timeout=timeout, settle=0.0)
+        self.news: list[Notification] = []
+        self._heard = asyncio.Event()
+        self._living: dict[ObjectId, RemoteObject] = {}
+        self.client.listen(self._hear)
+
+    async def __aenter__(self) -> Self:
+        await self.client.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.client.close()
+
+    def clear(self) -> None:
+        """Forget the news up to now; objects that are there stay known."""
+        self.news.clear()
+
+    # -- what was published
+
+    @overload
+    def objects(self, kind: type[TObject], /) -> list[TObject]: ...
+    @overload
+    def objects(self, kind: str | type[ManagedObject], /) -> list[RemoteObject]: ...
+    def objects(self, kind: ObjectKind, /) -> list[Any]:
+        """The objects of a class that are there by what was published, each with its latest values.
+
+        Args:
+            kind: which class.
+        """
+        return [_view(kind, obj) for obj in self._living.values() if _fits(kind, obj.class_key)]
+
+    @overload
+    def published(self, kind: type[TObject], /) -> list[TObject]: ...
+    @overload
+    def published(self, kind: str | type[ManagedObject], /) -> list[RemoteObject]: ...
+    def published(self, kind: ObjectKind, /) -> list[Any]:
+        """Each publication of objects of a class, in order, with all values as they were known then.
+
+        Deletions are among them: `RemoteObject.is_deleted`.
+
+        Args:
+            kind: which class.
+        """
+        return [_view(kind, item.object) for item in self._of(ObjectUpdated) if _fits(kind, item.object.class_key)]
+
+    @overload
+    def events(self, kind: type[TEvent], /) -> list[TEvent]: ...
+    @overload
+    def events(self, kind: str | type[Event], /) -> list[RemoteEvent]: ...
+    def events(self, kind: EventKind, /) -> list[Any]:
+        """The events of a class that were raised, in order.
+
+        Args:
+            kind: which class.
+        """
+        return [_typed(kind, item.event) for item in self._of(EventRaised) if _fits(kind, item.event.class_key)]
+
+    @property
+    def heartbeats(self) -> int:
+        """How many heartbeats were heard."""
+        return len(self._of(HeartbeatSeen))
+
+    # -- what shall come
+
+    async def wait(self, condition: Callable[[], T], what: str = "", timeout: float | None = None) -> T:
+        """Wait until a condition is true; it is looked at after each news, and often in between.
+
+        Args:
+            condition: true once the result counts as true.
+            what: what is waited for, in words, for the error.
+            timeout: seconds to wait; None for the recorder's.
+
+        Returns:
+            what the condition returned.
+
+        Raises:
+            AssertionError: not in time; tells what was heard.
+        """
+        seconds = self.client.timeout if timeout is None else timeout
+        deadline = asyncio.get_running_loop().time() + seconds
+        while not (result := condition()):
+            left = deadline - asyncio.get_running_loop().time()
+            if left <= 0:
+                raise AssertionError(f"not within {seconds:g} s: {what or 'the condition'}; {self._summary()}")
+            self._heard.clear()
+            try:
+                async with asyncio.timeout(min(left, 10 * PAUSE)):
+                    await self._heard.wait()
+            except TimeoutError:
+                continue
+        return result
+
+    @overload
+    async def there(self, kind: type[TObject], /, *, _timeout: float | None = None, **values: object) -> TObject: ...
+    @overload
+    async def there(
+        self, kind: str | type[ManagedObject], /, *, _timeout: float | None = None, **values: object
+    ) -> RemoteObject: ...
+    async def there(self, kind: ObjectKind, /, *, _timeout: float | None = None, **values: object) -> Any:
+        """Wait until an object with such values was published and is there.
+
+        Args:
+            kind: which class.
+            _timeout: seconds to wait; None for the recorder's.
+            values: what it has, by wire name (``waitingHigh``, ``servingCount``).
+
+        Returns:
+            the first such object.
+
+        Raises:
+            AssertionError: not in time; tells what was heard.
+        """
+
+        def found() -> list[RemoteObject]:
+            return [obj for obj in self._living.values() if _fits(kind, obj.class_key) and _has(obj, values)]
+
+        return _view(kind, (await self.wait(found, _wanted("an object", kind, values), _timeout))[0])
+
+    async def gone(self, kind: ObjectKind, /, *, _timeout: float | None = None, **values: object) -> RemoteObject:
+        """Wait until the deletion of an object with such values was published since the last `clear`.
+
+        Args:
+            kind, _timeout, values: as of `there`.
+
+        Returns:
+            the object with its last values.
+
+        Raises:
+            AssertionError: not in time; tells what was heard.
+        """
+
+        def found() -> list[RemoteObject]:
+            objects = [item.object for item in self._of(ObjectUpdated) if _fits(kind, item.object.class_key)]
+            return [obj for obj in objects if obj.is_deleted and _has(obj, values)]
+
+        return (await self.wait(found, _wanted("the deletion of", kind, values), _timeout))[0]
+
+    @overload
+    async def event(self, kind: type[TEvent], /, *, _timeout: float | None = None, **arguments: object) -> TEvent: ...
+    @overload
+    async def event(
+        self, kind: str | type[Event], /, *, _timeout: float | None = None, **arguments: object
+    ) -> RemoteEvent: ...
+    async def event(self, kind: EventKind, /, *, _timeout: float | None = None, **arguments: object) -> Any:
+        """Wait until an event with such arguments was raised since the last `clear`.
+
+        Args:
+            kind: which class.
+            _timeout: seconds to wait; None for the recorder's.
+            arguments: what it has.
+
+        Returns:
+            the first such event.
+
+        Raises:
+            AssertionError: not in time; tells what was heard.
+        """
+
+        def found() -> list[RemoteEvent]:
+            events = [item.event for item in self._of(EventRaised) if _fits(kind, item.event.class_key)]
+            return [item for item in events if arguments.items() <= item.arguments.items()]
+
+        return _typed(kind, (await self.wait(found, _wanted("an event", kind, arguments), _timeout))[0])
+
+    # -- asking
+
+    async def query(self, target: Target) -> RemoteObject:
+        """Ask the agent for an object as it is now, published or not.
+
+        Args:
+            target: which one; a managed object that an agent has will do.
+
+        Raises:
+            NotFoundError: no agent has it.
+            QmfError: no answer, see `qmf.console.aio.Client`.
+        """
+        wanted = _id(target)
+        found = await self.client.objects(object_id=wanted)
+        if not found:
+            raise NotFoundError("object", wanted.object_name)
+        return found[0]
+
+    async def call(self, target: Target, method: str, /, *args: object, **kwargs: Any) -> CallResult:
+        """Call a method.
+
+        Args:
+            target: of which object, as of `query`.
+            method: its name in the schema.
+            args, kwargs: its inputs, see `RemoteObject.call`.
+
+        Returns:
+            the outputs.
+
+        Raises:
+            RemoteError: the agent refused; has `text` and `code`.
+            NotFoundError, ConstraintError, QmfError: see `RemoteObject.call`.
+        """
+        return await (await self.query(target)).call(method, *args, **kwargs)
+
+    async def set(self, target: Target, /, **values: Any) -> None:
+        """Set properties as a console does.
+
+        Args:
+            target: of which object, as of `query`.
+            values: new values.
+
+        Raises:
+            RemoteError: the agent refused.
+            NotFoundError, ConstraintError, QmfError: see `RemoteObject.set`.
+        """
+        await (await self.query(target)).set(**values)
+
+    # -- details
+
+    def _hear(self, news: Notification) -> None:
+        self.news.append(news)
+        match news:
+            case ObjectUpdated(object=obj) if obj.is_deleted:
+                self._living.pop(obj.object_id, None)
+            case ObjectUpdated(object=obj):
+                self._living[obj.object_id] = obj
+            case AgentRemoved(agent=agent):
+                self._living = {key: obj for key, obj in self._living.items() if obj.agent != agent.name}
+        self._heard.set()
+
+    def _of(self, kind: type[T]) -> list[T]:
+        return [item for item in self.news if isinstance(item, kind)]
+
+    def _summary(self) -> str:
+        if not self.news:
+            return "nothing was heard"
+        return "heard, the latest last: " + "; ".join(_line(item) for item in self.news[-SHOWN:])
+
+
+def _line(news: Notification) -> str:
+    match news:
+        case ObjectUpdated(object=obj):
+            return f"{'deletion of ' if obj.is_deleted else ''}{obj.object_id.object_name} {dict(obj.data.values)}"
+        case EventRaised(event=event):
+            return f"event {event.class_key} {dict(event.arguments)}"
+    return type(news).__name__
+
+
+def _wanted(what: str, kind: ObjectKind | EventKind, values: dict[str, object]) -> str:
+    name = kind if isinstance(kind, str) else kind._qmf_schema_.name
+    return f"{what} {name}" + (f" with {values}" if values else "")
+
+
+def _fits(kind: ObjectKind | EventKind, key: ClassKey | None) -> bool:
+    if key is None:
+        return False
+    if isinstance(kind, str):
+        return key.name.lower() == kind.lower()
+    own = kind._qmf_schema_.key
+    return (key.package, key.name) == (own.package, own.name)
+
+
+def _has(obj: RemoteObject, values: dict[str, object]) -> bool:
+    return all(obj[name] == value for name, value in values.items())
+
+
+def _view(kind: ObjectKind, obj: RemoteObject) -> Any:
+    return kind(obj) if isinstance(kind, type) and issubclass(kind, TypedObject) else obj
+
+
+def _typed(kind: EventKind, event: RemoteEvent) -> Any:
+    return kind._qmf_wrap(event) if isinstance(kind, type) and issubclass(kind, TypedEvent) else event
+
+
+def _id(target: Target) -> ObjectId:
+    if isinstance(target, ObjectId):
+        return target
+    if isinstance(target, TypedObject):
+        return remote_of(target).object_id
+    if isinstance(target, RemoteObject):
+        return target.object_id
+    found = resolve(target)
+    if found is None:
+        raise CallerError(f"{target!r}: add it to an agent first")
+    return found

@@ -1,0 +1,40 @@
+"""Waiting for conditions instead of sleeping: a test that waits goes on at once, and says what it missed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+#: Seconds between two looks at a condition.
+PAUSE = 0.001
+
+
+async def until(
+    condition: Callable[[], T], what: str | Callable[[], str] = "the condition did not come true", timeout: float = 5.0
+) -> T:
+    """Wait until a condition is true, and look at it again and again.
+
+    Args:
+        condition: true once the result counts as true; must not block.
+        what: what to say when it never was, or a function that tells.
+        timeout: seconds to wait at most.
+
+    Returns:
+        what the condition returned.
+
+    Raises:
+        AssertionError: not true in time.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + timeout
+    turns = 0
+    while not (result := condition()):
+        if loop.time() >= deadline:
+            raise AssertionError(f"{what if isinstance(what, str) else what()} (waited {timeout:g} s)")
+        # Most conditions come true after some turns of the loop: no need to let the system's clock into it.
+        await asyncio.sleep(0 if turns < 100 else PAUSE)
+        turns += 1
+    return result
