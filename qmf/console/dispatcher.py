@@ -16,6 +16,9 @@ log = logging.getLogger("qmf.console")
 #: Callbacks that may wait before droppable ones are dropped: some seconds of a busy broker, some tens of MB.
 LIMIT = 10_000
 
+#: Callbacks that are taken at a time.
+BATCH = 100
+
 #: Callbacks that the next publication makes up for, or that are too many to keep them all.
 DROPPABLE = frozenset({"objectProps", "objectStats", "event", "heartbeat"})
 
@@ -30,6 +33,8 @@ class Dispatcher:
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
+        self._idle = False
+        self._taken = 0
         self._gap = 0
         self.dropped = 0
         """Callbacks dropped so far."""
@@ -39,7 +44,7 @@ class Dispatcher:
         with self._wake:
             if self._closing:
                 return
-            if len(self._queue) >= self._limit and name in DROPPABLE:
+            if len(self._queue) + self._taken >= self._limit and name in DROPPABLE:
                 self._gap += 1
                 self.dropped += 1
                 return
@@ -48,7 +53,8 @@ class Dispatcher:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
-            self._wake.notify()
+            if self._idle:
+                self._wake.notify()
 
     def close(self) -> None:
         """Run what is queued, then end the thread. Called from a callback, it doesn't wait."""
@@ -71,14 +77,23 @@ class Dispatcher:
             self._gap = 0
 
     def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not self._queue:
-                    if self._closing:
-                        return
-                    self._wake.wait()
-                name, callback = self._queue.popleft()
-            try:
-                callback()
-            except Exception:
-                log.exception("callback %s failed", name)
+        while batch := self._take():
+            for name, callback in batch:
+                self._taken -= 1
+                try:
+                    callback()
+                except Exception:
+                    log.exception("callback %s failed", name)
+
+    def _take(self) -> list[tuple[str, Callable[[], object]]]:
+        """Some callbacks that wait, in order: one turn with the lock for many. None when it is closed."""
+        with self._wake:
+            while not self._queue:
+                if self._closing:
+                    return []
+                self._idle = True
+                self._wake.wait()
+                self._idle = False
+            batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
+            self._taken = len(batch)
+            return batch

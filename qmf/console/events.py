@@ -35,16 +35,23 @@ class Event:
     def __init__(self, core: RemoteEvent, agent: Agent) -> None:
         self.core = core
         self.agent = agent
+        self._arguments: dict[str, object] | None = None
         self.broker = agent.getBroker()
         self.session = agent.session
         self.classKey = ClassKey(core.class_key) if core.class_key else None
-        self.schema = SchemaClass(core.schema, self.classKey) if core.schema and self.classKey else None
-        self.arguments = {
-            name: object_id(value, agent) if isinstance(value, CoreId) else value
-            for name, value in core.arguments.items()
-        }
+        self.schema = agent.link.class_view(core.schema, core.class_key) if core.schema and core.class_key else None
         self.timestamp = core.timestamp
         self.severity = core.severity
+
+    @property
+    def arguments(self) -> dict[str, object]:
+        """Arguments by name, in schema order."""
+        if self._arguments is None:
+            self._arguments = {
+                name: object_id(value, self.agent) if isinstance(value, CoreId) else value
+                for name, value in dict(self.core.arguments).items()
+            }
+        return self._arguments
 
     def getClassKey(self) -> ClassKey | None:
         """Key of its class; None for an event without schema."""

@@ -22,6 +22,7 @@ from qmf.console.schema_views import SchemaClass
 from qmf.console.selection import Selection, select
 from qmf.errors import CallerError, LinkError, NetworkError, QmfError, RemoteError
 from qmf.protocol import ErrorCode
+from qmf.schema import ClassKey as CoreKey
 
 if TYPE_CHECKING:
     from qmf.console.core import SessionCore
@@ -40,6 +41,9 @@ LAST_DELAY = 128.0
 #: What the client binds by itself, to know the agents.
 _ALWAYS = aio.heartbeat_keys(None)
 
+#: Views of schemas that are found by identity.
+MAX_LATELY = 1000
+
 #: Seconds for which `addBroker` waits for the first agents; a broker on the same site needs some milliseconds.
 SETTLE = 0.5
 
@@ -56,6 +60,7 @@ class BrokerLink:
         self._client: aio.Client | None = None
         self._agents: dict[str, Agent] = {}
         self._schemas: dict[ClassKey, SchemaClass] = {}
+        self._lately: dict[int, tuple[aio.AnySchema, SchemaClass]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._up = False
 
@@ -248,6 +253,15 @@ class BrokerLink:
             view = self._schemas[key] = SchemaClass(core, key)
         return view
 
+    def class_view(self, core: aio.AnySchema, key: CoreKey) -> SchemaClass:
+        """`schema_view` for objects and events, which come by the thousand with the same schema."""
+        lately = self._lately.get(id(core))
+        if lately is None or lately[0] is not core:
+            if len(self._lately) >= MAX_LATELY:
+                self._lately.clear()
+            lately = self._lately[id(core)] = core, self.schema_view(core, ClassKey(key))
+        return lately[1]
+
     def object_view(self, core: aio.RemoteObject) -> Object | None:
         """A proxy; None where the object has no schema, which the published API can't do without."""
         agent = self._agents.get(core.agent)
@@ -256,7 +270,7 @@ class BrokerLink:
         if core.schema is None or core.class_key is None:
             log.warning("left out an object without schema: %r", core)
             return None
-        return Object(core, self.schema_view(core.schema, ClassKey(core.class_key)), agent)
+        return Object(core, self.class_view(core.schema, core.class_key), agent)
 
     def _agent_view(self, core: aio.Agent) -> Agent:
         view = self._agents.get(core.name)

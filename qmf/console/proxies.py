@@ -62,7 +62,10 @@ class Object:
     _agent: Agent | None
 
     def __init__(self, remote: RemoteObject, schema: SchemaClass, agent: Agent | None) -> None:
-        self.__dict__.update(_remote=remote, _schema=schema, _agent=agent)
+        put = object.__setattr__  # past our own `__setattr__`: thousands of objects are made at a time
+        put(self, "_remote", remote)
+        put(self, "_schema", schema)
+        put(self, "_agent", agent)
 
     def getAgent(self) -> Agent | None:
         """The agent that it lives in; None for an unmanaged object."""
@@ -111,13 +114,14 @@ class Object:
 
     def getProperties(self) -> list[tuple[SchemaProperty, object]]:
         """Properties with their values, in schema order; those that the object lacks are left out."""
-        values = self._remote.data.values
-        return [(item, self._value(item.name)) for item in self._schema.properties if item.name in values]
+        values = self._remote.properties
+        return [(item, self._shown(values[item.name])) for item in self._schema.properties if item.name in values]
 
     def getStatistics(self) -> list[tuple[SchemaStatistic, object]]:
         """Statistics with their values, in schema order; those not received yet are left out."""
-        pairs = [(item, self._value(item.name)) for item in self._schema.statistics]
-        return [(item, value) for item, value in pairs if value is not None]
+        found = self._remote.values_of([item.name for item in self._schema.statistics])
+        pairs = zip(self._schema.statistics, found, strict=True)
+        return [(item, self._shown(value)) for item, value in pairs if value is not None]
 
     def update(self, timeout: float | None = None) -> None:
         """Ask the agent for the present values.
@@ -172,7 +176,9 @@ class Object:
         return f"{key.getPackageName()}:{key.getClassName()}[{where}] {self.getIndex()}"
 
     def _value(self, name: str) -> object:
-        value = self._remote[name]
+        return self._shown(self._remote[name])
+
+    def _shown(self, value: object) -> object:
         return object_id(value, self._agent) if isinstance(value, CoreId) else value
 
     def _dereferenced(self, name: str) -> Object | None:

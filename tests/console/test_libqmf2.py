@@ -1,14 +1,12 @@
-"""Both APIs against real libqmf2 agents, one on each of its client protocols, on the qpidd that QMF_TEST_QPIDD names.
+"""Both APIs against real libqmf2 agents, one on each of its client protocols, on a real qpidd.
 
-QMF_TEST_LIBQMF2=1 says that they are there: agents ``example.org:widget-agent:inst010`` (AMQP 0-10) and
-``...:inst10`` (AMQP 1.0) with 20 objects of class ``org.example.widgets:widget`` each (name, count = n, ratio = n / 2,
-enabled = n is even, opts, tags), methods echo and fail, and an event ``widgetAlarm`` every two seconds.
+The agents are ``tests/interop/widget_agent.cpp``; `support.libqmf2` tells what the environment has to say.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -17,6 +15,7 @@ from console.fakes import Heard, until
 from console.test_session import Recorder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.libqmf2 import PROTOCOLS, URL, address, compiled, driven, needs_libqmf2
 
 from qmf.console import LoopThread, Session
 from qmf.console.aio import Client, EventRaised, RemoteObject, Source
@@ -25,14 +24,21 @@ from qmf.console.aio.queries import Wanted
 from qmf.errors import ConstraintError, NotFoundError, RemoteError
 from qmf.schema import ClassSchema, EventSchema, Severity
 
-URL = os.environ.get("QMF_TEST_QPIDD", "") if os.environ.get("QMF_TEST_LIBQMF2") else ""
 PACKAGE = "org.example.widgets"
 NAMES = ["example.org:widget-agent:inst010", "example.org:widget-agent:inst10"]
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not URL, reason="QMF_TEST_LIBQMF2 and QMF_TEST_QPIDD name no libqmf2 agents"),
-]
+pytestmark = [pytest.mark.slow, needs_libqmf2]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The agents, on both protocols."""
+    program = str(compiled("widget_agent", tmp_path_factory.mktemp("libqmf2")))
+    instances = [name.rpartition(":")[2] for name in NAMES]
+    with contextlib.ExitStack() as running:
+        for protocol, instance in zip(PROTOCOLS, instances, strict=True):
+            running.enter_context(driven(program, address(), protocol, instance))
+        yield
 
 
 @pytest.fixture
@@ -193,7 +199,7 @@ _predicates: st.SearchStrategy[Any] = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[LoopThread, Client, list[RemoteObject]]]:
+def shared(agents: None) -> Iterator[tuple[LoopThread, Client, list[RemoteObject]]]:
     loop = LoopThread("test-libqmf2")
     client = Client(URL, timeout=10, settle=2)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from qmf.codec import typed as sized
 from qmf.console.aio.objects import RemoteObject
 from qmf.console.aio.views import schema_name, typed
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId, to_wire
-from qmf.schema import Access, Argument, ClassSchema, Method, Property, check_value
+from qmf.schema import Access, Argument, ClassSchema, Method, Property, Style, check_value
 
 
 def bind(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
@@ -26,15 +27,15 @@ def bind(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str
     """
     inputs = method.inputs
     where = f"{owner}.{method.name}"
-    names = ", ".join(item.name for item in inputs)
+    names = [item.name for item in inputs]
     if len(args) > len(inputs):
-        takes = f"takes {names or 'no arguments'}"
+        takes = f"takes {', '.join(names) or 'no arguments'}"
         raise ConstraintError(where, takes, tuple(args), f"must be given at most {len(inputs)} arguments")
-    given = dict(zip((item.name for item in inputs), args, strict=False))
+    given = dict(zip(names, args, strict=False))
     for written, value in kwargs.items():
         name = schema_name(written)
-        if name not in {item.name for item in inputs}:
-            raise NotFoundError(f"argument of {where}({names})", name, [item.name for item in inputs])
+        if name not in names:
+            raise NotFoundError(f"argument of {where}({', '.join(names)})", name, names)
         if name in given:
             what = f"argument '{name}' of {where}"
             raise ConstraintError(what, "given by position", value, "must not be given by name, too")
@@ -91,4 +92,6 @@ def _wire(item: Argument | Property, value: object, where: str) -> object:
             raise ConstraintError(where, "objId", value, "must be a remote object or its id")
         return value
     value = check_value(item.type, value, where=where, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len)
+    if item.type.style is Style.DIRECT:
+        return sized(item.type, value)
     return to_wire(item.type, value, where)

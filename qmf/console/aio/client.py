@@ -215,13 +215,24 @@ class Client:
         failures = await self._queries.lists(self._seconds(timeout))
         return Answers(tuple(self._core.schemas.packages), failures)
 
-    async def classes(self, package: str | None = None, timeout: float | None = None) -> Answers[ClassKey]:
+    async def classes(
+        self, package: str | None = None, timeout: float | None = None, *, agent: str | Agent | None = None
+    ) -> Answers[ClassKey]:
         """Keys of the classes and events that agents know, sorted.
 
         Args:
             package: only of this one; None for all.
             timeout: seconds to wait for each agent; None for the client's.
+            agent: only those that this agent knows, or its name. Of one that can't list its classes, those seen so far.
+
+        Raises:
+            NotFoundError: no such agent.
+            QmfError: the one agent that was asked failed.
         """
+        if agent is not None:
+            asked = self.agent(agent.name if isinstance(agent, Agent) else agent)
+            keys = await self._queries.classes_of(asked, self._seconds(timeout))
+            return Answers(tuple(sorted(key for key in keys if package in (None, key.package))), {})
         failures = await self._queries.lists(self._seconds(timeout))
         return Answers(tuple(self._core.schemas.classes(package)), failures)
 
@@ -292,7 +303,7 @@ class Client:
         """
         wanted, make = _wanted(name, package, class_key, object_id, agent, where)
         found = await self._queries.objects(wanted, self._seconds(timeout))
-        return Answers(tuple(map(make, found)), found.failures)
+        return found if make is _as_it_is else Answers(tuple(map(make, found)), found.failures)
 
     @overload
     def each(

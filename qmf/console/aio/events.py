@@ -2,13 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
 
 from qmf.console.aio.agents import Agent
+from qmf.console.aio.layers import plain
+from qmf.console.aio.views import typed
 from qmf.protocol import ObjectId
-from qmf.schema import ClassKey, EventSchema, Severity
+from qmf.schema import ClassKey, EventSchema, QmfType, Severity
+
+
+class EventArguments(Mapping[str, object]):
+    """The arguments of an event by name, in schema order, then those that the schema doesn't list; typed when read."""
+
+    __slots__ = ("_agent", "_types", "_values")
+
+    def __init__(self, values: Mapping[str, object], types: Mapping[str, QmfType], agent: str) -> None:
+        self._values = values
+        self._types = types
+        self._agent = agent
+
+    def __getitem__(self, name: str) -> object:
+        value = self._values[name]
+        kind = self._types.get(name)
+        return value if kind is None else typed(kind, value, self._agent)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.read())
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return repr(self.read())
+
+    def read(self) -> dict[str, object]:
+        """All of them, as a dictionary of its own."""
+        values = plain(self._values)
+        ordered = {}
+        for name, kind in self._types.items():
+            if name in values:
+                ordered[name] = typed(kind, values.pop(name), self._agent)
+        return {**ordered, **values}
+
+
+def argument_types(schema: EventSchema | None) -> Mapping[str, QmfType]:
+    """Types of the arguments of an event by name, in schema order; none without a schema."""
+    return {item.name: item.type for item in schema.arguments} if schema else {}
 
 
 @attrs.frozen(kw_only=True)
@@ -21,7 +65,7 @@ class RemoteEvent:
         schema: its class in full, or None where that could not be learned.
         timestamp: nanoseconds since 1970, by the agent's clock.
         severity: 0 (emergency) to 7 (debug) as sent; see `level`.
-        arguments: by name, in schema order; arguments that the agent left out are absent.
+        arguments: by name, in schema order; arguments that the agent left out are absent. Typed as they are read.
         object_id: the object it is about, where the agent said.
     """
 

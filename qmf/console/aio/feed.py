@@ -101,16 +101,19 @@ class Publisher:
     """All listeners and feeds of one client."""
 
     def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+        # A tuple, replaced as a whole: a listener that comes or goes while others are called disturbs nobody.
+        self._listeners: tuple[Listener, ...] = ()
         self._feeds: list[Feed] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with each notification; the returned function stops it."""
-        self._listeners.append(listener)
+        self._listeners += (listener,)
 
         def stop() -> None:
             if listener in self._listeners:
-                self._listeners.remove(listener)
+                kept = list(self._listeners)
+                kept.remove(listener)
+                self._listeners = tuple(kept)
 
         return stop
 
@@ -122,7 +125,7 @@ class Publisher:
 
     def publish(self, item: Notification) -> None:
         """Tell everybody."""
-        for listener in list(self._listeners):
+        for listener in self._listeners:
             try:
                 listener(item)
             except Exception:

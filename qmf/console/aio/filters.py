@@ -19,6 +19,11 @@ Where = Mapping[str, object] | Predicate
 Test = Callable[[RemoteObject], bool]
 
 
+def anything(_: RemoteObject) -> bool:
+    """The test that every object passes."""
+    return True
+
+
 def prepare(where: Where | None, views: Sequence[ClassView]) -> tuple[Predicate, Test]:
     """Take a filter apart.
 
@@ -34,7 +39,7 @@ def prepare(where: Where | None, views: Sequence[ClassView]) -> tuple[Predicate,
         NotFoundError: no class asked for has a value of that name.
     """
     if not where:
-        return (), lambda _: True
+        return (), anything
     if isinstance(where, Mapping):
         for name in where:
             if views and all(view.slot(name) is None for view in views):

@@ -35,7 +35,7 @@ from qmf.console.aio.notifications import (
 )
 from qmf.console.aio.questions import Questions
 from qmf.console.aio.requests import Requests
-from qmf.console.aio.schemas import SchemaCache
+from qmf.console.aio.schemas import SchemaCache, distinct_keys
 from qmf.console.aio.store import ObjectStore
 from qmf.console.aio.subscriptions import Subscriptions
 from qmf.console.aio.tracker import Tracker
@@ -243,14 +243,12 @@ class Hub:
         self._count(agent, envelope)
         if isinstance(content, ObjectsIndication):
             self.publishing.add(agent.name)
-            for key in {obj.class_key for obj in content.objects}:
-                if key is not None:
-                    self.saw(key, agent)
+            for key in distinct_keys(content.objects):
+                self.saw(key, agent)
             self.indications.objects(content.objects, agent, received)
         else:
-            for event in content.events:
-                if event.class_key is not None:
-                    self.saw(event.class_key, agent)
+            for key in distinct_keys(content.events):
+                self.saw(key, agent)
             self.indications.events(content.events, agent, received)
 
     def _count(self, agent: Agent, envelope: Envelope) -> None:

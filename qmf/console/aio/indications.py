@@ -10,19 +10,20 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 
 from qmf.bus.base import Received
 from qmf.console.aio.agents import Agent
-from qmf.console.aio.events import RemoteEvent
+from qmf.console.aio.events import EventArguments, RemoteEvent, argument_types
 from qmf.console.aio.notifications import EventRaised, Notification, ObjectUpdated
 from qmf.console.aio.objects import RemoteObject
 from qmf.console.aio.schemas import SchemaCache
 from qmf.console.aio.store import ObjectStore
-from qmf.console.aio.views import typed, with_agent
+from qmf.console.aio.views import with_agent
 from qmf.errors import DisconnectedError, QmfError
-from qmf.protocol import EventData, ObjectData, ObjectId
-from qmf.schema import ClassKey, EventSchema
+from qmf.protocol import EventData, ObjectData
+from qmf.schema import ClassKey, EventSchema, QmfType
 
 log = logging.getLogger("qmf.console")
 
@@ -47,20 +48,22 @@ class Indications:
         self._present = present
         self._waiting: dict[ClassKey, list[Callable[[], None]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._types: dict[ClassKey, Mapping[str, QmfType]] = {}
 
     def objects(self, objects: Sequence[ObjectData], agent: Agent, received: Received) -> None:
         """Take the objects of one indication."""
         # One message holds objects of one class; a peer that mixes them gets each run of a class its own turn.
-        runs = [(key, list(run)) for key, run in itertools.groupby(objects, key=lambda item: item.class_key)]
+        runs = [(key, list(run)) for key, run in itertools.groupby(objects, key=_class_key)]
         done = _countdown(len(runs), received)
         for key, run in runs:
             self._when_known(key, lambda run=run: self._update(run, agent), done)  # type: ignore[misc]
 
     def events(self, events: Sequence[EventData], agent: Agent, received: Received) -> None:
         """Take the events of one indication."""
-        done = _countdown(len(events), received)
-        for event in events:
-            self._when_known(event.class_key, lambda event=event: self._raise(event, agent), done)  # type: ignore[misc]
+        runs = [(key, list(run)) for key, run in itertools.groupby(events, key=_class_key)]
+        done = _countdown(len(runs), received)
+        for key, run in runs:
+            self._when_known(key, lambda run=run: self._raise(run, agent), done)  # type: ignore[misc]
 
     async def close(self) -> None:
         """Give up what still waits."""
@@ -104,46 +107,44 @@ class Indications:
     def _update(self, objects: list[ObjectData], agent: Agent) -> None:
         if not self._present(agent.name):
             return  # it left while the schema was fetched: its objects went with it
+        view = self._schemas.view(objects[0].class_key)
         for data in objects:
             if data.object_id is None:
                 log.debug("skipped an object without id from %s", agent)
                 continue
             obj = self._store.update(self._make(data, agent))
-            view = self._schemas.view(data.class_key)
-            properties = view.has_properties(data.values) if view else True
-            statistics = view.has_statistics(data.values) if view else False
+            properties, statistics = view.groups(data.values) if view else (True, False)
             # A deletion may come without values; it is news all the same.
             self._publish(ObjectUpdated(obj, properties=properties or not statistics, statistics=statistics))
 
-    def _raise(self, data: EventData, agent: Agent) -> None:
-        schema = self._schemas.known(data.class_key) if data.class_key else None
+    def _raise(self, events: list[EventData], agent: Agent) -> None:
+        key = events[0].class_key
+        schema = self._schemas.known(key) if key else None
         known = schema if isinstance(schema, EventSchema) else None
-        self._publish(
-            EventRaised(
-                RemoteEvent(
-                    agent=agent,
-                    class_key=data.class_key,
-                    schema=known,
-                    timestamp=data.timestamp,
-                    severity=data.severity,
-                    arguments=_arguments(data, known, agent.name),
-                    object_id=_object_id(data.object_id, agent.name),
-                )
+        types = self._argument_types(key, known)
+        name, publish = agent.name, self._publish
+        for data in events:
+            event = RemoteEvent(
+                agent=agent,
+                class_key=key,
+                schema=known,
+                timestamp=data.timestamp,
+                severity=data.severity,
+                arguments=EventArguments(data.values, types, name),
+                object_id=None if data.object_id is None else with_agent(data.object_id, name),
             )
-        )
+            publish(EventRaised(event))
+
+    def _argument_types(self, key: ClassKey | None, schema: EventSchema | None) -> Mapping[str, QmfType]:
+        if key is None or schema is None:
+            return {}
+        types = self._types.get(key)
+        if types is None:
+            types = self._types[key] = argument_types(schema)
+        return types
 
 
-def _arguments(data: EventData, schema: EventSchema | None, agent: str) -> dict[str, object]:
-    values = dict(data.values)
-    ordered = {}
-    for item in schema.arguments if schema else ():
-        if item.name in values:
-            ordered[item.name] = typed(item.type, values.pop(item.name), agent)
-    return {**ordered, **values}
-
-
-def _object_id(object_id: ObjectId | None, agent: str) -> ObjectId | None:
-    return with_agent(object_id, agent) if object_id else None
+_class_key = operator.attrgetter("class_key")
 
 
 def _countdown(count: int, received: Received) -> Callable[[], None]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 
+
+@functools.lru_cache(maxsize=4096)
 def key_matches(pattern: str, subject: str) -> bool:
     """True when a binding key matches a routing key."""
     return _match(pattern.split("."), subject.split("."))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Protocol
 
 import attrs
 
-from qmf.console.aio.views import ClassView, Slot, schema_name, typed
+from qmf.codec.lazy import LazyValues
+from qmf.console.aio.layers import Layers, lay, plain
+from qmf.console.aio.views import ClassView, Slot, schema_name
 from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema, Method
@@ -100,16 +102,23 @@ class RemoteObject:
 
     __slots__ = ("_client", "_data", "_view", "agent", "object_id")
 
+    agent: str
+    """Name of the agent that it lives in."""
+    object_id: ObjectId
+    """Its id, agent name included."""
+    _data: ObjectData
+    _view: ClassView | None
+    _client: Requester | None
+
     def __init__(
         self, data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: Requester | None
     ) -> None:
-        self._data = data
-        self._view = view
-        self._client = client
-        self.agent = agent
-        """Name of the agent that it lives in."""
-        self.object_id = object_id
-        """Its id, agent name included."""
+        put = object.__setattr__  # past our own `__setattr__`: thousands of objects are made at a time
+        put(self, "_data", data)
+        put(self, "_view", view)
+        put(self, "_client", client)
+        put(self, "agent", agent)
+        put(self, "object_id", object_id)
 
     @property
     def class_key(self) -> ClassKey | None:
@@ -123,7 +132,7 @@ class RemoteObject:
 
     @property
     def data(self) -> ObjectData:
-        """What the agent sent, merged, with wire names and values."""
+        """What the agent sent, merged, with wire names and values. The values may be unpacked only as they are read."""
         return self._data
 
     @property
@@ -140,7 +149,7 @@ class RemoteObject:
     def properties(self) -> Mapping[str, object]:
         """The properties received, by name, in schema order; without a schema, every value."""
         if self._view is None:
-            return MappingProxyType(dict(self._data.values))
+            return MappingProxyType(plain(self._data.values))
         return self._group(self._view.properties)
 
     @property
@@ -152,6 +161,12 @@ class RemoteObject:
     def methods(self) -> Mapping[str, Method]:
         """Its methods by name; none without a schema."""
         return MappingProxyType({method.name: method for method in self.schema.methods} if self.schema else {})
+
+    def values_of(self, names: Iterable[str]) -> list[Any]:
+        """The values called so, as `[]` reads them, one after the other: quicker where many are wanted."""
+        data = attrs.evolve(self._data, values=plain(self._data.values))
+        unpacked = RemoteObject(data, self.object_id, self.agent, self._view, self._client)
+        return [unpacked[name] for name in names]
 
     def __getitem__(self, name: str) -> Any:
         """The value called `name`; None when the object doesn't have it at the moment.
@@ -166,7 +181,7 @@ class RemoteObject:
             raise NotFoundError("value", name, values)
         slot = self._view.slot(name)
         if slot is not None:
-            return typed(slot.type, values.get(slot.key), self.agent)
+            return slot.read(values.get(slot.key), self.agent)
         if name in values:
             return values[name]  # sent though the schema doesn't list it
         raise NotFoundError(f"value of {self._name()}", name, self._view.names())
@@ -241,7 +256,7 @@ class RemoteObject:
         """
         self._requester().check_call(self, method, args, kwargs)
 
-    async def set(self, *, _timeout: float | None = None, **values: object) -> None:
+    async def set(self, /, *, _timeout: float | None = None, **values: object) -> None:
         """Set properties that are read-write, all or none; agents of this project understand it.
 
         Raises:
@@ -251,7 +266,7 @@ class RemoteObject:
             RequestTimeout, NetworkError, AgentLost: no answer; the properties may have been set.
         """
         sent = await self._requester().assign(self, values, _timeout)
-        self._data = attrs.evolve(self._data, values={**self._data.values, **sent})
+        self._data = attrs.evolve(self._data, values={**plain(self._data.values), **sent})
 
     async def follow(self, reference: str, timeout: float | None = None) -> RemoteObject | None:
         """The object that a reference property names; None when the reference is not set.
@@ -271,6 +286,14 @@ class RemoteObject:
         """This object with an update laid over it; this one stays as it is."""
         return RemoteObject(merge(self._data, newer, self._view), self.object_id, self.agent, self._view, self._client)
 
+    def detached(self) -> RemoteObject:
+        """The same, for who keeps it long: without the rest of the message that it came in."""
+        values = self._data.values
+        if not isinstance(values, LazyValues):
+            return self
+        data = attrs.evolve(self._data, values=values.detached())
+        return RemoteObject(data, self.object_id, self.agent, self._view, self._client)
+
     def _requester(self) -> Requester:
         if self._client is None:
             raise CallerError("this object is not managed: no agent has it")
@@ -284,9 +307,9 @@ class RemoteObject:
         return caller
 
     def _group(self, slots: Mapping[str, Slot]) -> Mapping[str, object]:
-        values = self._data.values
+        values = plain(self._data.values)
         return MappingProxyType(
-            {key: typed(slot.type, values[key], self.agent) for key, slot in slots.items() if key in values}
+            {key: slot.read(values[key], self.agent) for key, slot in slots.items() if key in values}
         )
 
     def _name(self) -> str:
@@ -300,18 +323,18 @@ def merge(old: ObjectData, new: ObjectData, view: ClassView | None) -> ObjectDat
     An update holds the properties, or the statistics, or both. Where it holds properties, an optional one that it
     leaves out is not set any more.
     """
-    kept: Mapping[str, object] = old.values
-    if view is not None and view.has_properties(new.values):
-        unset = view.optional.difference(new.values)
-        kept = {name: value for name, value in kept.items() if name not in unset}
-    return attrs.evolve(
-        old,
-        values={**kept, **new.values},
+    unset: list[str] = []
+    if view is not None and view.groups(new.values)[0]:
+        unset = [name for name in view.optional if name not in new.values]
+    return ObjectData(
+        values=lay(old.values, new.values, unset),
+        object_id=old.object_id,
         class_key=new.class_key or old.class_key,
         update_ts=new.update_ts or old.update_ts,
         create_ts=new.create_ts or old.create_ts,
         delete_ts=new.delete_ts or old.delete_ts,
-        subtypes={**old.subtypes, **new.subtypes},
+        subtypes={**old.subtypes, **new.subtypes} if new.subtypes else old.subtypes,
+        left=old.left,
     )
 
 
@@ -322,10 +345,31 @@ def difference(old: RemoteObject | None, new: RemoteObject) -> tuple[bool, bool]
     """
     if old is None:
         return True, True
-    before, after = old.data.values, new.data.values
-    names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     view = new._view
+    quick = _quick_difference(old.data.values, new.data.values, view)
+    if quick is not None:
+        return quick
+    before, after = plain(old.data.values), plain(new.data.values)
+    names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
     if view is None:
         return bool(names), False
     statistics = names & view.statistics.keys()
     return len(names) > len(statistics), bool(statistics)
+
+
+def _quick_difference(before: Values, after: Values, view: ClassView | None) -> tuple[bool, bool] | None:
+    """`difference` as far as bytes and names tell it; None where values have to be unpacked."""
+    if isinstance(after, Layers) and not after.hidden:
+        if after.older is before:
+            return None  # the first update of a group: the same values may have been known
+        if not isinstance(before, Layers) or before.hidden or after.older is not before.older:
+            return None
+        before, after = before.newer, after.newer
+    if not isinstance(before, LazyValues) or not isinstance(after, LazyValues) or before.layout is not after.layout:
+        return None
+    if before.raw() == after.raw():
+        return False, False
+    if view is None or before.names != after.names:
+        return None
+    # Statistics only: whatever is different is one of them.
+    return (False, True) if view.groups(after) == (False, True) and view.covers(after) else None

@@ -12,12 +12,14 @@ import attrs
 from qmf.console.aio import calls
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.answers import Answers, one_failure
-from qmf.console.aio.filters import Test, Where, prepare
+from qmf.console.aio.filters import Test, Where, anything, prepare
 from qmf.console.aio.hub import Hub
 from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge
-from qmf.console.aio.views import with_agent
+from qmf.console.aio.schemas import distinct_keys
+from qmf.console.aio.views import ClassView, with_agent
 from qmf.errors import CallerError, ConstraintError, NotFoundError, QmfError
 from qmf.protocol import (
+    ROW_FORM,
     MethodRequest,
     MethodResponse,
     ObjectData,
@@ -74,17 +76,28 @@ class Queries:
 
     def __init__(self, core: Hub) -> None:
         self._core = core
+        self._last_key: ClassKey | None = None
+        self._last_view: ClassView | None = None
 
     def make(self, data: ObjectData, agent: Agent) -> RemoteObject:
         """A remote object of what an agent sent."""
         object_id = with_agent(data.object_id or ObjectId(""), agent.name)
-        return RemoteObject(data, object_id, agent.name, self._core.schemas.view(data.class_key), self)
+        return RemoteObject(data, object_id, agent.name, self._view(data.class_key), self)
+
+    def _view(self, key: ClassKey | None) -> ClassView | None:
+        """The view of a class; that of the object made before, mostly."""
+        if key is not None and key is self._last_key:
+            return self._last_view
+        view = self._core.schemas.view(key)
+        if view is not None:
+            self._last_key, self._last_view = key, view
+        return view
 
     async def objects(self, wanted: Wanted, seconds: float) -> Answers[RemoteObject]:
         """See `Client.objects`."""
         predicate, test = self.prepare(wanted)
         answers = await self._gather(self._asked(wanted), lambda agent: self.at(agent, wanted, predicate, seconds))
-        return Answers(tuple(filter(test, answers)), answers.failures)
+        return answers if test is anything else Answers(tuple(filter(test, answers)), answers.failures)
 
     async def each(self, wanted: Wanted, seconds: float) -> AsyncGenerator[RemoteObject, None]:
         """See `Client.each`."""
@@ -117,6 +130,8 @@ class Queries:
         keys = self._core.schemas.resolve(package, name) if name else []
         predicate, test = prepare(wanted.where, [view for view in map(self._core.schemas.view, keys) if view])
         version = wanted.class_key.hash if wanted.class_key else None
+        if version is None:
+            return predicate, test
         return predicate, lambda obj: _has_hash(obj, version) and test(obj)
 
     async def at(self, agent: Agent, wanted: Wanted, predicate: Predicate, seconds: float) -> list[RemoteObject]:
@@ -124,7 +139,7 @@ class Queries:
         name, package = wanted.class_name
         if wanted.object_id is not None:
             there = with_agent(wanted.object_id, agent.name)
-            return await self._query(agent, QueryRequest(what=What.OBJECT, object_id=there), seconds)
+            return await self._query(agent, QueryRequest(what=What.OBJECT, object_id=there, row_form=ROW_FORM), seconds)
         found = []
         for spelled in await self._spelled(agent, package, name or "", seconds):
             found += await self._class_at(agent, spelled, predicate, seconds)
@@ -155,6 +170,11 @@ class Queries:
             if explorer.can_list(agent) and not (agent.knows_schema_queries and explorer.is_listed(agent))
         ]
         return (await self._gather(asked, lambda agent: self._take_list(agent, seconds))).failures
+
+    async def classes_of(self, agent: Agent, seconds: float) -> list[ClassKey]:
+        """The classes of one agent: those that it lists, or that were seen of it where it can't."""
+        self._require_connection()
+        return await self._take_list(agent, seconds) or self._core.schemas.used_by(agent.name)
 
     # -- for remote objects
 
@@ -229,19 +249,19 @@ class Queries:
 
     async def _class_at(self, agent: Agent, key: ClassKey, predicate: Predicate, seconds: float) -> list[RemoteObject]:
         where = predicate if agent.knows_schema_queries else ()
-        return await self._query(agent, QueryRequest(what=What.OBJECT, class_key=key, where=where), seconds)
+        request = QueryRequest(what=What.OBJECT, class_key=key, where=where, row_form=ROW_FORM)
+        return await self._query(agent, request, seconds)
 
     async def _query(self, agent: Agent, request: QueryRequest, seconds: float) -> list[RemoteObject]:
         about = f"object {request.object_id}" if request.object_id else f"objects of {_spoken(request.class_key)}"
         parts = await self._core.questions.ask(
             agent, request, ObjectsResponse, what=f"query for {about}", timeout=seconds
         )
-        datas = [data for part in parts for data in part.objects]
-        keys = {data.class_key for data in datas if data.class_key is not None}
+        keys = distinct_keys(data for part in parts for data in part.objects)
         for key in keys:
             self._core.saw(key, agent)
         await asyncio.gather(*(self.learn(key) for key in keys))
-        found = [self.make(data, agent) for data in datas]
+        found = [self.make(data, agent) for part in parts for data in part.objects]
         if agent.name in self._core.publishing:
             # qpidd may not announce an object that was just queried (QMF2.md 7.1): later updates build on this.
             for obj in found:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from qmf.bus.base import Told
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.requests import Requests
 from qmf.console.aio.wire import Target, Wire
@@ -48,15 +49,21 @@ class Questions:
         """
         target = self.address(agent)
 
+        def post(number: int, told: Told) -> bool:
+            return self._wire.post(content, target, str(number), told)
+
+        asked_again = isinstance(content, QueryRequest)
+
         async def once() -> list[object]:
             return await self._requests.ask(
                 lambda number: self._wire.send(content, target, str(number)),
                 what=what,
                 agent=agent.name,
                 timeout=timeout,
+                post=None if asked_again else post,
             )
 
-        parts = await (self._again(once) if isinstance(content, QueryRequest) else once())
+        parts = await (self._again(once) if asked_again else once())
         return [_expected(part, expect, what, agent.name) for part in parts]
 
     async def ask_v1(

@@ -24,14 +24,16 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import functools
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import MappingProxyType
 
 import attrs
 
+from qmf.bus.base import Told
 from qmf.console.aio.errors import AgentLost
-from qmf.errors import QmfError, RequestTimeout
+from qmf.errors import NetworkError, QmfError, RequestTimeout
 
 log = logging.getLogger("qmf.console")
 
@@ -47,6 +49,8 @@ class State(enum.Enum):
     LOST = "lost"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
+
+    __hash__ = object.__hash__  # a member is equal to itself alone; that of Enum takes five times as long
 
     @property
     def final(self) -> bool:
@@ -64,6 +68,8 @@ class Step(enum.Enum):
     LOSS = "loss"
     DEADLINE = "deadline"
     CANCEL = "cancel"
+
+    __hash__ = object.__hash__  # as above
 
 
 _ENDS = {
@@ -170,12 +176,19 @@ class Requests:
         )
 
     async def ask(
-        self, send: Callable[[int], Awaitable[None]], *, what: str, agent: str | None, timeout: float
+        self,
+        send: Callable[[int], Awaitable[None]],
+        *,
+        what: str,
+        agent: str | None,
+        timeout: float,
+        post: Callable[[int, Told], bool] | None = None,
     ) -> list[object]:
         """Send a request and wait for its whole answer.
 
         Args:
             send: sends the message with the given id; returns when the broker has taken it.
+            post: tries the same without waiting, as `Bus.post`; saves a task.
             what: what is asked, for messages.
             agent: who is asked, or None.
             timeout: seconds for everything, sending included.
@@ -196,17 +209,21 @@ class Requests:
         self._next += 1
         self._outstanding[request.id] = request
         timer = loop.call_later(timeout, self._expire, request)
-        sending = loop.create_task(self._send(request, send))
-        self._sending.add(sending)
-        sending.add_done_callback(self._sending.discard)
+        sending: asyncio.Task[None] | None = None
         try:
+            if post is None or not self._posted(request, post):
+                sending = loop.create_task(self._send(request, send))
             return await request.future
         finally:
             timer.cancel()
             if not request.state.final:
                 self._end(request, Step.CANCEL)
-            if request.state is not State.ANSWERED:
+            if sending is not None and request.state is not State.ANSWERED:
                 sending.cancel()
+            if sending is not None and not sending.done():
+                # The answer overtook the confirmation. Nothing but the loop's weak reference would keep the task.
+                self._sending.add(sending)
+                sending.add_done_callback(self._sending.discard)
             if request.future.done() and not request.future.cancelled():
                 request.future.exception()  # read: the asker may have been cancelled in the same moment
 
@@ -247,6 +264,21 @@ class Requests:
             self._late += 1
             log.debug("late answer to request %s", number)
         return request
+
+    def _posted(self, request: Request, post: Callable[[int, Told], bool]) -> bool:
+        try:
+            return post(request.id, functools.partial(self._told, request))
+        except (QmfError, ValueError) as error:
+            self._end(request, Step.LOSS, error)
+            return True
+
+    def _told(self, request: Request, error: NetworkError | None) -> None:
+        if request.state.final:
+            return
+        if error is None:
+            request.advance(Step.SENT)
+        else:
+            self._end(request, Step.LOSS, error)
 
     async def _send(self, request: Request, send: Callable[[int], Awaitable[None]]) -> None:
         try:

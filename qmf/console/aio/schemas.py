@@ -16,6 +16,7 @@ import attrs
 from qmf.console.aio.errors import AgentLost
 from qmf.console.aio.views import ClassView
 from qmf.errors import DisconnectedError, NotFoundError, QmfError
+from qmf.protocol import EventData, ObjectData
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 
 AnySchema = ClassSchema | EventSchema
@@ -23,6 +24,9 @@ Fetch = Callable[[ClassKey, tuple[str, ...]], Awaitable[AnySchema]]
 
 #: Seconds for which a schema that could not be had is not asked for again when indications need it.
 RETRY_AFTER = 30.0
+
+#: Key objects that are remembered by identity.
+MAX_LATELY = 1000
 
 T = TypeVar("T")
 
@@ -42,6 +46,7 @@ class SchemaCache:
         self._fetch = fetch
         self._clock = clock
         self._entries: dict[ClassKey, _Entry] = {}
+        self._lately: dict[int, tuple[ClassKey, _Entry]] = {}
         self._packages: set[str] = set()
         self._running: dict[ClassKey, asyncio.Task[AnySchema]] = {}
 
@@ -62,7 +67,7 @@ class SchemaCache:
 
     def saw(self, key: ClassKey, agent: str) -> bool:
         """Note that `agent` uses a class; True when the class is news."""
-        entry = self._entries.get(key)
+        entry = self._entry(key)
         news = entry is None
         if entry is None:
             entry = self._entries[key] = _Entry()
@@ -96,19 +101,19 @@ class SchemaCache:
 
     def known(self, key: ClassKey) -> AnySchema | None:
         """The schema, if it is here already."""
-        entry = self._entries.get(key)
+        entry = self._entry(key)
         return entry.schema if entry else None
 
     def view(self, key: ClassKey | None) -> ClassView | None:
         """The reading view of an object class, if its schema is here already."""
         if key is None:
             return None
-        entry = self._entries.get(key)
+        entry = self._entry(key)
         return entry.view if entry else None
 
     def worth_asking(self, key: ClassKey) -> bool:
         """False when the schema is here, can't be asked for, or was asked for in vain a moment ago."""
-        entry = self._entries.get(key)
+        entry = self._entry(key)
         if key.hash is None or (entry is not None and entry.schema is not None):
             return False
         return entry is None or entry.failed_at is None or self._clock() - entry.failed_at > RETRY_AFTER
@@ -143,6 +148,18 @@ class SchemaCache:
         # Shielded: one asker who gives up must not take the answer from the others.
         return await asyncio.shield(task)
 
+    def _entry(self, key: ClassKey) -> _Entry | None:
+        """The entry of a key. Hashing a key is slow, and the reader of messages gives the same object each time."""
+        lately = self._lately.get(id(key))
+        if lately is not None and lately[0] is key:
+            return lately[1]
+        entry = self._entries.get(key)
+        if entry is not None:
+            if len(self._lately) >= MAX_LATELY:
+                self._lately.clear()
+            self._lately[id(key)] = key, entry
+        return entry
+
     async def close(self) -> None:
         """Give up all fetches."""
         tasks = list(self._running.values())
@@ -173,6 +190,12 @@ class SchemaCache:
         # A connection or agent that went away proves nothing of the schema.
         if isinstance(error, QmfError) and not isinstance(error, DisconnectedError | AgentLost):
             self._entries.setdefault(key, _Entry()).failed_at = self._clock()
+
+
+def distinct_keys(items: Iterable[ObjectData | EventData]) -> list[ClassKey]:
+    """The classes of objects or events, each once; thousands of one message mostly share one key."""
+    found = {id(item.class_key): item.class_key for item in items}
+    return list(dict.fromkeys(key for key in found.values() if key is not None))
 
 
 def _names(keys: Iterable[ClassKey]) -> set[str]:

@@ -33,7 +33,7 @@ from qmf.console.aio.store import is_another
 from qmf.console.aio.subscriptions import Subscription
 from qmf.console.aio.views import with_agent
 from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout
-from qmf.protocol import DATA_BINDING, Envelope, ObjectId, ObjectsIndication, Predicate, SubscribeRequest
+from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectId, ObjectsIndication, Predicate, SubscribeRequest
 from qmf.schema import ClassKey
 
 log = logging.getLogger("qmf.console")
@@ -229,6 +229,7 @@ class AgentSource:
             where=self._orders.predicate,
             interval=self._orders.interval,
             lifetime=LIFETIME,
+            row_form=ROW_FORM,
         )
         subscriptions = self._hub.subscriptions
         try:
@@ -378,9 +379,11 @@ class AgentSource:
             self._gone(known, ChangeKind.DELETED)
             known = None
         if known is not None:
-            if 0 < newer.timestamps.update < known.timestamps.update:
+            if 0 < newer.data.update_ts < known.data.update_ts:
                 return
             newer = known.merged(newer.data)
+        else:
+            newer = newer.detached()
         self._known[newer.object_id] = newer
         if self._orders.test(newer):
             properties, statistics = difference(known, newer)

@@ -10,14 +10,14 @@ class ObjectStore:
     """The latest state of each object, by agent, object name and epoch."""
 
     def __init__(self) -> None:
-        self._objects: dict[ObjectId, RemoteObject] = {}
+        self._objects: dict[str, dict[ObjectId, RemoteObject]] = {}
 
     def __len__(self) -> int:
-        return len(self._objects)
+        return sum(map(len, self._objects.values()))
 
     def get(self, object_id: ObjectId) -> RemoteObject | None:
         """The object with this id, agent name included."""
-        return self._objects.get(object_id)
+        return self._objects.get(object_id.agent_name or "", {}).get(object_id)
 
     def update(self, newer: RemoteObject) -> RemoteObject:
         """Lay an update over what is known of the object; a deleted object leaves the store.
@@ -25,28 +25,28 @@ class ObjectStore:
         Returns:
             the object with everything known of it.
         """
-        known = self._objects.get(newer.object_id)
-        if known is not None and 0 < newer.timestamps.update < known.timestamps.update and not newer.is_deleted:
+        data, object_id = newer.data, newer.object_id
+        objects = self._objects.setdefault(object_id.agent_name or "", {})
+        known = objects.get(object_id)
+        if known is not None and 0 < data.update_ts < known.data.update_ts and not data.delete_ts:
             return newer  # the answer to a query, overtaken by an indication while its schema was fetched
         # An id may be used again after a deletion that we missed: the creation time tells the two objects apart.
-        if known is not None and not is_another(known, newer):
-            newer = known.merged(newer.data)
-        if newer.is_deleted:
-            self._objects.pop(newer.object_id, None)
+        same = known is not None and not is_another(known, newer)
+        newer = known.merged(data) if known is not None and same else newer.detached()
+        if newer.data.delete_ts:
+            objects.pop(object_id, None)
         else:
-            self._objects[newer.object_id] = newer
+            objects[object_id] = newer
         return newer
 
     def drop_agent(self, agent: str, *, transient_only: bool = False) -> None:
         """Forget the objects of an agent; with `transient_only` those that don't outlive its restart."""
-        gone = [
-            oid for oid, obj in self._objects.items() if obj.agent == agent and (oid.agent_epoch or not transient_only)
-        ]
-        for oid in gone:
-            del self._objects[oid]
+        objects = self._objects.pop(agent, {})
+        if transient_only:
+            self._objects[agent] = {oid: obj for oid, obj in objects.items() if not oid.agent_epoch}
 
 
 def is_another(known: RemoteObject, newer: RemoteObject) -> bool:
     """True when two states under one id are of two objects, made one after the other."""
-    old, new = known.timestamps.create, newer.timestamps.create
+    old, new = known.data.create_ts, newer.data.create_ts
     return bool(old and new and old != new)

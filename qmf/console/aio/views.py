@@ -6,14 +6,22 @@ QMFv2. Scripts use both, so every one of them is found here: `latencyAverage` re
 
 from __future__ import annotations
 
+import builtins
 import keyword
 from collections.abc import Iterator, Mapping
+from uuid import UUID
 
 import attrs
 
+from qmf.codec.lazy import LazyValues
 from qmf.errors import ProtocolError
 from qmf.protocol import BROKER, ObjectId, from_wire
 from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic
+
+_PLAIN: Mapping[str, type] = {"sstr": str, "lstr": str, "bool": bool, "float": float, "double": float, "uuid": UUID}
+
+#: Different sets of names that a class remembers the groups of; agents send a handful.
+MAX_GROUPS = 100
 
 
 @attrs.frozen
@@ -24,11 +32,21 @@ class Slot:
         key: its name in QMFv2 objects.
         type: type of the value: for statistics the base type, e.g. ``uint32`` for a ``hilo32``.
         member: the property or statistic that it belongs to.
+        plain: what Python type a received value mostly has, and then is what the schema says without conversion.
     """
 
     key: str
     type: QmfType
     member: Property | Statistic
+    plain: builtins.type | None = attrs.field(init=False)
+
+    @plain.default
+    def _plain_type(self) -> builtins.type | None:
+        return int if self.type.is_integer else _PLAIN.get(self.type.base)
+
+    def read(self, value: object, agent: str) -> object:
+        """A value from the wire, see `typed`."""
+        return value if value.__class__ is self.plain else typed(self.type, value, agent)
 
 
 def schema_name(name: str) -> str:
@@ -56,7 +74,7 @@ def with_agent(object_id: ObjectId, agent: str) -> ObjectId:
     """The id with the name of its agent, which qpidd leaves out and may give as ``broker`` (QMF2.md 5.1)."""
     if object_id.agent_name and object_id.agent_name != BROKER:
         return object_id
-    return attrs.evolve(object_id, agent_name=agent)
+    return ObjectId(object_id.object_name, agent, object_id.agent_epoch)
 
 
 class ClassView:
@@ -68,10 +86,11 @@ class ClassView:
         optional: names of the properties that an object may lack: optional ones, and references that name nothing.
     """
 
-    __slots__ = ("_by_name", "optional", "properties", "schema", "statistics")
+    __slots__ = ("_by_name", "_groups", "optional", "properties", "schema", "statistics")
 
     def __init__(self, schema: ClassSchema) -> None:
         self.schema = schema
+        self._groups: dict[int, tuple[tuple[str, ...], tuple[bool, bool]]] = {}
         self.properties = {item.name: Slot(item.name, item.type, item) for item in schema.properties}
         self.optional = frozenset(item.name for item in schema.properties if item.optional or item.type.name == "objId")
         self.statistics: dict[str, Slot] = {}
@@ -94,10 +113,19 @@ class ClassView:
         """Every name that `slot` finds."""
         return iter(self._by_name)
 
-    def has_properties(self, values: Mapping[str, object]) -> bool:
-        """True when an update holds properties."""
-        return any(name in self.properties for name in values)
+    def groups(self, values: Mapping[str, object]) -> tuple[bool, bool]:
+        """Whether an update holds properties, and whether it holds statistics."""
+        names = values.names if isinstance(values, LazyValues) else tuple(values)
+        known = self._groups.get(id(names))
+        if known is not None and known[0] is names:
+            return known[1]
+        found = any(map(self.properties.__contains__, names)), any(map(self.statistics.__contains__, names))
+        if isinstance(values, LazyValues):
+            if len(self._groups) >= MAX_GROUPS:
+                self._groups.clear()
+            self._groups[id(names)] = names, found
+        return found
 
-    def has_statistics(self, values: Mapping[str, object]) -> bool:
-        """True when an update holds statistics."""
-        return any(name in self.statistics for name in values)
+    def covers(self, values: Mapping[str, object]) -> bool:
+        """True when the class knows all values of an update."""
+        return all(name in self.properties or name in self.statistics for name in values)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from qmf.bus.base import Binding, Bus, ExchangeKind, Received, Subscription
+from qmf.bus.base import Binding, Bus, ExchangeKind, Received, Subscription, Told
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio.keys import key_matches
 from qmf.errors import DecodeError, DisconnectedError, LinkError, ProtocolError
@@ -27,11 +27,12 @@ from qmf.protocol import (
     Envelope,
     Frame,
     LocateRequest,
+    ObjectReader,
+    RequestEncoder,
     V1Message,
     console_key,
     decode,
     direct_exchange,
-    encode,
     encode_frames,
     topic_exchange,
 )
@@ -70,6 +71,8 @@ class Wire:
         self.on_unbound: Callable[[str], None] = lambda _: None
         """Called with each binding key that is given up."""
         self._own = False
+        self._reader = ObjectReader()
+        self._encoder = RequestEncoder()
         self._no_v1: LinkError | None = None
         self._on_envelope = on_envelope
         self._on_v1 = on_v1
@@ -143,14 +146,27 @@ class Wire:
             NetworkError: refused by the broker, or no connection.
             ValueError: a value that can't be encoded.
         """
-        envelope = Envelope(
-            content=content,
-            to=target.exchange,
-            subject=target.key,
-            reply_to=f"{self.topic}/{self.key}",
-            correlation_id=correlation_id,
+        await self.bus.send(self._encoded(content, target, correlation_id), confirm=confirm)
+
+    def post(self, content: Content, target: Target, correlation_id: str | None, told: Told) -> bool:
+        """Send a QMFv2 message without waiting, if that is possible; see `Bus.post`.
+
+        Raises:
+            DisconnectedError: no connection.
+            ValueError: a value that can't be encoded.
+        """
+        return self.bus.post(self._encoded(content, target, correlation_id), told)
+
+    def _encoded(self, content: Content, target: Target, correlation_id: str | None) -> bytes:
+        return self._encoder.encode(
+            Envelope(
+                content=content,
+                to=target.exchange,
+                subject=target.key,
+                reply_to=f"{self.topic}/{self.key}",
+                correlation_id=correlation_id,
+            )
         )
-        await self.bus.send(encode(envelope), confirm=confirm)
 
     async def send_v1(self, frame: Frame, target: Target) -> None:
         """Send a QMFv1 request; the answer comes on `amq.direct` (QMF2.md 8.3).
@@ -185,7 +201,7 @@ class Wire:
 
     def _deliver(self, received: Received, earlier: Iterable[str] = ()) -> None:
         try:
-            message = decode(received.data)
+            message = decode(received.data, self._reader)
         except (DecodeError, ProtocolError) as error:
             received.done()
             self._skip(error)

@@ -1,0 +1,134 @@
+"""Objects whose values stay bytes: merged, compared and read as if they had been unpacked at once."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from console.fakes import ALARM, WIDGET
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmf.codec import UInt32, UInt64, amqp010
+from qmf.codec.lazy import LazyValues
+from qmf.console.aio import ClassView, RemoteObject
+from qmf.console.aio.events import EventArguments, argument_types
+from qmf.console.aio.layers import Layers, lay, plain
+from qmf.console.aio.objects import difference, merge
+from qmf.console.aio.store import ObjectStore
+from qmf.console.aio.views import MAX_GROUPS
+from qmf.protocol import Envelope, ObjectData, ObjectId, ObjectReader, ObjectsIndication, decode, encode
+
+AGENT = "example.org:widgets:1"
+VIEW = ClassView(WIDGET)
+ID = ObjectId("w", AGENT)
+
+NAMES = ["name", "size", "label", "turns", "load", "loadHigh", "strange"]
+UPDATES = st.lists(st.dictionaries(st.sampled_from(NAMES), st.integers(0, 2), max_size=7), min_size=1, max_size=6)
+
+
+def lazy(values: dict[str, object]) -> ObjectData:
+    """An object as it is received after others like it."""
+    reader = ObjectReader()
+    data = encode(Envelope(content=ObjectsIndication([ObjectData(values=values, object_id=ID, class_key=WIDGET.key)])))
+    for _ in range(2):
+        envelope = decode(data, reader)
+    assert isinstance(envelope, Envelope)
+    assert isinstance(envelope.content, ObjectsIndication)
+    (found,) = envelope.content.objects
+    return found
+
+
+def remote(data: ObjectData, view: ClassView | None = VIEW) -> RemoteObject:
+    return RemoteObject(data, ID, AGENT, view, None)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(updates=UPDATES, known=st.booleans())
+def test_merging_bytes_is_merging_values(updates: list[dict[str, object]], known: bool) -> None:
+    view = VIEW if known else None
+    eager, late = (ObjectData(values={}, object_id=ID) for _ in range(2))
+    for update in updates:
+        before_eager, before_late = remote(eager, view), remote(late, view)
+        eager = merge(eager, ObjectData(values=update, object_id=ID), view)
+        late = merge(late, lazy(update), view)
+        assert plain(late.values) == eager.values
+        assert late.values == eager.values
+        assert set(late.values) == set(eager.values)
+        assert len(late.values) == len(eager.values)
+        for name in NAMES:
+            assert (name in late.values) is (name in eager.values)
+            assert late.values.get(name, "none") == eager.values.get(name, "none")
+        assert difference(before_late, remote(late, view)) == difference(before_eager, remote(eager, view))
+
+
+def test_updates_of_one_group_stay_two_layers() -> None:
+    data = lazy({"name": "w", "size": 1, "turns": 1})
+    for number in range(5):
+        data = merge(data, lazy({"turns": UInt64(number)}), VIEW)
+        assert isinstance(data.values, Layers)
+        assert isinstance(data.values.newer, LazyValues)
+        assert isinstance(data.values.older, LazyValues)
+    assert plain(data.values) == {"name": "w", "size": 1, "turns": 4}
+    assert repr(data.values) == repr({"name": "w", "size": 1, "turns": 4})
+    whole = merge(data, lazy({"name": "w", "size": 2, "turns": 9}), VIEW)
+    assert isinstance(whole.values, LazyValues)
+
+
+def test_an_optional_property_that_is_left_out_is_hidden() -> None:
+    data = merge(lazy({"name": "w", "label": "x", "turns": 1}), lazy({"name": "w"}), VIEW)
+    assert isinstance(data.values, Layers)
+    assert "label" not in data.values
+    with pytest.raises(KeyError):
+        data.values["label"]
+    assert dict(data.values) == {"name": "w", "turns": 1}
+
+
+def test_an_update_that_is_no_bytes_is_laid_over_bytes() -> None:
+    assert lay(lazy({"name": "w", "turns": 1}).values, {"turns": 2}, ["name"]) == {"turns": 2}
+
+
+def test_what_is_kept_does_not_keep_its_message() -> None:
+    store = ObjectStore()
+    first = lazy({"name": "w" * 100, "turns": UInt32(1)})
+    kept = store.update(remote(first)).data.values
+    assert isinstance(kept, LazyValues)
+    assert kept == first.values
+    assert kept._data == kept.raw()  # type: ignore[attr-defined]
+    assert remote(attrs.evolve(first, values={"name": "w"})).detached().data.values == {"name": "w"}
+
+
+def test_groups_of_many_shapes_are_not_all_remembered() -> None:
+    view = ClassView(WIDGET)
+    for number in range(MAX_GROUPS + 5):
+        assert view.groups(lazy({"name": "w", f"n{number}": 1}).values) == (True, False)
+    assert len(view._groups) <= MAX_GROUPS
+    assert view.groups(lazy({"turns": 1}).values) == view.groups({"turns": 1}) == (False, True)
+    assert view.groups({}) == (False, False)
+
+
+def test_several_values_are_read_at_once() -> None:
+    obj = remote(lazy({"name": "w", "turns": UInt64(7)}))
+    assert obj.values_of(["turns", "name", "label"]) == [7, "w", None] == [obj["turns"], obj["name"], obj["label"]]
+    assert obj.properties == {"name": "w"}
+    assert obj.statistics == {"turns": 7}
+
+
+def test_arguments_of_an_event_are_typed_when_they_are_read() -> None:
+    names = [item.name for item in ALARM.arguments]
+    values = {"strange": 1, **dict.fromkeys(reversed(names), 1)}
+    arguments = EventArguments(values, argument_types(ALARM), AGENT)
+    assert list(arguments) == [*names, "strange"]
+    assert dict(arguments) == arguments.read() == {name: arguments[name] for name in arguments}
+    assert len(arguments) == len(values)
+    assert "strange" in arguments
+    assert "nothing" not in arguments
+    assert repr(arguments) == repr(arguments.read())
+    with pytest.raises(KeyError):
+        arguments["nothing"]
+    assert EventArguments(values, argument_types(None), AGENT) == values
+
+
+def test_lazy_values_are_what_amqp_says() -> None:
+    values = lazy({"name": "w", "size": 1}).values
+    assert amqp010.decode_map(amqp010.encode_map(values)) == {"name": "w", "size": 1}
