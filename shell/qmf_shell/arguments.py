@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from qmf.errors import CallerError, ConstraintError, NotFoundError
-from qmf.schema import Argument, Method, check_value, parse_value
+from qmf.schema import Argument, Method, Property, check_value, parse_value
 from qmf_shell.parsing import Word
 from qmf_shell.text import clean, listing
 
@@ -109,7 +109,15 @@ def _check_missing(method: Method, texts: dict[str, str]) -> None:
 def _convert(method: Method, item: Argument, text: str, resolve: Resolve) -> object:
     if item.type.name == "objId":
         return resolve(text, item)
-    where = f"argument {item.name!r} of {method.name}"
+    return converted(item, text, f"argument {item.name!r} of {method.name}")
+
+
+def converted(item: Argument | Property, text: str, where: str) -> object:
+    """The value that a text stands for, of the type and within the bounds of an argument or property.
+
+    Raises:
+        ArgumentError, ConstraintError: it stands for none; `where` says in the message for what.
+    """
     try:
         value = parse_value(item.type, text)
     except ConstraintError:

@@ -20,7 +20,7 @@ def numbered(lines: Iterable[str], name: str = "") -> Iterable[Step]:
 
 
 def run(steps: Iterable[Step], context: Context, screen: Screen, *, stop: bool = False) -> int:
-    """Run every line, also after one has failed; `quit` ends it.
+    """Run every line, also after one has failed; `quit` and Ctrl-C end it.
 
     Args:
         steps: commands and comments with their places.
@@ -36,6 +36,8 @@ def run(steps: Iterable[Step], context: Context, screen: Screen, *, stop: bool =
         for line, where in steps:
             outcome = execute(line.strip("\r\n"), context, screen, where=where)
             failed |= outcome is Outcome.FAILED
+            if screen.interrupted:
+                return INTERRUPTED
             if outcome is Outcome.QUIT or (failed and stop):
                 break
     except KeyboardInterrupt:

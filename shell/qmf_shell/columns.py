@@ -41,8 +41,8 @@ class Shown:
             return Column(title, Role.TIME)
         compound = isinstance(self.item, Statistic) and self.item.type.style in (Style.HILO, Style.MMA)
         if self.slot.is_number and not compound:
-            return Column(clean(title), Role.NUMBER)
-        return Column(clean(title), wraps=True)
+            return Column(clean(title), Role.NUMBER, key=title)
+        return Column(clean(title), wraps=True, key=title)
 
     def cell(self, context: Context, target: Object) -> Cell:
         """What an object has there."""

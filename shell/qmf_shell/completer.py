@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from qmf_shell.completion import (
+from qmf_shell.completion import analyse
+from qmf_shell.hints import Hint, hint
+from qmf_shell.kinds import (
     AnyOf,
     ArgumentNames,
     ArgumentValue,
@@ -19,15 +21,15 @@ from qmf_shell.completion import (
     SettableValue,
     ValueNames,
     Wanted,
-    analyse,
 )
-from qmf_shell.hints import Hint, hint
 from qmf_shell.session.context import Context
 from qmf_shell.session.snapshot import Refresher
 from qmf_shell.suggestions import World, suggest
 
 #: What shows beside a name is cut here.
 META = 60
+#: Names that are longer are cut in the middle: queues are often named after two long ids.
+NAME = 48
 #: Kinds for which names of objects are needed.
 _OF_OBJECTS = (ObjectNames, MethodNames, ArgumentNames, ArgumentValue, SettableNames, SettableValue, ValueNames)
 
@@ -61,7 +63,7 @@ class LineCompleter(Completer):
         self.early = text if self._lacks(question.wanted) else None
         for item in suggest(question, self.world):
             meta = item.meta if len(item.meta) <= META else f"{item.meta[: META - 1]}…"
-            yield Completion(item.text, item.start - len(text), display=item.shown, display_meta=meta)
+            yield Completion(item.text, item.start - len(text), display=shortened(item.shown), display_meta=meta)
 
     def hint(self, text: str) -> list[Hint]:
         """What the toolbar says about `text`. Asked for with each redraw, so the last answer is kept."""
@@ -80,6 +82,14 @@ class LineCompleter(Completer):
         if isinstance(wanted, CommandNames | Nothing):
             return False
         return not self._refresher.snapshot.schemas or (_of_objects(wanted) and not self._refresher.has_objects)
+
+
+def shortened(name: str) -> str:
+    """A name for the menu, with its begin and its end."""
+    if len(name) <= NAME:
+        return name
+    end = NAME // 2 - 1
+    return f"{name[: NAME - 1 - end]}…{name[-end:]}"
 
 
 def _of_objects(wanted: Wanted) -> bool:

@@ -144,12 +144,17 @@ def _require_pyarrow() -> Any:
         importlib.import_module("pyarrow.parquet")
         return importlib.import_module("pyarrow")
     except ImportError:
-        raise ExportError("Parquet needs pyarrow, which is not installed: pip install pyarrow") from None
+        raise ExportError("Parquet needs pyarrow, which is not installed: pip install 'qmf[parquet]'") from None
 
 
 def _parquet_writer(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:
     arrow = _require_pyarrow()
-    columns = {name: arrow.array([_parquet_cell(value) for value in values]) for name, values in _columns(names, rows)}
+    columns = {
+        name: arrow.array(
+            [_parquet_cell(value) for value in values], type=arrow.uint64() if _is_large(values) else None
+        )
+        for name, values in _columns(names, rows)
+    }
     arrow.parquet.write_table(arrow.table(columns), file)
 
 
@@ -158,14 +163,25 @@ def _columns(names: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[str, l
         values = [row.get(name) for row in rows]
         kinds = {type(value) for value in values if value is not None}
         # A column has one type: where agents disagree, it is text.
-        if len(kinds) > 1 and kinds != {int, float}:
+        if (len(kinds) > 1 and kinds != {int, float}) or (_is_large(values) and _is_negative(values)):
             values = [None if value is None else str(_parquet_cell(value)) for value in values]
         elif kinds == {int, float}:
             values = [None if value is None else float(value) for value in values]  # type: ignore[arg-type]
         yield name, values
 
 
+def _is_large(values: Sequence[object]) -> bool:
+    """Whether some whole number needs the range of uint64."""
+    return any(isinstance(value, int) and value >= 2**63 for value in values)
+
+
+def _is_negative(values: Sequence[object]) -> bool:
+    return any(isinstance(value, int) and value < 0 for value in values)
+
+
 def _parquet_cell(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
     if isinstance(value, Mapping | list | tuple):
         return json.dumps(plain_tree(value), default=str)
     return str(value) if isinstance(value, UUID) else value

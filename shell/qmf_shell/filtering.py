@@ -17,11 +17,15 @@ import attrs
 from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema, QmfType, Style, parse_value
 from qmf_shell.conditions import Both, Comparison, Condition, ConditionError, Either, Not, Operator, Truth, names
+from qmf_shell.session.counters import is_counter
 from qmf_shell.session.source import Object, ObjectKey
 from qmf_shell.text import clean
 
 #: What every object has besides its values.
 EXTRAS = ("index", "agent", "broker", "class", "created", "updated")
+
+#: Types that are times and no numbers.
+TIMES = ("absTime", "deltaTime")
 
 Test = Callable[[Object], bool]
 T = TypeVar("T")
@@ -76,7 +80,7 @@ def slots_of(schema: ClassSchema) -> dict[str, Slot]:
     for item in schema.properties:
         found[item.name] = Slot(item.name, item.type, item.unit, item.desc or "", whole=item.name)
     for statistic in schema.statistics:
-        counter = statistic.type.style is Style.COUNT
+        counter = is_counter(schema.package, statistic)
         for entry in statistic.entries:
             about = (statistic.desc or "") + entry.v1_suffix
             found[entry.name] = Slot(

@@ -11,7 +11,10 @@ import attrs
 
 from qmf.schema import Argument, Direction
 from qmf_shell.arguments import value_text
-from qmf_shell.completion import (
+from qmf_shell.completion import analyse
+from qmf_shell.describe_schema import about_argument, about_method, about_slot
+from qmf_shell.filtering import slots_of
+from qmf_shell.kinds import (
     AnyOf,
     ArgumentNames,
     ArgumentValue,
@@ -27,10 +30,7 @@ from qmf_shell.completion import (
     ValueNames,
     ValueOf,
     Wanted,
-    analyse,
 )
-from qmf_shell.describe_schema import about_argument, about_method, about_slot
-from qmf_shell.filtering import slots_of
 from qmf_shell.parsing import is_comment, split_typed
 from qmf_shell.registry import Command
 from qmf_shell.settings import CHOICES

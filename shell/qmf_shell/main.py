@@ -8,17 +8,16 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import logging
-import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from qmf._version import __version__
-from qmf_shell.exits import FAILED, FINE, INTERRUPTED, UNREACHABLE, USAGE
+from qmf_shell.exits import UNREACHABLE, USAGE
+from qmf_shell.program import Parser, seconds, start
 
 if TYPE_CHECKING:
     from qmf_shell.render.screen import Screen
@@ -26,30 +25,6 @@ if TYPE_CHECKING:
 
 #: Seconds that the embedded host agent samples and publishes after, when nothing else is asked for.
 INTERVAL = 5.0
-#: Seconds to wait for a connection and for answers, when nothing else is asked for.
-TIMEOUT = 10.0
-
-
-class Parser(argparse.ArgumentParser):
-    """argparse with the exit code of wrong usage that sysexits.h names: 2 means here that there is no connection."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
-
-
-def seconds(text: str) -> float:
-    """The seconds that an option gives.
-
-    Raises:
-        ArgumentTypeError: it is no number from 0.01 to 86400.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.01 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0.01 to 86400")
-    return value
 
 
 class _Source(argparse.Action):
@@ -86,7 +61,6 @@ def build_parser() -> argparse.ArgumentParser:
         prog="qmf-shell",
         description="A shell over QMF: browse agents, objects and events of a live system, and call methods.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(sources=[])
     add = parser.add_argument
@@ -102,13 +76,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("-f", "--file", metavar="FILE", action=_Source, dest="sources", help="run the commands in FILE (- is stdin)")
     add("script", nargs="?", metavar="SCRIPT", help="the same as -f SCRIPT")
     add("-x", "--stop-on-error", action="store_true", help="leave after the first command that fails")
-    add(
-        "--timeout",
-        metavar="S",
-        type=seconds,
-        default=TIMEOUT,
-        help="wait this long for the broker and for answers (%(default)g s)",
-    )
     add("--interval", metavar="S", type=seconds, help=f"how often the embedded host agent samples ({INTERVAL:g} s)")
     output = parser.add_mutually_exclusive_group()
     for name, text in (
@@ -118,9 +85,6 @@ def build_parser() -> argparse.ArgumentParser:
     ):
         output.add_argument(f"--{name}", action="store_const", const=name, dest="output", help=text)
     add("--config", metavar="FILE", help="read settings and aliases from FILE")
-    add("--no-color", action="store_true", help="plain text (NO_COLOR in the environment does the same)")
-    add("--verbose", action="store_true", help="log to stderr what happens below")
-    add("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 
 
@@ -145,46 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Until the prompt is there, nearly everything that is made stays: looking for garbage among it is in vain.
     gc.disable()
     try:
-        set_up_logging(options.verbose)
-        prepare_streams()
-        return guarded(lambda: _run(options))
+        return start(options, lambda: _run(options))
     finally:
         gc.enable()
-
-
-def prepare_streams() -> None:
-    """Make stdout and stderr safe to write to, whatever the program was started with."""
-    if sys.stdout is None or sys.stderr is None:
-        # Started with a closed stream: what goes there is not wanted.
-        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
-        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character gets an escape instead of ending the program.
-        with contextlib.suppress(AttributeError):
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-
-
-def guarded(run: Callable[[], int]) -> int:
-    """Run a program and give its exit code, also where the output cannot be written or Ctrl-C ends it."""
-    try:
-        code = run()
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        _drop_output()
-        return FINE
-    except OSError as error:
-        _drop_output()
-        sys.stderr.write(f"error: cannot write the output: {error.strerror or error}\n")
-        return FAILED
-    return code
-
-
-def _drop_output() -> None:
-    """Python flushes at exit: let that go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -220,7 +147,7 @@ def _run(options: argparse.Namespace) -> int:
                         interval=options.interval or INTERVAL,
                         live=interactive,
                         settings=settings,
-                        meanwhile=_load_prompt if interactive else _load_nothing,
+                        meanwhile=_load_prompt if interactive else _load_commands,
                     )
                 )
         except QmfError as error:
@@ -264,7 +191,10 @@ def _load_prompt() -> None:
     import qmf_shell.repl  # noqa: F401
 
 
-def _load_nothing() -> None: ...
+def _load_commands() -> None:
+    """Load what a command line needs."""
+    import qmf_shell.batch
+    import qmf_shell.commands.catalogue  # noqa: F401
 
 
 def _interact(opened: Opened, screen: Screen) -> int:
@@ -302,18 +232,6 @@ def _greet(opened: Opened, screen: Screen) -> None:
     if not agents:
         screen.show(Message("No agent has answered so far.", Level.WARNING))
     screen.show(Message("Type help for the commands; Tab completes, Ctrl-D leaves."))
-
-
-def set_up_logging(verbose: bool) -> None:
-    """Nothing by default: without a handler Python prints warnings, and tracebacks of lost tasks, into the prompt."""
-    root = logging.getLogger()
-    if not verbose:
-        root.addHandler(logging.NullHandler())
-        return
-    handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    root.addHandler(handler)
-    logging.getLogger("qmf").setLevel(logging.DEBUG)
 
 
 if __name__ == "__main__":

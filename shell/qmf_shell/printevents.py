@@ -19,9 +19,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from qmf._version import __version__
 from qmf_shell.exits import FINE, INTERRUPTED, UNREACHABLE, USAGE
-from qmf_shell.main import TIMEOUT, Parser, guarded, prepare_streams, seconds, set_up_logging
+from qmf_shell.program import Parser, count, start
 
 if TYPE_CHECKING:
     from qmf_shell.event_filter import EventFilter
@@ -52,7 +51,6 @@ def build_parser() -> argparse.ArgumentParser:
         prog="qmf-printevents",
         description="Print the events of brokers and agents as they come, one line each.",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("brokers", nargs="*", metavar="BROKER", help=f"brokers, e.g. amqp://host:5672 (default: {DEFAULT})")
@@ -60,22 +58,12 @@ def build_parser() -> argparse.ArgumentParser:
     add("-s", "--severity", metavar="SEVERITY", help="only events at least so severe: emerg, alert, ... debug, or 0-7")
     add("-a", "--agent", metavar="TEXT", default="", help="only from agents with this in their name")
     add("-w", "--where", metavar="CONDITION", help="only events that this is true of, as in the shell's events")
-    add("-n", "--count", metavar="COUNT", type=_count, help="leave after so many lines")
+    add("-n", "--count", metavar="COUNT", type=count, help="leave after so many lines")
     add("--heartbeats", action="store_true", help="print heartbeats of agents, too")
     add("--json", action="store_true", help="one JSON object per line")
     add("--local-time", action="store_true", help="times of this machine's zone instead of UTC")
     add("--wait", action="store_true", help="wait for brokers of which none is there yet, instead of giving up")
-    add("--timeout", metavar="S", type=seconds, default=TIMEOUT, help="wait this long for a broker (%(default)g s)")
-    add("--no-color", action="store_true", help="plain text (NO_COLOR in the environment does the same)")
-    add("--verbose", action="store_true", help="log to stderr what happens below")
-    add("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,9 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         wanted = _filter(parser, options)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else USAGE
-    set_up_logging(options.verbose)
-    prepare_streams()
-    return guarded(lambda: _run(options, wanted))
+    return start(options, lambda: _run(options, wanted))
 
 
 def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> EventFilter:

@@ -1,12 +1,13 @@
 """What a command is, and the table of all commands.
 
-A command is a frozen value. The registry is built from an explicit list (`commands.standard`); importing a module
+A command is a frozen value. The registry is built from an explicit list (`commands.catalogue`); importing a module
 registers nothing.
 """
 
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -169,16 +170,28 @@ class Command:
 
 
 class Registry:
-    """All commands by name, in the order of the list."""
+    """All commands by name, in the order of the list. Loaded with the first question: no prompt waits for them."""
 
-    def __init__(self, commands: Iterable[Command]) -> None:
-        self._commands = tuple(commands)
-        self._by_name: dict[str, Command] = {}
+    def __init__(self, load: Callable[[], Iterable[Command]]) -> None:
+        """
+        Args:
+            load: gives the commands.
+        """
+        self._load = load
+
+    @functools.cached_property
+    def _commands(self) -> tuple[Command, ...]:
+        return tuple(self._load())
+
+    @functools.cached_property
+    def _by_name(self) -> dict[str, Command]:
+        found: dict[str, Command] = {}
         for command in self._commands:
             for name in (command.name, *command.aliases):
-                if name in self._by_name:
+                if name in found:
                     raise ValueError(f"two commands are called {name!r}")
-                self._by_name[name] = command
+                found[name] = command
+        return found
 
     def __iter__(self) -> Iterator[Command]:
         return iter(self._commands)

@@ -72,13 +72,20 @@ def open_history(path: Path | None) -> History:
     return FileHistory(str(path))
 
 
-def toolbar(context: Context, hints: Sequence[Hint] = ()) -> StyleAndTextTuples:
-    """What is expected at the cursor, where a line is being typed; else brokers and agents, or what is missing."""
+def toolbar(context: Context, hints: Sequence[Hint] = (), columns: int | None = None) -> StyleAndTextTuples:
+    """What is expected at the cursor, where a line is being typed; else brokers and agents, or what is missing.
+
+    Args:
+        context: the session.
+        hints: about the line that is being typed.
+        columns: of the terminal; where it is too narrow for the hints, those before what is expected now go.
+    """
     lost = [item for item in context.source.healths if not item.connected]
     if lost:
         text = "; ".join(f"{item.url}  not connected" + (f": {item.reason}" if item.reason else "") for item in lost)
         return [("class:bottom-toolbar.bad", f" {clean(text)} ")]
     if hints:
+        hints = _fitting(hints, columns)
         shown = [("class:bottom-toolbar.now" if item.now else "", clean(item.text)) for item in hints]
         return [("", " "), *shown, ("", " ")]
     healths = context.source.healths
@@ -87,6 +94,14 @@ def toolbar(context: Context, hints: Sequence[Hint] = ()) -> StyleAndTextTuples:
     if context.events.total:
         parts.append(plural(context.events.total, "event"))
     return [("", f" {'  '.join(parts)} ")]
+
+
+def _fitting(hints: Sequence[Hint], columns: int | None) -> Sequence[Hint]:
+    """The hints, or just what is expected now and what that is."""
+    now = [item for item in hints if item.now]
+    if columns is None or not now or sum(len(item.text) for item in hints) + 2 <= columns:
+        return hints
+    return [*now, *([] if hints[-1].now else [hints[-1]])]
 
 
 class Repl:
@@ -142,7 +157,7 @@ class Repl:
         threading.Thread(target=self._loaded, name="qmf-shell-load", daemon=True).start()
 
     def _loaded(self) -> LineCompleter:
-        """The completer. Loaded after the prompt is drawn, which need not wait for it."""
+        """The completer, and with it the commands. Loaded after the prompt is drawn, which need not wait for them."""
         if self._completer is None:
             from qmf_shell.completer import LineCompleter
 
@@ -176,7 +191,7 @@ class Repl:
         except Exception:
             # A bug of ours in a hint must not stop the operator from typing.
             logger.debug("no hint for %r", text, exc_info=True)
-        return toolbar(self._context, hints)
+        return toolbar(self._context, hints, self._session.output.get_size().columns)
 
     def run(self) -> int:
         """Until `quit` or Ctrl-D; the exit code. Ctrl-C clears the line, or cancels the command that runs."""

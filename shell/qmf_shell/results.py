@@ -139,16 +139,18 @@ class Column:
     """A column of a table.
 
     Attributes:
-        title: its heading; in JSON the name of the value.
+        title: its heading.
         role: what it holds.
         wraps: may be broken into lines where the terminal is narrow; others are shown whole or not side by side.
         spare: other columns say the same: the first to be left out where the terminal is narrow.
+        key: name of the value in JSON and CSV; by default the heading in lower case.
     """
 
     title: str
     role: Role = Role.TEXT
     wraps: bool = False
     spare: bool = False
+    key: str = attrs.field(default=attrs.Factory(lambda self: self.title.lower(), takes_self=True))
 
 
 @attrs.frozen

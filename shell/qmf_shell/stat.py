@@ -13,9 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from qmf._version import __version__
 from qmf_shell.exits import FAILED, FINE, INTERRUPTED, UNREACHABLE, USAGE
-from qmf_shell.main import TIMEOUT, Parser, guarded, prepare_streams, seconds, set_up_logging
+from qmf_shell.program import Parser, count, seconds, start
 
 if TYPE_CHECKING:
     from qmf_shell.results import Result
@@ -59,7 +58,6 @@ def build_parser() -> argparse.ArgumentParser:
         prog="qmf-stat",
         description=f"Show what a broker that is managed by QMF does.\n\nviews:\n{views}",
         epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("view", nargs="?", choices=tuple(VIEWS), metavar="VIEW", help="one of the views above (default: overview)")
@@ -69,26 +67,16 @@ def build_parser() -> argparse.ArgumentParser:
         "-b", "--broker", metavar="URL", action="append", default=[], help=f"broker (default: {DEFAULT}); several times"
     )
     add("-i", "--interval", metavar="S", type=seconds, help="show it again after so many seconds, until Ctrl-C or q")
-    add("-n", "--count", metavar="COUNT", type=_count, help="with -i: leave after so many pictures")
+    add("-n", "--count", metavar="COUNT", type=count, help="with -i: leave after so many pictures")
     add("-S", "--sort-by", metavar="COLUMN", help="sort by this column, the largest first")
     add("-I", "--increasing", action="store_true", help="the smallest first")
-    add("-L", "--limit", metavar="COUNT", type=_count, help="show so many rows at most")
+    add("-L", "--limit", metavar="COUNT", type=count, help="show so many rows at most")
     output = parser.add_mutually_exclusive_group()
     for name in ("json", "csv", "table"):
         output.add_argument(
             f"--{name}", action="store_const", const=name, dest="output", default="table", help=f"print it as {name}"
         )
-    add("--timeout", metavar="S", type=seconds, default=TIMEOUT, help="wait this long for answers (%(default)g s)")
-    add("--no-color", action="store_true", help="plain text (NO_COLOR in the environment does the same)")
-    add("--verbose", action="store_true", help="log to stderr what happens below")
-    add("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -109,9 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error(f"one view at a time: {options.view} or {options.letter}")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else USAGE
-    set_up_logging(options.verbose)
-    prepare_streams()
-    return guarded(lambda: _run(options))
+    return start(options, lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -14,7 +14,10 @@ import attrs
 from qmf.schema import Access, Argument, ClassSchema, EventSchema, Kind, Method, Property, QmfType
 from qmf_shell.arguments import value_text
 from qmf_shell.commands.call import find_method
-from qmf_shell.completion import (
+from qmf_shell.describe_schema import about_argument, about_method, about_slot
+from qmf_shell.event_filter import SEVERITIES
+from qmf_shell.filtering import EXTRAS, Slot, slots_of
+from qmf_shell.kinds import (
     AnyOf,
     ArgumentNames,
     ArgumentValue,
@@ -36,9 +39,6 @@ from qmf_shell.completion import (
     ValueOf,
     Wanted,
 )
-from qmf_shell.describe_schema import about_argument, about_method, about_slot
-from qmf_shell.event_filter import SEVERITIES
-from qmf_shell.filtering import EXTRAS, Slot, slots_of
 from qmf_shell.parsing import quote
 from qmf_shell.registry import Registry
 from qmf_shell.session.ids import Ids
@@ -265,7 +265,7 @@ def _front_rank(world: World, known: Known, of_class: str | None, prefix: str) -
 def _written(world: World, known: Known, of_class: str | None) -> str:
     """How to write an object: just its key text where that is enough to find it."""
     unique = of_class is not None or (world.snapshot.uses[known.index] == 1 and not known.index.isdigit())
-    return known.index if unique else f"{known.class_key.name}:{known.index}"
+    return known.index if unique and known.index else f"{known.class_key.name}:{known.index}"
 
 
 def _object_name(world: World, known: Known, of_class: str | None) -> Name:

@@ -32,7 +32,7 @@ from qmf_shell.session.context import Context
 from qmf_shell.session.lookup import class_names, find_classes
 from qmf_shell.session.names import class_name
 from qmf_shell.session.source import Object, ObjectKey
-from qmf_shell.text import natural, plural
+from qmf_shell.text import listing, natural, plural
 
 #: The package of qpidd's own classes.
 PACKAGE = "org.apache.qpid.broker"
@@ -40,6 +40,21 @@ PACKAGE = "org.apache.qpid.broker"
 
 class UnmanagedError(CallerError):
     """No agent has the classes of a qpidd, so there is nothing to show."""
+
+
+class UnknownColumnError(NotFoundError):
+    """A view has no column of that name; tells which it has.
+
+    Attributes:
+        columns: their headings.
+    """
+
+    def __init__(self, name: str, columns: Sequence[str]) -> None:
+        super().__init__("column", name, columns)
+        self.columns = columns
+
+    def __str__(self) -> str:
+        return f"no column {self.name!r}; there are {listing(self.columns, 'and')}"
 
 
 @attrs.frozen
@@ -82,12 +97,13 @@ def make(context: Context, view: str, sort: str | None, *, up: bool = False, lim
         case "classes":
             return _arranged(_classes(context), sort, up, limit)
         case _:
-            name, fields = _VIEWS[view]
-            return _arranged(_table(context, name, fields), sort, up, limit)
+            names, fields = _VIEWS[view]
+            return _arranged(_table(context, names, fields), sort, up, limit)
 
 
-def _value(name: str) -> Callable[[Object], Cell]:
-    return lambda item: _plain(item.values.get(name))
+def _value(*names: str) -> Callable[[Object], Cell]:
+    """A cell of the first of these values that an object has."""
+    return lambda item: next((_plain(item.values[name]) for name in names if name in item.values), None)
 
 
 def _plain(value: object) -> Cell:
@@ -149,19 +165,22 @@ _CONNECTIONS = (
 )
 _SUBSCRIPTIONS = (
     _Field("subscription", lambda item: _plain(item.values.get("name")) or item.known.index, Role.NAME, wraps=True),
-    _Field("queue", _value("queueRef"), Role.TEXT, wraps=True),
+    _Field("queue", _value("queueRef", "source"), Role.TEXT, wraps=True),
     _Field("session", _value("sessionRef"), Role.FAINT, wraps=True, spare=True),
     _Field("browse", _value("browsing"), Role.TEXT, spare=True),
     _Field("acked", _value("acknowledged"), Role.TEXT, spare=True),
     _Field("excl", _value("exclusive"), Role.TEXT, spare=True),
     _Field("credit", _value("creditMode"), Role.TEXT, spare=True),
-    _Field("delivered", _value("delivered")),
+    _Field("delivered", _value("delivered", "transfers")),
 )
-_VIEWS: dict[str, tuple[str, Sequence[_Field]]] = {
-    "queues": ("queue", _QUEUES),
-    "exchanges": ("exchange", _EXCHANGES),
-    "connections": ("connection", _CONNECTIONS),
-    "subscriptions": ("subscription", _SUBSCRIPTIONS),
+#: Who reads: over AMQP 0-10, and over AMQP 1.0. A broker without AMQP 1.0 lacks the second class.
+_READERS = ("subscription", "outgoing")
+#: Views with the classes of their rows, the one that every qpidd has in front.
+_VIEWS: dict[str, tuple[Sequence[str], Sequence[_Field]]] = {
+    "queues": (("queue",), _QUEUES),
+    "exchanges": (("exchange",), _EXCHANGES),
+    "connections": (("connection",), _CONNECTIONS),
+    "subscriptions": (_READERS, _SUBSCRIPTIONS),
 }
 
 
@@ -170,19 +189,23 @@ def _identifier(value: object) -> Cell:
     return value if isinstance(value, int) else None
 
 
-def _objects(context: Context, name: str) -> Sequence[Object]:
+def _objects(context: Context, name: str, *more: str) -> Sequence[Object]:
+    """All objects of a class that must be there, and of others, by key."""
+    classes = context.classes()
     try:
-        keys = find_classes(context.classes(), f"{PACKAGE}:{name}")
+        keys = find_classes(classes, f"{PACKAGE}:{name}")
     except NotFoundError:
         where = context.source.health.url
         raise UnmanagedError(f"{where} is not managed by QMF: no agent has the class {PACKAGE}:{name}") from None
+    keys += [key for key in classes if key.package == PACKAGE and key.name in more]
     return sorted(context.objects(class_names(keys)), key=lambda item: natural(item.known.index))
 
 
-def _table(context: Context, name: str, fields: Sequence[_Field]) -> Table:
-    objects = _objects(context, name)
+def _table(context: Context, names: Sequence[str], fields: Sequence[_Field]) -> Table:
+    name = names[0]
+    objects = _objects(context, *names)
     several = len(context.source.healths) > 1
-    columns = [Column(item.title, item.role, item.wraps, item.spare) for item in fields]
+    columns = [Column(item.title, item.role, item.wraps, item.spare, item.title) for item in fields]
     rows = [tuple(item.value(one) for item in fields) for one in objects]
     if several:
         columns.append(Column("broker", Role.FAINT, wraps=True))
@@ -216,7 +239,7 @@ _TOTALS = (
     ("discarded: by subscriber, purge", "discardsSubscriber,discardsPurge", ""),
     ("abandoned", "abandoned,abandonedViaAlt", ""),
 )
-_COUNTED = ("connection", "session", "exchange", "queue", "subscription", "binding")
+_COUNTED = (("connection",), ("session",), ("exchange",), ("queue",), _READERS, ("binding",))
 
 
 def _overview(context: Context) -> Result:
@@ -225,7 +248,7 @@ def _overview(context: Context) -> Result:
     except UnmanagedError:
         return _plain_overview(context)
     parts: list[Result] = []
-    counted = context.objects([(PACKAGE, name) for name in _COUNTED])
+    counted = context.objects([(PACKAGE, name) for names in _COUNTED for name in names])
     for broker in brokers:
         key = broker.known.key
         mine = [item for item in counted if (item.known.key.agent, item.known.key.broker) == (key.agent, key.broker)]
@@ -237,8 +260,8 @@ def _overview(context: Context) -> Result:
             ("since", Instant(broker.created)),
             ("agents", sum(1 for item in context.source.agents() if not key.broker or item.broker == key.broker)),
         ]
-        for name in _COUNTED:
-            pairs.append((f"{name}s", sum(1 for item in mine if item.known.class_key.name.lower() == name)))
+        for names in _COUNTED:
+            pairs.append((f"{names[0]}s", sum(1 for item in mine if item.known.class_key.name.lower() in names)))
         parts += [Details(tuple(pairs), title="Broker"), _totals(broker)]
     return Group(tuple(parts))
 
@@ -275,7 +298,7 @@ def _arranged(table: Table, sort: str | None, up: bool, limit: int | None) -> Ta
     if sort is not None:
         titles = [column.title.lower() for column in table.columns]
         if sort.lower() not in titles:
-            raise NotFoundError("column", sort, [column.title for column in table.columns])
+            raise UnknownColumnError(sort, [column.title for column in table.columns])
         at = titles.index(sort.lower())
         rows = sorted_by(rows, lambda row: sort_value(row[at]), down=not up)
     shown = rows if limit is None else rows[:limit]

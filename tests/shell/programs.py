@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Self
 
 import pexpect
 import pyte
@@ -25,6 +26,16 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return env | folders | {"TERM": "xterm-256color", "PYTHONPATH": path} | more
 
 
+class _Screen(pyte.Screen):
+    """A screen that answers: programs ask a terminal where the cursor is."""
+
+    child: pexpect.spawn[str] | None = None
+
+    def write_process_input(self, data: str) -> None:
+        if self.child is not None:
+            self.child.send(data)
+
+
 class Terminal:
     """The program on a screen."""
 
@@ -36,7 +47,7 @@ class Terminal:
         rows: int = 30,
         program: Sequence[str] = tuple(PROGRAM),
     ) -> None:
-        self.screen = pyte.Screen(columns, rows)
+        self.screen = _Screen(columns, rows)
         self._stream = pyte.Stream(self.screen)
         self.raw = ""
         self.child = pexpect.spawn(
@@ -48,6 +59,13 @@ class Terminal:
             encoding="utf-8",
         )
         self.child.delaybeforesend = None
+        self.screen.child = self.child
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.child.close(force=True)
 
     def read(self, seconds: float) -> None:
         """Take what the program writes within so many seconds."""
@@ -56,9 +74,6 @@ class Terminal:
         except pexpect.TIMEOUT:
             return
         self.raw += data
-        # The program asks where the cursor is; a terminal answers.
-        for _ in range(data.count("\x1b[6n")):
-            self.child.send(f"\x1b[{self.screen.cursor.y + 1};{self.screen.cursor.x + 1}R")
         self._stream.feed(data)
 
     @property
@@ -80,11 +95,27 @@ class Terminal:
 
     def ready(self) -> list[str]:
         """Read until the program waits for a line: an empty prompt where the cursor is."""
-        return self.until(lambda lines: lines[self.screen.cursor.y] == "qmf>" and self.screen.cursor.x == 5)
+        return self.until(lambda lines: self._waiting())
+
+    def _waiting(self) -> bool:
+        return self.lines[self.screen.cursor.y] == "qmf>" and self.screen.cursor.x == 5
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal another size."""
+        self.screen.resize(rows, columns)
+        self.child.setwinsize(rows, columns)
 
     def enter(self, line: str) -> None:
-        """Type a line."""
-        self.child.send(line + "\r")
+        """Type a line; at an empty prompt, wait for its echo before Return, so that `ready` means the prompt after it."""
+        self.child.send(line)
+        if line and self._waiting():
+            self.until(lambda lines: not self._waiting())
+        self.child.send("\r")
+
+    def leave(self) -> None:
+        """Leave the shell by Ctrl-D, which is fine."""
+        self.child.send("\x04")
+        assert self.end() == 0
 
     def end(self) -> int:
         """Read to the end; the exit code."""

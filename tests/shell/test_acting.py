@@ -12,7 +12,9 @@ from pathlib import Path
 import attrs
 import pytest
 from qmf_shell.ask import CancelledError
+from qmf_shell.commands import standard
 from qmf_shell.execute import Outcome, execute
+from qmf_shell.registry import Command
 from qmf_shell.render.screen import Look
 from qmf_shell.session.context import Context
 from qmf_shell.settings import CHOICES, Settings, config_path, read_settings
@@ -257,18 +259,23 @@ def test_export_elsewhere(context: Context, tmp_path: Path) -> None:
 def test_parquet_without_pyarrow(context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "fs.parquet"
-    assert "Parquet needs pyarrow, which is not installed" in mistake(context, f"export filesystem {path}")
+    said = mistake(context, f"export filesystem {path}")
+    assert "Parquet needs pyarrow, which is not installed: pip install 'qmf[parquet]'" in said
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parquet(context: Context, tmp_path: Path) -> None:
+def test_parquet(context: Context, source: FakeSource, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    source.things.append(filesystem("/big", bytesRead=2**64 - 1, threshold=-1, label="a\udcff"))
     path = tmp_path / "fs.parquet"
     run(context, f"export filesystem {path}")
     table = parquet.read_table(path).to_pydict()
-    assert sorted(table["index"]) == ["/", "/home"]
-    assert table["options"] == ['{"ro": true}'] * 2
-    assert table["bytesRead"] == [1234567] * 2
+    rows = dict(
+        zip(table["index"], zip(table["bytesRead"], table["threshold"], table["label"], strict=True), strict=False)
+    )
+    assert rows["/home"] == (1234567, 90, None)
+    assert rows["/big"] == (2**64 - 1, -1, "a\\udcff")
+    assert set(table["options"]) == {'{"ro": true}'}
 
 
 # -- the session itself ------------------------------------------------------------------------------------------------
@@ -343,9 +350,13 @@ def test_config_path() -> None:
     assert config_path({}) is None
 
 
-@pytest.mark.parametrize("name", ["list", "call", "watch", "quit", "agents"])
-def test_help_of_a_command(context: Context, name: str) -> None:
-    assert run(context, f"{name} --help").lines == run(context, f"help {name}").lines
+@pytest.mark.parametrize("command", list(standard()), ids=lambda command: command.name)
+def test_help_of_a_command(context: Context, command: Command) -> None:
+    lines = run(context, f"{command.name} --help").lines
+    assert run(context, f"help {command.name}").lines == lines
+    assert lines[0].startswith("Usage: ")
+    assert all(any(line in shown for shown in lines) for line, _ in command.examples)
+    assert command.examples or not command.parameters
 
 
 def test_help_is_an_argument_elsewhere(context: Context, source: FakeSource) -> None:
@@ -371,6 +382,14 @@ def test_messages_are_for_people(context: Context, source: FakeSource) -> None:
         output = run(context, "call / sync", look)
         assert output.lines == []
         assert output.errors == ["sync of 101 filesystem /: done"]
+
+
+def test_values_keep_their_names_in_json_and_csv(context: Context, source: FakeSource) -> None:
+    row = json.loads(run(context, "list filesystem columns bytesRead limit 1", Look.JSON).lines[0])[0]
+    assert row == {"id": 101, "index": "/", "bytesRead": 1234567}
+    assert run(context, "list filesystem columns bytesRead", Look.CSV).lines[0] == "id,index,bytesRead"
+    source.answer = {"bodyText": "x"}
+    assert "bodyText" in json.loads(run(context, "call -y filesystem all sync", Look.JSON).lines[0])[0]
 
 
 def test_two_columns_of_one_name_are_told_apart_in_json(context: Context, source: FakeSource) -> None:

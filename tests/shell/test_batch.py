@@ -35,6 +35,16 @@ def test_ctrl_c_ends_it(context: Context, source: FakeSource, output: Output) ->
     assert output.lines == []
 
 
+def test_ctrl_c_in_a_view_ends_it(context: Context, output: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("qmf_shell.render.screen.time.sleep", stopped)
+    assert batch.run(plain("watch filesystem", "agents"), context, output.screen) == 130
+    assert "org.example:filesystem, 2 objects" in output.lines
+    assert "2 agents" not in output.lines
+
+
 def test_a_broken_pipe_is_for_the_caller(context: Context, source: FakeSource, output: Output) -> None:
     source.error = BrokenPipeError()
     with pytest.raises(BrokenPipeError):

@@ -68,7 +68,7 @@ def test_unknown_commands_are_told_with_near_ones() -> None:
 def test_names_are_unique() -> None:
     quit_ = standard().find("quit")
     with pytest.raises(ValueError, match="two commands"):
-        Registry([quit_, quit_])
+        Registry(lambda: [quit_, quit_]).find("quit")
 
 
 def test_any_case_and_aliases() -> None:

@@ -162,6 +162,28 @@ def test_a_name_with_its_class_asks_that_class_only(context: Context, source: Fa
     assert source.asked == ["org.example:filesystem"]
 
 
+def test_objects_are_asked_for_by_their_keys(context: Context, source: FakeSource) -> None:
+    run(context, "show filesystem:/home")
+    keys = [["eq", "mountPoint", ["quote", text]] for text in ("filesystem:/home", "/home")]
+    assert source.wheres == [["or", *keys]]
+    source.wheres.clear()
+    assert "no object '/nosuch'" in mistake(context, "show /nosuch")
+    assert source.wheres[-1] == []
+
+
+def test_objects_of_any_name_are_found(context: Context, source: FakeSource) -> None:
+    odd = filesystem("/odd")
+    known = attrs.evolve(odd.known, key=attrs.evolve(odd.known.key, name="widget-3"))
+    source.things.append(attrs.evolve(odd, known=known))
+    assert run(context, "show widget-3")[0] == "org.example:filesystem /odd"
+
+
+def test_objects_are_found_by_a_name_that_is_no_key(context: Context, source: FakeSource) -> None:
+    source.things[2] = attrs.evolve(process(1), values={"pid": 1, "name": "init"})
+    assert run(context, "show init")[0] == "org.example:process 1"
+    assert run(context, "show process:init")[0] == "org.example:process 1"
+
+
 def test_show_fetches_anew(context: Context, source: FakeSource) -> None:
     run(context, "list filesystem")
     source.things[1] = filesystem("/", threshold=75)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
-from qmf_shell.completion import (
-    SELECTION_WORDS,
+from qmf_shell.completion import SELECTION_WORDS, analyse
+from qmf_shell.kinds import (
     AnyOf,
     ArgumentNames,
     ArgumentValue,
@@ -29,7 +29,6 @@ from qmf_shell.completion import (
     ValueNames,
     ValueOf,
     Wanted,
-    analyse,
 )
 from qmf_shell.session.context import Context
 from qmf_shell.session.snapshot import Snapshot

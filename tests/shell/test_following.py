@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from qmf_shell.execute import Outcome, evaluate, execute
 from qmf_shell.render.formatting import Formatter
+from qmf_shell.render.lines import Sheet, lines
+from qmf_shell.render.live import place
 from qmf_shell.render.plot import draw
-from qmf_shell.render.screen import Look
-from qmf_shell.results import Followed, Instant, Plot, Result, Series, Table, View
+from qmf_shell.render.screen import Look, cropped
+from qmf_shell.results import Followed, Group, Instant, Plot, Result, Series, Table, View
 from qmf_shell.session.context import Context
+from qmf_shell.session.counters import is_counter
 from qmf_shell.session.rates import Changes, Rates, growth
 from rich.cells import cell_len
 from shell.world import NOON, FakeSource, filesystem, make_output, process
 
 from qmf.errors import DisconnectedError
-from qmf.schema import TYPES
+from qmf.schema import TYPES, Statistic
 
 
 @pytest.mark.parametrize(
@@ -29,7 +33,9 @@ from qmf.schema import TYPES
     [
         ("count64", 10, 15, 5),
         ("count64", 10, 10, 0),
-        ("count64", 10, 3, 3),
+        ("count64", 100, 3, 3),
+        ("count64", 100, 0, 0),
+        ("count64", 100, 60, -40),
         ("count64", 2**64 - 1, 3, 3),
         ("count32", 2**32 - 1, 3, 4),
         ("count32", 2**31, 3, 3),
@@ -52,11 +58,48 @@ def test_rates() -> None:
     assert take(150, 20) == 5
     assert take(150, 20) == 5  # no time has passed
     assert take(150, 30) == 0
-    assert take(20, 40) == 2  # began anew
-    assert take(1000, 50, epoch=2) == 100  # another life of the agent: it counted from zero
-    assert take(None, 60) is None
-    assert take(2000, 70) is None
-    assert take(True, 80) is None
+    assert take(10, 40) == 1  # began anew
+    assert take(8, 50) == -0.2  # taken down
+    assert take(1000, 60, epoch=2) == 100  # another life of the agent: it counted from zero
+    assert take(None, 70) is None
+    assert take(2000, 80) is None
+    assert take(True, 90) is None
+
+
+def statistic(name: str, kind: str, **more: str) -> Statistic:
+    return Statistic(name=name, type=TYPES[kind], **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("package", "item", "counter"),
+    [
+        ("org.example", statistic("in", "count64"), True),
+        ("org.example", statistic("depth", "count64", assign="in - out"), False),
+        ("org.example", statistic("depth", "uint64"), False),
+        ("org.apache.qpid.broker", statistic("msgTotalEnqueues", "uint64"), True),
+        ("org.apache.qpid.broker", statistic("msgDepth", "uint64"), False),
+        ("org.apache.qpid.broker", statistic("msgDepth", "count64"), False),
+        ("org.apache.qpid.broker", statistic("queueCount", "uint64"), False),
+        ("org.apache.qpid.broker", statistic("flowStopped", "bool"), False),
+        ("org.apache.qpid.broker", statistic("bindingCount", "hilo32"), False),
+    ],
+)
+def test_which_values_are_counters(package: str, item: Statistic, counter: bool) -> None:
+    assert is_counter(package, item) is counter
+
+
+def test_every_number_can_be_taken_for_a_counter(
+    context: Context, source: FakeSource, clock: Callable[[float], None]
+) -> None:
+    view = view_of(context, "watch -r /home")
+    view.frame()
+    clock(10)
+    source.things[0] = filesystem("/home", threshold=70)
+    result = view.frame()
+    assert followed(result, "threshold").rate == -2
+    assert followed(result, "uptime").rate is None
+    assert isinstance(plot := view_of(context, "plot -r /home threshold").frame(), Plot)
+    assert plot.series[0].name == "threshold per second"
 
 
 def test_changes() -> None:
@@ -195,6 +238,20 @@ def test_plot(context: Context, source: FakeSource, clock: Callable[[float], Non
     assert gone.series[0].points[-1][1] is None
 
 
+def test_pictures_are_cropped_to_the_screen(context: Context, source: FakeSource) -> None:
+    source.things = [filesystem(f"/{number}") for number in range(500)]
+    frame = view_of(context, "watch filesystem").frame()
+    small, left = cropped(frame, 20)
+    assert isinstance(small, Table)
+    assert (len(small.rows), left) == (20, 480)
+    both, left = cropped(Group((frame, frame)), 20)
+    assert isinstance(both, Group)
+    assert left == 960
+    out = io.StringIO()
+    place(out, list(lines(small, Sheet(formatter=Formatter()))), "now", (80, 20), 480)
+    assert "... 485 more lines" in out.getvalue()
+
+
 def test_a_class_with_one_object_stands_for_it(context: Context, source: FakeSource) -> None:
     source.things = [process(7), filesystem("/")]
     assert isinstance(view_of(context, "plot filesystem threshold").frame(), Plot)
@@ -225,6 +282,7 @@ def test_plots_fit(width: int, height: int) -> None:
     assert all(cell_len(line) <= width for line in lines), lines
 
 
+@example([0.0, 5e-324], False)
 @given(
     st.lists(
         st.one_of(st.none(), st.floats(width=32), st.floats(-1, 1), st.integers(0, 2**64).map(float)), max_size=30

@@ -64,7 +64,7 @@ def said(text: str) -> tuple[str, str]:
         ("set pager ", "pager  whether output longer than the terminal goes through a pager", "pager"),
         ("events -n ", "COUNT  how many to show; 0 means all", "COUNT"),
         ("list --a", "--active  leave out what was destroyed", "--active"),
-        ("watch -", "-n, --interval SECONDS  -c, --count COUNT", ""),
+        ("watch -", "-n, --interval SECONDS  -c, --count COUNT  -r, --rates", ""),
     ],
 )
 def test_hints(text: str, whole: str, now: str) -> None:
@@ -86,5 +86,7 @@ def test_the_toolbar_shows_the_hint_unless_the_connection_is_lost(context: Conte
         return "".join(part[1] for part in toolbar(context, hint("call 101 echo ", WORLD))).strip()
 
     assert text().startswith("echo sequence:uint32")
+    narrow = "".join(part[1] for part in toolbar(context, hint("call 101 echo 7 ", WORLD), 40))
+    assert narrow.startswith(" body:lstr(in/out)  lstr, in/out")
     source.health = Health("amqp://mq1", connected=False, reason="closed")
     assert text() == "amqp://mq1  not connected: closed"

@@ -63,6 +63,13 @@ def test_spare_columns_go_before_anything_is_wrapped() -> None:
     assert plan(columns, rows, 53) == Plan((0, 2), (20, 20))
 
 
+def test_spare_columns_stay_where_text_is_wrapped_anyway_and_reads_well() -> None:
+    columns = [Column("Type", spare=True), Column("Element"), Column("101", wraps=True)]
+    rows = [["config", "options", "x" * 90]]
+    assert plan(columns, rows, 60) == Plan((0, 1, 2), (6, 7, 43))
+    assert plan(columns, rows, 50) == Plan((1, 2), (7, 41))
+
+
 @pytest.mark.parametrize(
     ("text", "width", "lines"),
     [

@@ -24,9 +24,13 @@ from qmf.schema import TYPES, ClassSchema, Property
     [
         ("org.example:filesystem:/home", FILESYSTEM, {}, "/home"),
         ("org.example:filesystem:a:b", FILESYSTEM, {}, "a:b"),
+        ("org.example:filesystem:org.example:disk:sda,org.example:a:b,/x", FILESYSTEM, {}, "sda,b,/x"),
+        ("org.example:filesystem:org.example:disk:", FILESYSTEM, {}, "org.example:disk:"),
         ("widget-3", FILESYSTEM, {"mountPoint": "/x"}, "/x"),
         ("widget-3", FILESYSTEM, {}, "widget-3"),
         ("widget-3", PROCESS, {"pid": 7}, "7"),
+        ("org.example:filesystem:org.example:disk:org.example:host:alpha,/,/x", FILESYSTEM, {}, "alpha,/,/x"),
+        ("org.example:filesystem:", FILESYSTEM, {"mountPoint": "/x"}, ""),
         ("other:filesystem:/x", FILESYSTEM, {}, "other:filesystem:/x"),
     ],
 )
@@ -75,6 +79,18 @@ def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: Opened)
     assert again.known.key == memory.known.key
     assert source.get(Known(ObjectKey("no:such:agent", "x"), memory.known.class_key, "x")) is None
     assert source.get(attrs.evolve(memory.known, key=ObjectKey(memory.known.key.agent, "x"))) is None
+
+
+def test_values_are_the_same_one_by_one_and_all_at_once(opened: Opened) -> None:
+    (memory,) = opened.context.source.objects([("qmf.host", "memory")]).items
+    values = memory.values
+    first = {name: values[name] for name in ("name", "systemRef", "total")}
+    assert isinstance(first["systemRef"], ObjectKey)
+    with pytest.raises(KeyError):
+        values["nosuch"]
+    whole = dict(values)
+    assert {name: whole[name] for name in first} == first
+    assert (len(values), "nosuch" in values, "used" in values) == (len(whole), False, True)
 
 
 def test_a_lost_broker_is_told() -> None:

@@ -196,6 +196,8 @@ BROKER = ClassSchema(
     statistics=tuple(Statistic(name=name, type=TYPES["uint64"]) for name in ("msgDepth", "byteDepth", "abandoned")),
 )
 QUEUE = ClassSchema(package=QPID, name="queue", statistics=(Statistic(name="msgDepth", type=TYPES["count64"]),))
+SUBSCRIPTION = ClassSchema(package=QPID, name="subscription")
+OUTGOING = ClassSchema(package=QPID, name="outgoing")
 
 
 def qpid(schema: ClassSchema, index: str, **values: object) -> Object:
@@ -226,8 +228,24 @@ def test_queues(context: Context) -> None:
     table = make(context, "queues", "msg", up=True)
     assert isinstance(table, Table)
     assert table.rows[0][0] == "q5"
-    with pytest.raises(NotFoundError, match="no column 'mgs'"):
+    with pytest.raises(NotFoundError, match=r"no column 'mgs'; there are queue, dur, .* and bind"):
         make(context, "queues", "mgs")
+
+
+def test_subscriptions_of_both_protocols(context: Context, source: FakeSource) -> None:
+    source.keys = [SUBSCRIPTION.key, OUTGOING.key]
+    source.things = [
+        qpid(SUBSCRIPTION, "s,q,in", name="in", queueRef=ObjectKey(AGENT, f"{QPID}:queue:orders"), delivered=3),
+        qpid(OUTGOING, "c,out", name="out", source="amq.topic", transfers=4),
+    ]
+    table = make(context, "subscriptions", "delivered")
+    assert isinstance(table, Table)
+    assert [(row[0], row[1], row[-1]) for row in table.rows] == [
+        ("out", "amq.topic", Amount(4)),
+        ("in", "orders", Amount(3)),
+    ]
+    source.keys = [SUBSCRIPTION.key]
+    assert len(make(context, "subscriptions", None).rows) == 1  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("managed")
@@ -267,11 +285,8 @@ def test_views_of_a_real_broker(broker: EmbeddedBroker, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("agent")
 def test_a_view_on_a_terminal(broker: EmbeddedBroker, tmp_path: Path) -> None:
-    terminal = Terminal(["-b", broker.url, "-i", "0.2"], environment(tmp_path), program=STAT)
-    try:
+    with Terminal(["-b", broker.url, "-i", "0.2"], environment(tmp_path), program=STAT) as terminal:
         terminal.sees(r"managed by QMF +no")
         terminal.sees(r"every 0\.2 s")
         terminal.child.send("q")
         assert terminal.end() == 0
-    finally:
-        terminal.child.close(force=True)

@@ -41,6 +41,14 @@ def test_tree(context: Context) -> None:
     assert len(run(context, "tree -n 0")) == len(lines) + 4
 
 
+def test_many_without_a_parent_are_counted(context: Context, source: FakeSource) -> None:
+    source.things = [process(number) for number in range(50)]
+    lines = run(context, "tree -n 3")
+    assert len(lines) == 3 + 4
+    assert lines[-1].split() == ["-", "47", "more", "of", "process", "-"]
+    assert len(run(context, "tree process")) == 3 + 50
+
+
 @pytest.mark.usefixtures("family")
 def test_tree_of_an_object_or_a_class(context: Context) -> None:
     assert "filesystem /home" in run(context, "tree /home")[3]
@@ -95,6 +103,11 @@ def test_refs(context: Context) -> None:
     assert lines[4].split()[0] == "from"
     assert lines[4].split()[2:] == ["filesystem", "/home/1", "parent"]
     assert run(context, "refs process:7") == ["process 7 has no references, either way."]
+
+
+@pytest.mark.usefixtures("family")
+def test_refs_of_the_only_object_of_a_class(context: Context) -> None:
+    assert run(context, "refs org.example:process") == ["process 7 has no references, either way."]
 
 
 def test_a_reference_to_what_is_not_there(context: Context, source: FakeSource) -> None:

@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
-from qmf_shell.completer import LineCompleter
+from qmf_shell.completer import LineCompleter, shortened
 from qmf_shell.repl import Repl, history_path, open_history, toolbar
 from qmf_shell.session.context import Context
 from qmf_shell.session.snapshot import Refresher
@@ -122,6 +122,14 @@ def test_completions_replace_what_was_typed(context: Context, refresher: Refresh
     assert completions(completer, "lis") == [("list", -3, context.registry.find("list").summary)]
     context.ids.give(filesystem("/a b").known)
     assert completions(completer, "show '/a ") == [("101", -4, "filesystem /a b")]
+
+
+def test_long_names_are_shown_with_both_ends(context: Context, refresher: Refresher) -> None:
+    name = f"qmf-{'0' * 60}-one"
+    assert shortened("short") == "short"
+    assert len(shortened(name)) == 48
+    assert shortened(name).startswith("qmf-0")
+    assert shortened(name).endswith("0-one")
 
 
 def test_names_are_fetched_when_one_could_stand_there(

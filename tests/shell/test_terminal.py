@@ -4,29 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from shell.programs import PATIENCE, PROGRAM, Terminal, environment, run
 
-from qmf.broker import EmbeddedBroker
-from qmf.hostagent import EmbeddedHostAgent
-
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def url() -> Iterator[str]:
-    with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, 0.5):
-        yield broker.url
-
-
-@pytest.fixture
-def terminal(url: str, tmp_path: Path) -> Iterator[Terminal]:
-    terminal = Terminal(["-b", url], environment(tmp_path))
-    yield terminal
-    terminal.child.close(force=True)
 
 
 def test_a_session(terminal: Terminal, url: str) -> None:
@@ -47,8 +30,7 @@ def test_a_session(terminal: Terminal, url: str) -> None:
     terminal.enter("lisst")
     terminal.sees(r"error: no command 'lisst'; did you mean list")
     terminal.ready()
-    terminal.child.send("\x04")
-    assert terminal.end() == 0
+    terminal.leave()
 
 
 def test_tab_opens_a_menu_and_fills_in(terminal: Terminal) -> None:
@@ -83,21 +65,17 @@ def test_ctrl_c_clears_the_line_and_ends_following(terminal: Terminal) -> None:
     terminal.enter("agents")
     terminal.sees(r"^1 agent")
     terminal.ready()
-    terminal.child.send("\x04")
-    assert terminal.end() == 0
+    terminal.leave()
 
 
 def test_the_embedded_default(tmp_path: Path) -> None:
-    terminal = Terminal(["--interval", "1"], environment(tmp_path), columns=60)
-    try:
+    with Terminal(["--interval", "1"], environment(tmp_path), columns=60) as terminal:
         terminal.ready()
         terminal.sees(r"embedded broker")
         terminal.enter("list filesystem")
         terminal.ready()
         terminal.enter("exit")
         assert terminal.end() == 0
-    finally:
-        terminal.child.close(force=True)
 
 
 def test_no_color(url: str, tmp_path: Path) -> None:

@@ -1,32 +1,22 @@
-"""The commands, one module each, and the list of them."""
+"""The commands, one module each."""
 
 from __future__ import annotations
 
-from qmf_shell.commands.agents import AGENTS
-from qmf_shell.commands.call import CALL
-from qmf_shell.commands.events import EVENTS
-from qmf_shell.commands.export import EXPORT
-from qmf_shell.commands.find import FIND
-from qmf_shell.commands.heartbeats import HEARTBEATS
-from qmf_shell.commands.help import HELP
-from qmf_shell.commands.list import LIST
-from qmf_shell.commands.plot import PLOT
-from qmf_shell.commands.quit import QUIT
-from qmf_shell.commands.refs import REFS
-from qmf_shell.commands.schema import SCHEMA
-from qmf_shell.commands.set import ALIAS, RECORD, SET
-from qmf_shell.commands.setprop import SETPROP
-from qmf_shell.commands.show import SHOW
-from qmf_shell.commands.top import TOP
-from qmf_shell.commands.tree import TREE
-from qmf_shell.commands.watch import WATCH
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from qmf_shell.registry import Registry
+
+if TYPE_CHECKING:
+    from qmf_shell.registry import Command
 
 
 def standard() -> Registry:
-    """All commands, in the order in which `help` shows them."""
-    looking = [AGENTS, LIST, SHOW, SCHEMA, FIND, TREE, REFS]
-    following = [WATCH, TOP, PLOT, EVENTS, HEARTBEATS]
-    acting = [CALL, SETPROP, EXPORT]
-    session = [SET, ALIAS, RECORD, HELP, QUIT]
-    return Registry([*looking, *following, *acting, *session])
+    """All commands, loaded when the first is wanted."""
+    return Registry(_load)
+
+
+def _load() -> Sequence[Command]:
+    from qmf_shell.commands.catalogue import COMMANDS
+
+    return COMMANDS

@@ -209,7 +209,7 @@ def _call_all(context: Context, method: Method, targets: Sequence[Object], argum
         reasons = collections.Counter(one_line(str(answer)) for answer in failed)
         context.warnings.append(f"{name} failed of {len(failed):,} of {len(targets):,}: {reasons.most_common(1)[0][0]}")
     title = f"{name} of {plural(len(targets), 'object')}: {', '.join(summary)}"
-    return Table((*columns, *(Column(clean(key), wraps=True) for key in outputs)), tuple(rows), title=title)
+    return Table((*columns, *(Column(clean(key), wraps=True, key=key) for key in outputs)), tuple(rows), title=title)
 
 
 def _counting(context: Context, answers: dict[int, Answer], total: int, name: str) -> Callable[[int, Answer], None]:
@@ -249,8 +249,8 @@ CALL = Command(
         ("call 101 echo 7 'hello world'", "arguments in order"),
         ("call 101 echo body=hello sequence=7", "arguments by name"),
         ('call 101 configure {"retries": 3}', "a map"),
-        ("call -n queue where msgDepth > 1000 purge 0", "which queues would be purged"),
-        ('call -y queue where name ~ "^tmp" purge request=0', "purge them without being asked"),
+        ("call -n queue where msgDepth > 1000 purge", "which queues would be purged"),
+        ('call -y queue where name ~ "^tmp" purge 0 {}', "purge them without being asked"),
         ("call 104-110 sync", "a range of ids"),
     ),
     parameters=(

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf_shell.commands.watch import VIEW_OPTIONS, make_view
+from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, make_view
 from qmf_shell.describe import value_cell
 from qmf_shell.filtering import Slot, find_slot
 from qmf_shell.numbers import seconds_option
 from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
 from qmf_shell.results import Amount, Cell, Instant, Plot, Series, View
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_called, class_names, find_object, label
+from qmf_shell.session.lookup import find_single, label
 from qmf_shell.session.rates import Rates
 from qmf_shell.session.source import Object
 from qmf_shell.text import clean, listing
@@ -30,12 +30,14 @@ _Points = collections.deque[tuple[float, float | None]]
 
 def run(context: Context, given: Given) -> View:
     """Begin to draw."""
-    target = _target(context, given.texts[0])
+    target = find_single(context, given.texts[0])
     slots = [find_slot([target.schema], text) for text in given.texts[1:]]
     for slot in slots:
         if not slot.is_number:
             numbers = [name for name, value in target.values.items() if _is_number(value)]
             raise UsageError("plot", f"{slot.name} is no number; {listing(numbers, 'and')} are", PLOT.usage[0])
+    if "rates" in given.options:
+        slots = [attrs.evolve(slot, counter=True) for slot in slots]
     slots = list(dict.fromkeys(slots))
     if len(slots) > MOST:
         raise UsageError("plot", f"at most {MOST} lines can be told apart", PLOT.usage[0])
@@ -43,16 +45,6 @@ def run(context: Context, given: Given) -> View:
     context.ids.give(target.known, target.created)
     drawing = _Drawing(context, target, slots, span, "total" in given.options)
     return make_view(context, PLOT, given, drawing.frame)
-
-
-def _target(context: Context, text: str) -> Object:
-    """The object that a text names; a class stands for its only object."""
-    keys = class_called(context, text)
-    if keys:
-        objects = context.objects(class_names(keys))
-        if len(objects) == 1:
-            return objects[0]
-    return find_object(context, text)
 
 
 def _is_number(value: object) -> bool:
@@ -104,7 +96,7 @@ class _Drawing:
 
 PLOT = Command(
     name="plot",
-    usage=("plot [-n SECONDS] [-c COUNT] [-s SECONDS] [-t] ID STAT...",),
+    usage=("plot [-n SECONDS] [-c COUNT] [-s SECONDS] [-r] [-t] ID STAT...",),
     summary="Draw statistics of an object as lines over time",
     help=(
         "Counters are drawn as how much they grow per second; -t draws what they have counted. All lines share one "
@@ -120,6 +112,7 @@ PLOT = Command(
     ),
     options=(
         *VIEW_OPTIONS,
+        RATES,
         Option(("-s", "--span"), "how many seconds the lines reach back (120)", "SECONDS"),
         Option(("-t", "--total"), "draw what counters have counted, not how fast they grow"),
     ),

@@ -6,7 +6,7 @@ from qmf.schema import Kind
 from qmf_shell.registry import Command, Given, Parameter, Takes
 from qmf_shell.results import Cell, Column, Role, Table
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_names, find_object, label
+from qmf_shell.session.lookup import class_names, find_single, label
 from qmf_shell.session.relations import references, referring
 from qmf_shell.session.source import Object, ObjectKey
 from qmf_shell.text import clean, natural, plural
@@ -22,7 +22,7 @@ _COLUMNS = (
 
 def run(context: Context, given: Given) -> Table:
     """Both ways."""
-    target = find_object(context, given.texts[0])
+    target = find_single(context, given.texts[0])
     number = context.ids.give(target.known, target.created)
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
     context.report(f"asking for {plural(len(keys), 'class', 'classes')}")

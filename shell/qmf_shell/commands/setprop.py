@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from qmf.errors import ConstraintError, NotFoundError
-from qmf.schema import Access, Property, check_value, parse_value
-from qmf_shell.arguments import ArgumentError, named
+from qmf.errors import NotFoundError
+from qmf.schema import Access, Property
+from qmf_shell.arguments import ArgumentError, converted, named
 from qmf_shell.parsing import Word
 from qmf_shell.registry import Command, Given, Parameter, Takes
 from qmf_shell.results import Level, Message
@@ -46,14 +46,7 @@ def _value(context: Context, target: Object, word: Word) -> tuple[str, object]:
 def _convert(context: Context, target: Object, item: Property, text: str) -> object:
     if item.type.name == "objId":
         return find_object(context, text).known.key
-    where = f"property {item.name!r} of {target.schema.name}"
-    try:
-        value = parse_value(item.type, text)
-    except ConstraintError:
-        raise
-    except ValueError as error:
-        raise ArgumentError(f"{where} ({item.type.name}): {error}: {text!r}") from None
-    return check_value(item.type, value, where=where, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len)
+    return converted(item, text, f"property {item.name!r} of {target.schema.name}")
 
 
 SETPROP = Command(

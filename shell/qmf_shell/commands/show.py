@@ -57,7 +57,7 @@ def _table(context: Context, group: Sequence[Object], numbers: Sequence[int]) ->
     known = group[0].known
     title = f"{known.class_key.package}:{known.class_key.name}"
     if len(group) == 1:
-        title += f" {known.index}"
+        title = f"{title} {known.index}".rstrip()
     return Table(columns, tuple(rows), title=title)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf_shell.columns import shown_values
-from qmf_shell.commands.watch import VIEW_OPTIONS, make_view
+from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, make_view
 from qmf_shell.filtering import Slot, find_slot, slots_of, sorted_by
 from qmf_shell.numbers import count_option
 from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
@@ -37,6 +37,8 @@ def run(context: Context, given: Given) -> View:
     names = class_names(keys)
     schemas = schemas_of(context, keys)
     slot = find_slot(schemas, words[1])
+    if "rates" in given.options:
+        slot = attrs.evolve(slot, counter=True)
     most = count_option(TOP, given, "limit", SHOWN)
     others = dict.fromkeys(
         item.whole
@@ -75,7 +77,7 @@ class _Top:
         title = f"{clean(self.slot.name)} per second" if by_rate else clean(self.slot.name)
         columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
         columns += [Column("Name", wraps=True)] if named else []
-        columns.append(Column(title, Role.NUMBER))
+        columns.append(Column(title, Role.NUMBER, key=title))
         columns += [attrs.evolve(item.column, spare=True) for item in beside]
         rows: list[tuple[Cell, ...]] = []
         for item in shown:
@@ -98,7 +100,7 @@ class _Top:
 
 TOP = Command(
     name="top",
-    usage=("top [-n SECONDS] [-c COUNT] [-l COUNT] [-t] CLASS by STAT",),
+    usage=("top [-n SECONDS] [-c COUNT] [-l COUNT] [-r] [-t] CLASS by STAT",),
     summary="Show the objects of a class that have most of something",
     help=(
         "Counters are compared by how fast they grow, so the first picture has no order yet; -t compares what they "
@@ -121,6 +123,7 @@ TOP = Command(
     ),
     options=(
         *VIEW_OPTIONS,
+        RATES,
         Option(("-l", "--limit"), "how many objects to show (15); 0 means all", "COUNT"),
         Option(("-t", "--total"), "compare counters by what they have counted, not by how fast they grow"),
     ),

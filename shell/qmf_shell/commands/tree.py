@@ -18,6 +18,9 @@ from qmf_shell.text import clean, natural, plural
 #: Children of one class below one parent that are shown one by one; 0 shows all.
 SHOWN = 20
 
+_Entry = tuple[ObjectKey | str, str, str]
+"""An object, or words for those left out; the lines in front of it, and in front of what is below it."""
+
 _COLUMNS = (Column("ID", Role.ID), Column("Object", Role.TREE, wraps=True), Column("Below", Role.NUMBER, spare=True))
 
 
@@ -31,6 +34,7 @@ def run(context: Context, given: Given) -> Table:
     below = children(above)
     by_key = {item.known.key: item for item in objects}
     text = given.text(0)
+    top = most if text is None else 0
     if text is None:
         roots = [key for key in by_key if key not in above]
     elif keys := class_called(context, text):
@@ -39,7 +43,7 @@ def run(context: Context, given: Given) -> Table:
     else:
         roots = [find_object(context, text).known.key]
     rows: list[tuple[Cell, ...]] = []
-    _draw(context, rows, by_key, below, roots, "", most)
+    _draw(context, rows, by_key, below, _layer(by_key, roots, "", top, top=True), most)
     return Table(_COLUMNS, tuple(rows), title="Objects below their parents", empty="No objects.")
 
 
@@ -48,12 +52,11 @@ def _draw(
     rows: list[tuple[Cell, ...]],
     by_key: dict[ObjectKey, Object],
     below: dict[ObjectKey, list[ObjectKey]],
-    keys: Sequence[ObjectKey],
-    prefix: str,
+    roots: Sequence[_Entry],
     most: int,
 ) -> None:
     """Depth first with a list of what is still to do: a chain of parents may be longer than Python's stack."""
-    pending: list[tuple[ObjectKey | str, str, str]] = list(reversed(_layer(by_key, keys, prefix, most, top=True)))
+    pending = list(reversed(roots))
     while pending:
         key, lead, inner = pending.pop()
         if isinstance(key, str):
@@ -70,7 +73,7 @@ def _draw(
 
 def _layer(
     by_key: dict[ObjectKey, Object], keys: Sequence[ObjectKey], prefix: str, most: int, *, top: bool
-) -> list[tuple[ObjectKey | str, str, str]]:
+) -> list[_Entry]:
     """What stands below one parent, with the lines in front of it and in front of what is below it in turn."""
     ordered = sorted(
         (key for key in keys if key in by_key),
@@ -81,7 +84,7 @@ def _layer(
     for key in ordered:
         name = by_key[key].known.class_key.name
         counts[name] = counts.get(name, 0) + 1
-        if not most or top or counts[name] <= most:
+        if not most or counts[name] <= most:
             shown.append(key)
         elif counts[name] == most + 1:
             left = sum(1 for other in ordered if by_key[other].known.class_key.name == name) - most
@@ -102,7 +105,7 @@ TREE = Command(
     help=(
         "An object's parent is what its reference marked parentRef names. Agents that do not tell which reference that "
         "is (qpidd and agents of libqmf2) are shown by the first one in the key.",
-        "Of many children of one class the first 20 are shown; -n changes that.",
+        "Of many objects of one class below one parent, or with no parent, the first 20 are shown; -n changes that.",
     ),
     examples=(
         ("tree", "everything"),
@@ -110,6 +113,6 @@ TREE = Command(
         ("tree -n 0 101", "all that is below one object"),
     ),
     parameters=(Parameter("ID", Takes.TARGET, "an object, or all of a class"),),
-    options=(Option(("-n", "--number"), "children of one class to show; 0 means all", "COUNT"),),
+    options=(Option(("-n", "--number"), "objects of one class to show; 0 means all", "COUNT"),),
     handler=run,
 )

@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from qmf.schema import Style
+from qmf.schema import ClassSchema, QmfType
 from qmf_shell.columns import EVERYTHING, Shown, shown_values, wanted_names
 from qmf_shell.describe import element_cells
-from qmf_shell.filtering import slots_of
+from qmf_shell.filtering import TIMES, slots_of
 from qmf_shell.numbers import count_option, seconds_option
 from qmf_shell.registry import Command, Given, Option, Parameter, Takes
 from qmf_shell.results import Cell, Column, Followed, Group, Instant, Result, Role, Table, View
 from qmf_shell.selection import Selection, parse_selection
 from qmf_shell.session.choosing import Chosen, choose, find_objects
 from qmf_shell.session.context import Context
+from qmf_shell.session.counters import is_counter
 from qmf_shell.session.lookup import class_called
 from qmf_shell.session.names import class_name
 from qmf_shell.session.rates import Changes, Rates
@@ -30,19 +31,22 @@ VIEW_OPTIONS = (
     Option(("-n", "--interval"), "seconds from one picture to the next (2)", "SECONDS"),
     Option(("-c", "--count"), "how many pictures; without it until Ctrl-C or q", "COUNT"),
 )
+#: For agents whose schema does not tell counters from other numbers.
+RATES = Option(("-r", "--rates"), "take every whole number for a counter")
 
 
 def run(context: Context, given: Given) -> View:
     """Begin to watch."""
     keys = class_called(context, given.texts[0])
+    follower = _Follower("rates" in given.options)
     frame: Callable[[], Result]
     if keys:
         selection = parse_selection(given.words[1:])
-        frame = _ClassWatch(context, lambda: choose(context, keys, selection), selection).frame
+        frame = _ClassWatch(context, lambda: choose(context, keys, selection), selection, follower).frame
         if selection.ids:
-            frame = _ObjectWatch(context, find_objects(context, selection.ids, classes=keys)).frame
+            frame = _ObjectWatch(context, find_objects(context, selection.ids, classes=keys), follower).frame
     else:
-        frame = _ObjectWatch(context, find_objects(context, given.texts)).frame
+        frame = _ObjectWatch(context, find_objects(context, given.texts), follower).frame
     return make_view(context, WATCH, given, frame)
 
 
@@ -56,19 +60,34 @@ def make_view(context: Context, command: Command, given: Given, frame: Callable[
 class _Follower:
     """What two looks at the same objects say together."""
 
-    def __init__(self) -> None:
+    def __init__(self, every: bool) -> None:
+        """
+        Args:
+            every: take every whole number for a counter.
+        """
+        self._every = every
         self._rates = Rates()
         self._changes = Changes()
 
     def cell(self, target: Object, name: str, cell: Cell, at: float) -> Followed:
+        """A value with what is new about it."""
         key = target.known.key, name
-        statistic = target.schema.statistic(name)
         changed = self._changes.take(key, cell)
-        if statistic is None or statistic.type.style is not Style.COUNT:
+        kind = self._counter(target.schema, name)
+        if kind is None:
             return Followed(cell, changed)
-        value = target.values.get(name)
-        rate = self._rates.take(key, statistic.type, value, at, target.known.key.epoch)
+        rate = self._rates.take(key, kind, target.values.get(name), at, target.known.key.epoch)
         return Followed(cell, changed, rate, counter=True)
+
+    def _counter(self, schema: ClassSchema, name: str) -> QmfType | None:
+        """The type of a counter; None for what is none."""
+        item = schema.statistic(name)
+        if item is not None and is_counter(schema.package, item):
+            return item.type
+        found = item or schema.property(name)
+        if self._every and found is not None and found.type.is_integer and found.type.base not in TIMES:
+            return found.type
+        return None
 
 
 @attrs.define
@@ -77,7 +96,7 @@ class _ObjectWatch:
 
     context: Context
     targets: list[Object]
-    follower: _Follower = attrs.field(factory=_Follower)
+    follower: _Follower
     gone: dict[object, int] = attrs.field(factory=dict)
 
     def frame(self) -> Result:
@@ -129,7 +148,7 @@ class _ClassWatch:
     context: Context
     choose: Callable[[], Sequence[Chosen]]
     selection: Selection
-    follower: _Follower = attrs.field(factory=_Follower)
+    follower: _Follower
     before: dict[ClassName, dict[object, Known]] = attrs.field(factory=dict)
 
     def frame(self) -> Result:
@@ -186,13 +205,14 @@ class _ClassWatch:
 WATCH = Command(
     name="watch",
     usage=(
-        "watch [-n SECONDS] [-c COUNT] ID...",
-        "watch [-n SECONDS] [-c COUNT] CLASS [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",
+        "watch [-n SECONDS] [-c COUNT] [-r] ID...",
+        "watch [-n SECONDS] [-c COUNT] [-r] CLASS [where CONDITION] [sort NAME [desc]] [columns NAME...] [limit COUNT]",
     ),
     summary="Look at objects again and again",
     help=(
         "Values that changed since the picture before are marked. Counters show how much they grow per second; a "
-        "counter that starts anew counts from zero.",
+        "counter that starts anew counts from zero. Which values are counters is known of qpidd and of agents of this "
+        "project; -r takes every whole number for one.",
         "Of a class, the first statistics are shown; columns names others. An object that goes away keeps its last "
         "values and is marked as gone. Without a connection the last picture stays until it is back.",
         "Ctrl-C or q ends it. With output to a file or pipe the pictures follow each other.",
@@ -206,6 +226,6 @@ WATCH = Command(
         Parameter("ID", Takes.TARGET, "short id, range, name, index, or a class", required=True),
         Parameter("SELECTION", Takes.SELECTION, "more ids; of a class, a condition and so on", many=True),
     ),
-    options=VIEW_OPTIONS,
+    options=(*VIEW_OPTIONS, RATES),
     handler=run,
 )

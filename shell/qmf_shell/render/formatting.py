@@ -63,7 +63,7 @@ class Formatter:
             case Data(value):
                 return data_text(value)
             case Followed(inner, _, rate):
-                return self.text(inner) + (f" (+{rate_text(rate)}/s)" if rate is not None else "")
+                return self.text(inner) + (f" ({rate_text(rate)}/s)" if rate is not None else "")
             case Fields(values):
                 return " ".join(f"{clean(name)}={self._field(value)}" for name, value in values.items())
 
@@ -128,8 +128,10 @@ def number_text(value: int | float) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """How fast a counter grows: three digits or a little more."""
-    return f"{rate:,.0f}" if rate >= 100 else _short(rate) if rate else "0"
+    """How fast a counter grows, with its sign: three digits or a little more."""
+    size = abs(rate)
+    sign = "-" if rate < 0 else "+"
+    return sign + (f"{size:,.0f}" if size >= 100 else _short(size) if size else "0")
 
 
 def amount_text(value: int | float, unit: str | None) -> str:

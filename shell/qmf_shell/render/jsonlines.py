@@ -1,7 +1,7 @@
 """Results for programs: one JSON value per line.
 
-A table is a list of objects keyed by its headings in lower case, details are one object. Messages are for people and
-go to stderr: see `screen`.
+A table is a list of objects keyed by the names of values, or else by its headings in lower case; details are one
+object. Messages are for people and go to stderr: see `screen`.
 Times are ISO 8601 in UTC with nanoseconds, durations are nanoseconds, numbers are plain numbers without unit.
 """
 
@@ -60,13 +60,13 @@ def _values(result: Result) -> Iterator[object]:
 
 
 def column_names(columns: Sequence[Column]) -> list[str]:
-    """Names of a table's values: its headings in lower case; of two that are the same, the second gets a number."""
+    """Names of a table's values, see `Column.key`; of two that are the same, the second gets a number."""
     names: list[str] = []
     for column in columns:
-        name = column.title.lower()
+        name = column.key
         number = 2
         while name in names:
-            name, number = f"{column.title.lower()}_{number}", number + 1
+            name, number = f"{column.key}_{number}", number + 1
         names.append(name)
     return names
 

@@ -22,6 +22,8 @@ SILENT = ("", ABSENT)
 GAP = 2
 #: A column that wraps is never made narrower than this, unless its content is.
 NARROWEST = 12
+#: Text broken into lines of so many columns reads well: then spare columns may stay.
+READABLE = 40
 
 
 def indent(width: int | None) -> int:
@@ -38,25 +40,26 @@ def natural(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     return widths
 
 
-def fit(widths: Sequence[int], wraps: Sequence[bool], room: int | None) -> list[int] | None:
+def fit(widths: Sequence[int], wraps: Sequence[bool], room: int | None, least: int = NARROWEST) -> list[int] | None:
     """Widths that fit, or None when the table must be written as records.
 
     Args:
         widths: as `natural` gives them.
         wraps: which columns may be narrowed.
         room: how wide the table may be, without its indent, or None for no limit.
+        least: no column is made narrower than this.
     """
     result = list(widths)
     if room is None:
         return result
     over = sum(result) + GAP * (len(result) - 1) - room
     while over > 0:
-        able = [number for number, may in enumerate(wraps) if may and result[number] > NARROWEST]
+        able = [number for number, may in enumerate(wraps) if may and result[number] > least]
         if not able:
             return None
         widest = max(able, key=lambda number: result[number])
-        rival = max((result[number] for number in able if number != widest), default=NARROWEST)
-        step = min(over, max(1, result[widest] - max(rival, NARROWEST)))
+        rival = max((result[number] for number in able if number != widest), default=least)
+        step = min(over, max(1, result[widest] - max(rival, least)))
         result[widest] -= step
         over -= step
     return result
@@ -76,16 +79,24 @@ class Plan:
 
 
 def plan(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> Plan:
-    """Fit a table into `room`. Spare columns go first, then text is wrapped, then columns that say nothing go."""
-    everything = range(len(columns))
+    """Fit a table into `room`. Spare columns go first, then text is wrapped, then columns that say nothing go.
+
+    Where text has to be wrapped even without the spare columns, these stay as long as it reads well.
+    """
     widths = natural([clean(item.title) for item in columns], rows)
-    wide = room is not None and sum(widths) + GAP * (len(widths) - 1) > room
-    shown = [at for at in everything if not (wide and columns[at].spare)]
-    fitted = fit([widths[at] for at in shown], [columns[at].wraps for at in shown], room)
-    if fitted is None:
-        shown = [at for at in shown if any(row[at] not in SILENT for row in rows)]
-        fitted = fit([widths[at] for at in shown], [columns[at].wraps for at in shown], room)
-    return Plan(tuple(shown), None if fitted is None else tuple(fitted))
+
+    def fitted(shown: Sequence[int], least: int = NARROWEST) -> Plan | None:
+        found = fit([widths[at] for at in shown], [columns[at].wraps for at in shown], room, least)
+        return None if found is None else Plan(tuple(shown), tuple(found))
+
+    def overfull(shown: Sequence[int]) -> bool:
+        return room is not None and sum(widths[at] for at in shown) + GAP * (len(shown) - 1) > room
+
+    everything = range(len(columns))
+    needed = [at for at in everything if not columns[at].spare]
+    saying = [at for at in needed if any(row[at] not in SILENT for row in rows)]
+    whole = fitted(everything, READABLE) if overfull(needed) or not overfull(everything) else None
+    return whole or fitted(needed) or fitted(saying) or Plan(tuple(saying), None)
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -82,13 +82,21 @@ def wait(keys: int | None, seconds: float, size: Callable[[], Size]) -> str:
     return "time"
 
 
-def place(out: TextIO, lines: Sequence[str], status: str, size: Size) -> None:
-    """Draw lines from the top of the screen, the status below; what does not fit is counted."""
+def place(out: TextIO, lines: Sequence[str], status: str, size: Size, left: int = 0) -> None:
+    """Draw lines from the top of the screen, the status below; what does not fit is counted.
+
+    Args:
+        out: the terminal.
+        lines: the picture.
+        status: the last line.
+        size: columns and lines of the terminal.
+        left: how many lines were not even drawn.
+    """
     _, height = size
     room = max(1, height - 1)
     shown = list(lines[:room])
     if len(lines) > room:
-        shown[-1] = f"... {len(lines) - room + 1} more lines"
+        shown[-1] = f"... {len(lines) - room + 1 + left:,} more lines"
     text = "\x1b[H" + "".join(f"{line}\x1b[0m\x1b[K\r\n" for line in shown) + f"{status}\x1b[K\x1b[J"
     out.write(text)
     out.flush()

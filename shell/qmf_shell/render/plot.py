@@ -7,12 +7,13 @@ versions, untyped, one figure for the whole process, and it takes a tenth of a s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 from rich.cells import cell_len
 
 from qmf_shell.render.formatting import Formatter, number_text, span_text
+from qmf_shell.render.layout import wrap
 from qmf_shell.results import Plot, Series
 from qmf_shell.text import clean
 
@@ -52,7 +53,9 @@ def draw(plot: Plot, formatter: Formatter, width: int, height: int, *, braille: 
         width, height: of the whole picture, in characters.
         braille: the terminal can show braille; else ASCII.
     """
-    legend = [_legend(number, series, formatter, braille) for number, series in enumerate(plot.series)]
+    legend = [
+        row for number, item in enumerate(plot.series) for row in _legend(number, item, formatter, width, braille)
+    ]
     note = [(Piece(clean(plot.note)),)] if plot.note else []
     rows = max(_LEAST[1], height - len(legend) - len(note) - 2)
     low, high, step = _scale([value for item in plot.series for _, value in item.points if value is not None])
@@ -74,9 +77,11 @@ def draw(plot: Plot, formatter: Formatter, width: int, height: int, *, braille: 
     return [(Piece(clean(plot.title)),), *body, (Piece(axis),), *legend, *note]
 
 
-def _legend(number: int, series: Series, formatter: Formatter, braille: bool) -> Row:
+def _legend(number: int, series: Series, formatter: Formatter, width: int, braille: bool) -> Iterator[Row]:
     sign = "──" if braille else _ASCII[number % len(_ASCII)] * 2
-    return Piece(f"{sign} ", number), Piece(f"{clean(series.name)}  {formatter.text(series.cell)}")
+    first, *more = wrap(f"{clean(series.name)}  {formatter.text(series.cell)}", max(1, width - len(sign) - 1))
+    yield Piece(f"{sign} ", number), Piece(first)
+    yield from ((Piece(" " * (len(sign) + 1) + line),) for line in more)
 
 
 def _times(series: Sequence[Series]) -> tuple[float, float]:
@@ -88,8 +93,8 @@ def _scale(values: Sequence[float]) -> tuple[float, float, float]:
     """Lowest and highest value of the scale, and the step between marks: round numbers around the values."""
     finite = [value for value in values if math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
-    if low == high:
-        # A flat line stands in the middle.
+    if high - low < 1e-300:
+        # A flat line stands in the middle. So does one whose range is too small to be divided.
         around = max(1.0, abs(low) / 100)
         low, high = (low - around, high + around) if low else (0.0, 1.0)
     if 0 < low < high / 2:

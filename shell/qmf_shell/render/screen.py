@@ -7,7 +7,7 @@ import enum
 import os
 import shutil
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,7 +19,7 @@ from qmf_shell.render.layout import wrap
 from qmf_shell.render.lines import Sheet, lines
 from qmf_shell.render.paint import Paint
 from qmf_shell.render.progress import Progress
-from qmf_shell.results import Group, Instant, Message, Quit, Recording, Result, Stream, View
+from qmf_shell.results import Group, Instant, Message, Quit, Recording, Result, Stream, Table, View
 from qmf_shell.settings import Settings
 from qmf_shell.text import clean, one_line
 
@@ -52,6 +52,21 @@ def choose_look(out: TextIO, environ: Mapping[str, str], *, no_color: bool, outp
     return Look.COLOUR
 
 
+def cropped(frame: Result, height: int) -> tuple[Result, int]:
+    """A picture for a screen of so many lines, and how many rows it lost.
+
+    Drawing thousands of rows that there is no room for would take most of the time of a view.
+    """
+    match frame:
+        case Table(rows=rows) if len(rows) > height:
+            return attrs.evolve(frame, rows=rows[:height]), len(rows) - height
+        case Group(parts):
+            pieces = [cropped(part, height) for part in parts]
+            return attrs.evolve(frame, parts=tuple(part for part, _ in pieces)), sum(left for _, left in pieces)
+        case _:
+            return frame, 0
+
+
 class Screen:
     """Prints results and errors.
 
@@ -60,6 +75,7 @@ class Screen:
         settings: what the user has set; read with each result.
         progress: the line that is shown while a command takes long.
         paging: long output goes through a pager: for sessions with somebody at the terminal.
+        interrupted: Ctrl-C ended the last stream or view that was shown: for a prompt its normal end, for a script not.
     """
 
     def __init__(
@@ -89,6 +105,7 @@ class Screen:
         if look in MACHINE:
             self.settings.change("output", look.value)
         self.paging = paging
+        self.interrupted = False
         self._plain = Look.COLOUR if look is Look.COLOUR else Look.PLAIN
         self._out = out
         self._err = err
@@ -116,6 +133,7 @@ class Screen:
             BrokenPipeError: nobody reads any more.
         """
         self._follow_settings()
+        self.interrupted = False
         match result:
             case Quit():
                 return
@@ -156,7 +174,8 @@ class Screen:
     def _show_whole(self, result: Result) -> None:
         self._messages(result)
         if self.paging and self._cursor and self.look not in MACHINE and self.settings["pager"] == "auto":
-            text = self._text(result, self.width or 80)
+            with self.progress.busy():
+                text = self._text(result, self.width or 80)
             if text.count("\n") >= self._size()[1] and self._paged(text):
                 self._note(self._plain_lines(result))
                 return
@@ -228,6 +247,7 @@ class Screen:
                 self._out.flush()
                 self._note(self._plain_lines(item))
         except KeyboardInterrupt:
+            self.interrupted = True
             self.after_ctrl_c()
         finally:
             close = getattr(stream.items, "close", None)
@@ -238,13 +258,14 @@ class Screen:
         if self._cursor and self.look not in MACHINE:
             last = self._draw_view(view)
             if last is not None:
-                self._write(self._text(last, self.width, min(20, self._size()[1] - 2)).splitlines()[: self._size()[1]])
+                width, height = self._size()
+                self._write(self._text(cropped(last, height)[0], width, min(20, height - 2)).splitlines()[:height])
                 self._out.flush()
                 self._note(self._plain_lines(last))
             return
         self._csv = None
         number = 0
-        with contextlib.suppress(KeyboardInterrupt):
+        with self._interruptible():
             while view.count is None or number < view.count:
                 if number:
                     time.sleep(view.interval)
@@ -263,18 +284,29 @@ class Screen:
                 self._out.flush()
                 self._note(self._plain_lines(frame))
 
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """A block that Ctrl-C ends."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.interrupted = True
+
     def _draw_view(self, view: View) -> Result | None:
         """Pictures in place, until the end; the last one."""
         from qmf_shell.render.live import place, second_screen, single_keys, wait
 
         # Before the terminal changes its look: what is wrong with the first picture is an error like others.
-        last = view.frame()
+        with self.progress.busy():
+            last = view.frame()
         trouble = ""
         number = 1
-        with contextlib.suppress(KeyboardInterrupt), single_keys() as keys, second_screen(self._out):
+        with self._interruptible(), single_keys() as keys, second_screen(self._out):
             while True:
                 width, height = self._size()
-                place(self._out, self._frame_lines(last, width, height), self._status(view, trouble), (width, height))
+                frame, left = cropped(last, height)
+                shown = self._text(frame, width, height - 1).splitlines()
+                place(self._out, shown, self._status(view, trouble), (width, height), left)
                 if view.count is not None and number >= view.count:
                     break
                 why = wait(keys, view.interval, self._size)
@@ -288,9 +320,6 @@ class Screen:
                 except QmfError as error:
                     trouble = one_line(str(error))
         return last
-
-    def _frame_lines(self, frame: Result, width: int, height: int) -> list[str]:
-        return self._text(frame, width, height - 1).splitlines()
 
     def _status(self, view: View, trouble: str) -> str:
         width = self._size()[0]

@@ -1,15 +1,15 @@
 """From what a user typed to classes and objects, or to an error that helps.
 
 A class is written ``filesystem`` or ``package:filesystem``, in any case of letters. An object is written as its short
-id, its whole object name, ``class:key`` or just its key text. A short id that was given wins over a key of the same
-digits.
+id, its whole object name, ``class:key`` or just its key text; where no key is so, as its property `name`. A short id
+that was given wins over a key of the same digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from qmf.errors import CallerError, NotFoundError
+from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf_shell.session.context import Context
 from qmf_shell.session.names import class_name, names_of
@@ -131,8 +131,14 @@ def find_object(
 def _search(
     context: Context, text: str, within: Sequence[ClassName], wanted: Callable[[ClassSchema], bool] | None
 ) -> Object:
-    seen = context.objects(within or _likely_classes(context.classes(), text))
-    found = [item for item in seen if text in names_of(item.known)]
+    keys = [key for key in context.classes() if key.kind is Kind.DATA]
+    names = within or _likely_classes(keys, text)
+    seen = _candidates(context, keys, names, text)
+    found = _called(seen, text)
+    if not found:
+        # An agent may give its objects any names; and what is there must be known to tell what was meant.
+        seen = context.objects(names)
+        found = _called(seen, text)
     if len(found) > 1 and wanted is not None:
         found = [item for item in found if wanted(item.schema)] or found
     if len(found) > 1:
@@ -144,8 +150,60 @@ def _search(
     return found[0]
 
 
+def _called(objects: Sequence[Object], text: str) -> list[Object]:
+    """Those that `text` names; or else those whose property `name` it is, though that is not their whole key."""
+    return [item for item in objects if text in names_of(item.known)] or [
+        item
+        for item in objects
+        if (name := item.values.get("name")) and text in (name, f"{item.known.class_key.name}:{name}")
+    ]
+
+
+def find_single(context: Context, text: str) -> Object:
+    """The one object that `text` names, see `find_object`; a class stands for its only object.
+
+    Raises:
+        NotFoundError, GoneError, AmbiguousError: as of `find_object`.
+    """
+    keys = class_called(context, text)
+    objects = context.objects(class_names(keys)) if keys else ()
+    return objects[0] if len(objects) == 1 else find_object(context, text)
+
+
+def _candidates(context: Context, keys: Sequence[ClassKey], names: Sequence[ClassName], text: str) -> Sequence[Object]:
+    """Objects that `text` could be a name of: asked for by the values of their keys, so that not thousands are sent."""
+    versions: dict[ClassName, list[ClassKey]] = {}
+    for key in keys:
+        versions.setdefault((key.package, key.name), []).append(key)
+    indexes = {name: index for name in names if (index := _index_of(context, versions.get(name, ()))) is not None}
+    texts = dict.fromkeys([text, *(text.removeprefix(f"{name}:") for _, name in indexes)])
+    texts |= dict.fromkeys(text.removeprefix(f"{package}:{name}:") for package, name in indexes)
+    predicate = ["or", *(["eq", index, ["quote", key]] for index in dict.fromkeys(indexes.values()) for key in texts)]
+    others = [name for name in names if name not in indexes]
+    return [*context.objects(list(indexes), predicate), *context.objects(others)]
+
+
+def _index_of(context: Context, versions: Sequence[ClassKey]) -> str | None:
+    """The property that says which object of a class is which, where an agent can compare it with a text.
+
+    That is the key, or `name` where the key has several parts; the same in all versions.
+    """
+    found: set[str | None] = set()
+    for key in versions:
+        try:
+            schema = context.source.schema(key)
+        except QmfError:
+            return None  # then the class is asked for whole
+        index = [item for item in schema.properties if item.index] if isinstance(schema, ClassSchema) else []
+        if len(index) > 1:
+            index = [item for item in index if item.name == "name"]
+        usable = len(index) == 1 and (index[0].type.is_string or index[0].type.is_integer)
+        found.add(index[0].name if usable else None)
+    return found.pop() if len(found) == 1 else None
+
+
 def _likely_classes(keys: Iterable[ClassKey], text: str) -> list[ClassName]:
-    """All classes of objects; just those that `text` starts with where it does: asking the others would be in vain."""
-    names = class_names(sorted(key for key in keys if key.kind is Kind.DATA))
+    """All classes; just those that `text` starts with where it does: asking the others would be in vain."""
+    names = class_names(sorted(keys))
     named = [(package, name) for package, name in names if text.startswith((f"{name}:", f"{package}:{name}:"))]
     return named or names

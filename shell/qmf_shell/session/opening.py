@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from qmf.errors import ConnectError
+from qmf_shell.commands import standard
 from qmf_shell.session.context import Context
 from qmf_shell.session.events import EventRing
 from qmf_shell.session.ids import Ids
@@ -81,17 +82,13 @@ def open_session(
         for item in connecting:
             stack.callback(item.close)
             item.start()
-        # Late: loading the commands takes as long as the way to the broker and back.
-        from qmf_shell.commands import standard
-
-        registry = standard()
         meanwhile()
         for item in connecting:
             item.wait()
         source: Source = next(iter(lives.values())) if len(lives) == 1 else Many(lives)
         if not any(item.connected for item in source.healths):
             raise ConnectError(source.health.url, source.health.reason)
-        context = Context(source, registry, ids, events, heartbeats, deaths, settings or Settings())
+        context = Context(source, standard(), ids, events, heartbeats, deaths, settings or Settings())
         yield Opened(context, embedded=not urls, listeners=listeners)
 
 

@@ -1,7 +1,8 @@
 """How fast counters grow, and what changed, from one look at an object to the next. No clock: times are arguments.
 
-A counter that is smaller than before was either reset (its agent was started anew: then it grew from zero to what it
-is) or went over the end of its type (only types of 32 bits and less do, and only from near the end).
+A counter that is smaller than before went over the end of its type (only types of 32 bits and less do, and only from
+near the end), or was reset, as when its agent was started anew: then it grew from zero to what it is. Where it fell by
+less than nine tenths it was taken down: its rate is negative.
 """
 
 from __future__ import annotations
@@ -14,17 +15,19 @@ from qmf.schema import QmfType
 _PART = 4
 #: Bits of the widest counter that goes over its end in practice.
 _WRAPS = 32
+#: One that fell to a tenth or less was reset.
+_RESET = 10
 
 
 def growth(kind: QmfType, before: int | float, now: int | float) -> int | float:
-    """By how much a counter grew."""
+    """By how much a counter grew; negative where it was taken down."""
     if now >= before:
         return now - before
     size = (kind.maximum or 0) + 1
     small = kind.maximum is not None and size <= 2**_WRAPS
     if small and before >= size - size // _PART and now < size // _PART:
         return size - before + now
-    return now
+    return now if now * _RESET <= before else now - before
 
 
 class Rates:
