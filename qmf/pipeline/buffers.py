@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
@@ -17,9 +18,13 @@ from qmf.pipeline.members import Group, Table
 Row = tuple[object, ...]
 
 
+#: Bytes of a file for each cell, until the first file of a class tells better.
+_BYTES_PER_CELL = 8.0
+
+
 @attrs.frozen
 class Written:
-    """What one commit wrote.
+    """What commits wrote.
 
     Attributes:
         rows, files, size: how many of each; the size in bytes.
@@ -31,6 +36,26 @@ class Written:
 
     def __add__(self, other: Written) -> Written:
         return Written(self.rows + other.rows, self.files + other.files, self.size + other.size)
+
+
+@attrs.frozen
+class File:
+    """One file that a commit wrote.
+
+    Attributes:
+        place: where.
+        rows, cells, size: how many of each; the size in bytes.
+    """
+
+    place: Place
+    rows: int
+    cells: int
+    size: int
+
+
+def total(files: Iterable[File]) -> Written:
+    """What some files hold together."""
+    return sum((Written(file.rows, 1, file.size) for file in files), Written())
 
 
 class Converters:
@@ -79,11 +104,16 @@ class Batch:
 
 
 class Buffers:
-    """All rows that wait. Belongs to one thread."""
+    """All rows that wait. Belongs to one thread.
+
+    How large a file becomes is known only when it is compressed, so the size of the next one is foretold from the cells
+    of the last one of the same class.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._buffers: dict[Place, _Buffer] = {}
+        self._per_cell: dict[tuple[object, ...], float] = {}
         self.cells = 0
         """Cells that wait: what the memory needed grows with."""
 
@@ -102,18 +132,47 @@ class Buffers:
         now = self._clock()
         return max((now - buffer.since for buffer in self._buffers.values()), default=0.0)
 
-    def take(self) -> Batch:
-        """Take everything out."""
-        taken, self._buffers, self.cells = self._buffers, {}, 0
-        return Batch([(place, buffer.columns, buffer.rows) for place, buffer in taken.items()])
+    def largest(self) -> float:
+        """Bytes that the largest file will have, as far as can be foretold."""
+        return max((self._bytes(place, buffer) for place, buffer in self._buffers.items()), default=0.0)
+
+    def learn(self, files: Iterable[File]) -> None:
+        """Remember how large the files of a commit became."""
+        for file in files:
+            self._per_cell[_class(file.place)] = file.size / file.cells
+
+    def take(self, limit: float = math.inf) -> Batch:
+        """Take everything out.
+
+        Args:
+            limit: bytes that a file should have at most.
+        """
+        parts: list[tuple[Place, Columns, list[Row]]] = []
+        for place, buffer in self._buffers.items():
+            files = min(math.ceil(self._bytes(place, buffer) / limit) or 1, len(buffer.rows))
+            step = math.ceil(len(buffer.rows) / files)
+            rows = buffer.rows
+            parts += [(place, buffer.columns, rows[n : n + step]) for n in range(0, len(rows), step)]
+        self._buffers, self.cells = {}, 0
+        return Batch(parts)
+
+    def _bytes(self, place: Place, buffer: _Buffer) -> float:
+        return len(buffer.rows) * len(buffer.columns) * self._per_cell.get(_class(place), _BYTES_PER_CELL)
 
 
-def commit(lake: Lake, name: str, run: str, number: int, batch: Batch) -> Written:
+def _class(place: Place) -> tuple[object, ...]:
+    return (place.kind, place.package, place.name, place.hash)
+
+
+def commit(lake: Lake, name: str, run: str, number: int, batch: Batch) -> list[File]:
     """Write a batch as one commit: a file for each place, then the entry in the log.
 
     Args:
         lake, name, run: where, and as whom.
         number: of the first file; the files of a batch take as many numbers as there are parts.
+
+    Returns:
+        the files.
 
     Raises:
         LakeError: the file system refused, for instance because it is full. Files that were whole by then stay, and
@@ -121,7 +180,7 @@ def commit(lake: Lake, name: str, run: str, number: int, batch: Batch) -> Writte
     """
     parquet = library().parquet
     added: dict[str, int] = {}
-    size = 0
+    files: list[File] = []
     for index, (place, columns, rows) in enumerate(batch.parts):
         table = arrow_table(columns, rows)
         path = lake.write(
@@ -132,7 +191,8 @@ def commit(lake: Lake, name: str, run: str, number: int, batch: Batch) -> Writte
             lambda target, table=table: parquet.write_table(table, target, compression="zstd"),  # type: ignore[misc]
         )
         added[path] = len(rows)
-        size += (lake.root / path).stat().st_size
+        size = (lake.root / path).stat().st_size
+        files.append(File(place, len(rows), len(rows) * len(columns), size))
     if added:
         lake.log(added)
-    return Written(sum(added.values()), len(added), size)
+    return files

@@ -1,28 +1,28 @@
-"""Jobs over a lake: which classes, from where to where, as a batch or a stream. The work itself is in the steps.
+"""The job `rollup` over a lake: which classes, from where to where, as a batch or a stream; `rollup` has the steps.
 
-A batch replaces the days that it read, so running it again gives the same tables. A stream appends what its watermark
-has closed, and commits through a checkpoint: killed and started again, it neither loses nor repeats a row. Both write
-the same rows, to folders of their own::
+Both write the same rows, to tables of their own (see `sinks`)::
 
     OUT/batch/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_date=2030-01-31/*.parquet
-    OUT/stream/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_date=...     and    OUT/checkpoints/...
+    OUT/stream/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_batch=7/*.parquet
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from functools import reduce
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from qmf.pipeline.kinds import RowKind
+from qmf.pipeline import sinks
+from qmf.pipeline.frames import Frames
 from qmf.pipeline.layout import NAME
 from qmf.pipeline.members import Table
+from qmf.pipeline.queries import Counted, Say, progress
 from qmf.pipeline.rollup import rollup, seconds
-from qmf.pipeline.spark import local, read, since, tables, versions
 
 
 @attrs.frozen(kw_only=True)
@@ -30,7 +30,7 @@ class RollupOptions:
     """What to roll up.
 
     Attributes:
-        lake: path, or for a batch any URL that Spark reads.
+        lake: path, or any URL that Spark reads.
         out: where the tables go.
         sizes: of the windows, see `qmf.pipeline.rollup.seconds`.
         classes: names, with or without ``package:``; none for all.
@@ -49,13 +49,13 @@ class RollupOptions:
     continued: bool = False
 
 
-def rollup_batch(spark: SparkSession, options: RollupOptions, say: Callable[[str], None]) -> int:
+def rollup_batch(spark: SparkSession, options: RollupOptions, say: Say) -> int:
     """Roll up what a lake holds.
 
     Args:
         spark: to run on.
         options: what.
-        say: told of each class that is done.
+        say: told of each class and size that is done.
 
     Returns:
         rows written.
@@ -64,78 +64,73 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, say: Callable[[str
         PipelineError: no such class, a size that is none.
     """
     _check(options)
+    frames = Frames(spark, options.lake, first=options.first, last=options.last)
     total = 0
-    for of in _classes(options, spark):
-        started = time.monotonic()
-        samples = since(read(spark, options.lake, RowKind.OBJECTS, of), options.first, options.last)
+    for of in frames.classes(options.classes):
         for size in options.sizes:
-            path = _path(options, "batch", size, of)
-            rolled = rollup(samples, of, size, continued=options.continued).transform(_dated)
-            rolled.write.mode("overwrite").partitionBy("qmf_date").parquet(path)
-            total += since(spark.read.parquet(path), options.first, options.last).count()
-        say(f"{of[0].package}:{of[0].name} rolled up in {time.monotonic() - started:.1f} s")
+            started = time.monotonic()
+            samples = Counted(frames.of(of))
+            rolled = Counted(rollup(samples.frame, of, size, continued=options.continued))
+            what = f"{of[0].package}:{of[0].name} by {size}"
+            with progress(spark, what, say):
+                sinks.replace(sinks.dated(rolled.frame, "window_start"), _path(options, "batch", size, of))
+            took = time.monotonic() - started
+            say(f"{what}: {samples.rows} samples became {rolled.rows} rows in {took:.1f} s")
+            total += rolled.rows
     return total
 
 
-def rollup_stream(spark: SparkSession, options: RollupOptions, *, every: str = "10 seconds") -> list[StreamingQuery]:
+def rollup_stream(
+    spark: SparkSession, options: RollupOptions, *, every: str = "10 seconds", once: bool = False
+) -> list[StreamingQuery]:
     """Roll up what comes into a lake, until the queries are stopped.
 
     Args:
         spark: to run on.
         options: what; days don't count.
         every: time from batch to batch.
+        once: end when everything is read that is there now.
 
     Returns:
         a running query for each class and size.
 
     Raises:
-        PipelineError: no such class, a size that is none, a lake that can't be followed.
+        PipelineError: no such class, a size that is none.
     """
     _check(options)
-    root = str(local(options.lake))
-    queries = []
-    for of in _classes(options, spark):
-        for size in options.sizes:
-            stream = spark.readStream.format("qmf").options(
-                **{"lake": root, "package": of[0].package, "class": of[0].name}
-            )
-            rolled = rollup(stream.load(), of, size, late=options.late, continued=options.continued).transform(_dated)
-            path = _path(options, "stream", size, of)
-            queries.append(
-                rolled.writeStream.outputMode("append")
-                .partitionBy("qmf_date")
-                .option("checkpointLocation", _path(options, "checkpoints", size, of))
-                .trigger(processingTime=every)
-                .start(path)
-            )
-    return queries
+    frames = Frames(spark, options.lake, stream=True)
+    return [
+        sinks.append(
+            rollup(frames.of(of), of, size, late=options.late, continued=options.continued),
+            _path(options, "stream", size, of),
+            name=f"{of[0].package}:{of[0].name} by {size}",
+            every=every,
+            once=once,
+        )
+        for of in frames.classes(options.classes)
+        for size in options.sizes
+    ]
 
 
-def rolled_up(spark: SparkSession, options: RollupOptions, *, by: str = "batch") -> DataFrame:
+def rolled_up(spark: SparkSession, options: RollupOptions, by: str = "batch") -> DataFrame:
     """The tables that a rollup wrote, with their size as `qmf_size`.
 
     Args:
+        spark: to read with.
+        options: those of the rollup.
         by: ``batch`` or ``stream``.
+
+    Raises:
+        PipelineError: no such class.
     """
-    frames = [
-        spark.read.parquet(_path(options, by, size, of)).withColumn("qmf_size", F.lit(size))
-        for of in _classes(options, spark)
+    classes = Frames(spark, options.lake).classes(options.classes)
+    written = [
+        found.drop(sinks.DAY, sinks.BATCH).withColumn("qmf_size", F.lit(size))
+        for of in classes
         for size in options.sizes
+        if (found := sinks.table(spark, _path(options, by, size, of))) is not None
     ]
-    result = frames[0]
-    for frame in frames[1:]:
-        result = result.unionByName(frame)
-    return result
-
-
-def metrics(queries: Iterable[StreamingQuery]) -> tuple[int, int]:
-    """Of the last batches of some queries: rows read, and rows that came too late."""
-    read = late = 0
-    for query in queries:
-        for progress in query.recentProgress:
-            read += int(progress["numInputRows"])
-            late += sum(int(part["numRowsDroppedByWatermark"]) for part in progress["stateOperators"])
-    return read, late
+    return reduce(DataFrame.unionByName, written)
 
 
 def _check(options: RollupOptions) -> None:
@@ -143,19 +138,6 @@ def _check(options: RollupOptions) -> None:
         seconds(size)
 
 
-def _classes(options: RollupOptions, spark: SparkSession) -> list[list[Table]]:
-    """The versions of each class that is wanted and has statistics."""
-    known = [table for table in tables(options.lake, spark) if not table.event]
-    wanted: Sequence[tuple[str | None, str]] = [
-        (package or None, name) for package, _, name in (text.rpartition(":") for text in options.classes)
-    ] or sorted({(table.package, table.name) for table in known})
-    return [versions(known, package, name) for package, name in wanted]
-
-
 def _path(options: RollupOptions, by: str, size: str, of: Sequence[Table]) -> str:
     package, name = (part if NAME.fullmatch(part) else part.encode().hex() for part in (of[0].package, of[0].name))
     return f"{options.out.rstrip('/')}/{by}/qmf_size={size}/qmf_package={package}/qmf_class={name}"
-
-
-def _dated(rolled: DataFrame) -> DataFrame:
-    return rolled.withColumn("qmf_date", F.date_format("window_start", "yyyy-MM-dd"))

@@ -72,6 +72,9 @@ OWN: Mapping[RowKind, Columns] = MappingProxyType(
     }
 )
 
+#: What follows `OWN` where rows of all classes are read together: which class, and its columns as a JSON object.
+ANY: Columns = (("package", Cell.TEXT), ("class", Cell.TEXT), ("hash", Cell.TEXT), ("values", Cell.TEXT))
+
 #: Folders between kind and files, outermost first. They are columns when Spark reads the lake, so their names must
 #: not be those of a class's values.
 PARTITIONS = ("qmf_package", "qmf_class", "qmf_hash", "qmf_date")

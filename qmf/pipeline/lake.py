@@ -11,34 +11,25 @@ Knows paths and bytes; what is in a file is the business of `buffers`.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
-
-import attrs
+from typing import IO
 
 from qmf.pipeline.arrow import library
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.layout import LOG, NAME, SUFFIX, TEMPORARY, TRASH, file_name, log_name
-
-
-@attrs.frozen
-class Entry:
-    """One commit.
-
-    Attributes:
-        number: its place in the order, from 1 without a gap.
-        added: paths of the files that came in, with their rows.
-        removed: paths that went out; their rows are in `added` where `moved` is true.
-        moved: the files hold rows that were in the lake before: nothing new for followers.
-    """
-
-    number: int
-    added: dict[str, int]
-    removed: tuple[str, ...] = ()
-    moved: bool = False
+from qmf.pipeline.layout import LOG, NAME, SUFFIX, TEMPORARY, TRASH, file_name
+from qmf.pipeline.log import (
+    EVERY,
+    Entry,
+    apply,
+    checkpoint_name,
+    checkpoint_text,
+    entry_name,
+    number_of,
+    parse_checkpoint,
+)
 
 
 class Lake:
@@ -77,18 +68,21 @@ class Lake:
 
     # -- writing
 
-    def write(self, folder: str, name: str, run: str, number: int, write: Callable[[str], None]) -> str:
+    def write(
+        self, folder: str, name: str, run: str, number: int, write: Callable[[str], None], *, joined: bool = False
+    ) -> str:
         """Write one file whole.
 
         Args:
             folder: inside the lake.
             name, run, number: of the file.
             write: writes it to the path that it gets.
+            joined: its rows are in the lake already.
 
         Returns:
             its path inside the lake. It is not in the log yet.
         """
-        target = self.root / folder / file_name(name, run, number)
+        target = self.root / folder / file_name(name, run, number, joined=joined)
         temporary = target.with_name(f"{TEMPORARY}{target.name}")
         with _told(target):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -103,27 +97,60 @@ class Lake:
         return f"{folder}/{target.name}"
 
     def log(self, added: dict[str, int], removed: Iterable[str] = (), *, moved: bool = False) -> Entry:
-        """Add an entry to the log."""
-        number = self.last() + 1
-        content = {"added": added, "removed": list(removed), "moved": moved}
+        """Add an entry to the log, and a checkpoint where one is due."""
+        entry = Entry(self.last() + 1, added, tuple(removed), moved)
         log = self.root / LOG
-        temporary = log / f"{TEMPORARY}{os.getpid()}-{os.urandom(4).hex()}"
         with _told(log):
-            try:
-                temporary.write_text(json.dumps(content), encoding="utf-8")
-                _sync(temporary)
-                # A link, unlike a rename, fails where the number was taken by another writer meanwhile.
+            # A link, unlike a rename, fails where the number was taken by another writer meanwhile.
+            with self._temporary(entry.text()) as temporary:
                 while True:
                     try:
-                        (log / log_name(number)).hardlink_to(temporary)
+                        (log / entry_name(entry.number)).hardlink_to(temporary)
                         break
                     except FileExistsError:
-                        number += 1
-            finally:
-                temporary.unlink(missing_ok=True)
+                        entry = Entry(entry.number + 1, added, entry.removed, moved)
             _sync(log)
-        self._last = number
-        return Entry(number, added, tuple(content["removed"]), moved)  # type: ignore[arg-type]
+        self._last = entry.number
+        if entry.number % EVERY == 0:
+            self.checkpoint(entry.number)
+        return entry
+
+    def checkpoint(self, number: int) -> None:
+        """Write down which files are in the lake after an entry, so that the entries before needn't be read."""
+        present = self.files(number)
+        log = self.root / LOG
+        with _told(log), self._temporary(checkpoint_text(present)) as temporary:
+            temporary.rename(log / checkpoint_name(number))
+
+    def forget(self, before_ns: int) -> int:
+        """Remove entries and checkpoints that a checkpoint stands for which is older than a time.
+
+        Returns:
+            how many entries.
+        """
+        log = self.root / LOG
+        old = [number for number in self._checkpoints() if _mtime_ns(log / checkpoint_name(number)) < before_ns]
+        if not old:
+            return 0
+        forgotten = 0
+        with _told(log):
+            for path in sorted(log.glob("*.json")):
+                number, checkpoint = number_of(path.name), number_of(path.name, checkpoint=True)
+                if (number is not None and number <= old[-1]) or (checkpoint is not None and checkpoint < old[-1]):
+                    path.unlink()
+                    forgotten += number is not None
+        return forgotten
+
+    @contextmanager
+    def _temporary(self, text: str) -> Iterator[Path]:
+        """A file of the log under a name that nobody reads, synced; removed with the block if it is still there."""
+        temporary = self.root / LOG / f"{TEMPORARY}{os.getpid()}-{os.urandom(4).hex()}"
+        try:
+            temporary.write_text(text, encoding="utf-8")
+            _sync(temporary)
+            yield temporary
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def recover(self, name: str) -> tuple[int, int]:
         """Clear up after a writer of this name that was killed; call it with the lock held.
@@ -131,7 +158,7 @@ class Lake:
         Returns:
             temporary files removed, and files entered into the log.
         """
-        known = {path for entry in self.entries() for path in entry.added}
+        known = self.known()
         orphans: dict[str, int] = {}
         removed = 0
         with _told(self.root):
@@ -161,27 +188,53 @@ class Lake:
     def last(self) -> int:
         """Number of the last entry; 0 for none."""
         if not self._last:
-            self._last = max((int(path.stem) for path in (self.root / LOG).glob("*.json")), default=0)
-        while (self.root / LOG / log_name(self._last + 1)).exists():
+            names = [path.name for path in (self.root / LOG).glob("*.json")]
+            numbers = [number_of(name) or number_of(name, checkpoint=True) or 0 for name in names]
+            self._last = max(numbers, default=0)
+        while (self.root / LOG / entry_name(self._last + 1)).exists():
             self._last += 1
         return self._last
 
-    def entries(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """Entries of the log in order, beginning behind `after`, ending with `until` or the last one."""
-        for number in range(after + 1, (self.last() if until is None else until) + 1):
-            path = self.root / LOG / log_name(number)
-            with _told(path):
-                content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            yield Entry(number, content["added"], tuple(content["removed"]), content["moved"])
+    def last_checkpoint(self, until: int | None = None) -> int:
+        """Number of the last checkpoint, or of the last up to an entry; 0 for none."""
+        return max((number for number in self._checkpoints() if until is None or number <= until), default=0)
 
-    def files(self) -> dict[str, int]:
-        """The files that are in the lake now, by path, with their rows."""
-        present: dict[str, int] = {}
-        for entry in self.entries():
-            present.update(entry.added)
-            for path in entry.removed:
-                present.pop(path, None)
-        return present
+    def at_checkpoint(self, number: int) -> dict[str, int]:
+        """The files that were in the lake at a checkpoint, with their rows, in the order of their coming.
+
+        Raises:
+            LakeError: there is no such checkpoint any more.
+        """
+        if not number:
+            return {}
+        path = self.root / LOG / checkpoint_name(number)
+        with _told(path):
+            return parse_checkpoint(path.read_text(encoding="utf-8"))
+
+    def entries(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Entries of the log in order, beginning behind `after`, ending with `until` or the last one.
+
+        Raises:
+            LakeError: they are so old that they were dropped.
+        """
+        for number in range(after + 1, (self.last() if until is None else until) + 1):
+            path = self.root / LOG / entry_name(number)
+            with _told(path):
+                yield Entry.parse(number, path.read_text(encoding="utf-8"))
+
+    def files(self, until: int | None = None) -> dict[str, int]:
+        """The files that are in the lake now, or after an entry, by path, with their rows."""
+        start = self.last_checkpoint(until)
+        return apply(self.at_checkpoint(start), self.entries(start, until))
+
+    def known(self) -> set[str]:
+        """All files that the log tells of, those that went out among them."""
+        found = {path for entry in self.entries(self._first() - 1) for path in entry.added}
+        return found | set(self.at_checkpoint(self.last_checkpoint()))
+
+    def removed(self) -> set[str]:
+        """Files that went out, as far as the log still tells."""
+        return {path for entry in self.entries(self._first() - 1) for path in entry.removed}
 
     def find(self, inside: str) -> Path:
         """Where a file is now: at its place, or in the trash.
@@ -194,6 +247,16 @@ class Lake:
                 return path
         raise LakeError(f"{self.root / inside}: swept away before it was read; begin again without the checkpoint")
 
+    def _first(self) -> int:
+        """Number of the first entry that was not dropped; one more than the last where there is none."""
+        numbers = [number for path in (self.root / LOG).glob("*.json") if (number := number_of(path.name)) is not None]
+        return min(numbers, default=self.last() + 1)
+
+    def _checkpoints(self) -> list[int]:
+        """Numbers of the checkpoints, in order."""
+        names = [path.name for path in (self.root / LOG).glob("*.checkpoint.json")]
+        return sorted(number for name in names if (number := number_of(name, checkpoint=True)) is not None)
+
     def _files(self) -> Iterator[Path]:
         for top in sorted(self.root.iterdir()) if self.root.is_dir() else ():
             if top.is_dir() and not top.name.startswith(("_", ".")):
@@ -205,6 +268,10 @@ def rows_of(path: Path) -> int:
     rows = library().parquet.ParquetFile(path).metadata.num_rows
     assert isinstance(rows, int)
     return rows
+
+
+def _mtime_ns(path: Path) -> int:
+    return path.stat().st_mtime_ns
 
 
 def _sync(path: Path) -> None:

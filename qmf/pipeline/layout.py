@@ -5,7 +5,7 @@
     LAKE/objects/qmf_package=P/qmf_class=C/qmf_hash=H/qmf_date=2030-01-31/NAME-RUN-NUMBER.parquet
     LAKE/events/...                    the same
     LAKE/heartbeats/qmf_date=.../...   and untyped, agents, schemas, gaps
-    LAKE/_log/00000000000000000001.json    which files are in, in the order of their commits
+    LAKE/_log/...                          which files are in, in the order of their commits; see `log`
     LAKE/_trash/...                    files that were compacted or are too old, until they are swept
 """
 
@@ -13,15 +13,21 @@ from __future__ import annotations
 
 import datetime
 import re
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import attrs
 
 from qmf.pipeline.kinds import PARTITIONS, RowKind
 
+#: Stands for the hash of a class whose agent didn't tell one.
+NO_HASH = "none"
+
 LOG = "_log"
 TRASH = "_trash"
 SUFFIX = ".parquet"
+
+#: Matches the files that recorders wrote, and not those that were joined of them.
+ORIGINALS = f"*[0-9]{SUFFIX}"
 
 #: How temporary files begin: Spark, pyarrow and DuckDB skip names that begin with a dot.
 TEMPORARY = ".tmp-"
@@ -52,11 +58,24 @@ class Place:
     @property
     def folder(self) -> str:
         """Path of the folder inside the lake."""
-        values = (self.package, self.name, self.hash or "none", self.date)
+        values = (self.package, self.name, self.hash or NO_HASH, self.date)
         if self.kind not in (RowKind.OBJECTS, RowKind.EVENTS):
             values = ("", "", "", self.date)
         parts = [f"{key}={_escape(value)}" for key, value in zip(PARTITIONS, values, strict=True) if value]
         return "/".join([self.kind.value, *parts])
+
+
+def class_folder(kind: RowKind, package: str = "", name: str = "", hash: str = "") -> str:
+    """The folder of a kind, of a class with all its versions, or of one version, with a slash at its end."""
+    parts = [kind.value]
+    parts += [f"{key}={_escape(value)}" for key, value in zip(PARTITIONS, (package, name, hash), strict=False) if value]
+    return "/".join(parts) + "/"
+
+
+def class_of(path: str) -> tuple[str, str, str]:
+    """Package, name and hash in a file's path."""
+    values = [unquote(part.partition("=")[2]) for part in path.split("/")[1:4]]
+    return values[0], values[1], "" if values[2] == NO_HASH else values[2]
 
 
 def day(time_ns: int) -> str:
@@ -67,14 +86,9 @@ def day(time_ns: int) -> str:
         return _EPOCH.isoformat()
 
 
-def file_name(name: str, run: str, number: int) -> str:
+def file_name(name: str, run: str, number: int, *, joined: bool = False) -> str:
     """What the file with this number of a run is called."""
-    return f"{name}-{run}-{number:08d}{SUFFIX}"
-
-
-def log_name(number: int) -> str:
-    """What an entry of the log is called."""
-    return f"{number:020d}.json"
+    return f"{name}-{run}-{number:08d}{'.joined' if joined else ''}{SUFFIX}"
 
 
 def date_of(folder: str) -> str | None:

@@ -1,9 +1,9 @@
 """The recorder: a console that writes down what it hears, and says what it wrote and what it had to leave out.
 
 Notifications become rows on the event loop; commits run in a thread, so that a slow disk doesn't hold up the bus. A
-commit is due when the oldest row has waited for the interval, or when enough cells wait. Killed at any moment, it
-loses the rows that waited, and no more. A file system that refuses ends it with `LakeError`: it is for the operator to
-make room, and a restart goes on.
+commit is due when the oldest row has waited for the interval, when a file is large enough, or when enough cells wait.
+Killed at any moment, it loses the rows that waited, and no more. A file system that refuses ends it with `LakeError`:
+it is for the operator to make room, and a restart goes on.
 
 An agent sends only what changed, so a row of an object holds the properties known before where its message had none,
 and no statistics where its message had none: a sample counts once.
@@ -31,13 +31,13 @@ from qmf.console.aio import (
     Client,
     EventRaised,
     HeartbeatSeen,
+    Missed,
     Notification,
     ObjectUpdated,
     RemoteObject,
 )
-from qmf.console.aio.notifications import Missed
 from qmf.errors import QmfError
-from qmf.pipeline.buffers import Buffers, Converters, Row, Written, commit
+from qmf.pipeline.buffers import Buffers, Converters, Row, Written, commit, total
 from qmf.pipeline.cells import to_json
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import Lake
@@ -51,6 +51,9 @@ DEFAULT_INTERVAL = 10.0
 
 #: Cells that wait at most: some 100 MB of Python objects.
 DEFAULT_CELLS = 1_000_000
+
+#: Bytes that a file has at most, about.
+DEFAULT_BYTES = 64 * 1024 * 1024
 
 #: Seconds between looks at the clock.
 _TICK = 0.1
@@ -85,6 +88,7 @@ class Recorder:
         name: str = "recorder",
         interval: float = DEFAULT_INTERVAL,
         max_cells: int = DEFAULT_CELLS,
+        max_bytes: int = DEFAULT_BYTES,
         clock: Callable[[], int] = time.time_ns,
         on_commit: Callable[[Written], None] | None = None,
     ) -> None:
@@ -96,6 +100,7 @@ class Recorder:
             name: tells several recorders of one lake apart.
             interval: seconds that a row waits at most.
             max_cells: cells that wait at most before a commit is due.
+            max_bytes: a commit is due, too, when the largest file would have so many, as foretold by the last one.
             clock: nanoseconds since 1970.
             on_commit: called on the loop after each commit.
         """
@@ -104,6 +109,7 @@ class Recorder:
         self._name = name
         self._interval = interval
         self._max_cells = max_cells
+        self._max_bytes = max_bytes
         self._clock = clock
         self._on_commit = on_commit
         self.run_id = f"{clock():020d}_{os.getpid()}"
@@ -156,7 +162,7 @@ class Recorder:
 
     async def _watch(self) -> None:
         while not self._stop.is_set():
-            if self._buffers.cells >= self._max_cells or self._buffers.age() >= self._interval:
+            if self._is_due():
                 await self._flush()
             try:
                 async with asyncio.timeout(min(_TICK, self._interval)):
@@ -164,16 +170,24 @@ class Recorder:
             except TimeoutError:
                 continue
 
+    def _is_due(self) -> bool:
+        waiting = self._buffers
+        return (
+            waiting.cells >= self._max_cells or waiting.age() >= self._interval or waiting.largest() >= self._max_bytes
+        )
+
     async def _flush(self) -> None:
         misfits = self.counts.misfits
         if misfits > self._told_misfits:
             self._gap("misfit", "", misfits - self._told_misfits)
             self._told_misfits = misfits
-        batch = self._buffers.take()
+        batch = self._buffers.take(self._max_bytes)
         if not batch.parts:
             return
         number, self._files = self._files + 1, self._files + len(batch.parts)
-        written = await asyncio.to_thread(commit, self._lake, self._name, self.run_id, number, batch)
+        files = await asyncio.to_thread(commit, self._lake, self._name, self.run_id, number, batch)
+        self._buffers.learn(files)
+        written = total(files)
         self._counts = attrs.evolve(self._counts, written=self._counts.written + written)
         if self._on_commit is not None:
             self._on_commit(written)

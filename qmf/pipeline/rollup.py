@@ -3,7 +3,9 @@
 What a row says depends on the member's style:
 
 - counters: `delta` and `rate`. A value below the one before, or another epoch of the agent, is a restart: counted from
-  zero, told in `resets`. Only steps between two samples of the window count; `coarser` adds the steps between windows;
+  zero, told in `resets`. Only steps between two samples of the window count; `coarser` adds the steps between windows.
+  Samples count in the order of their times; where that contradicts the order in which one recorder got them, the
+  agent's clock was set back, and the latter holds;
 - gauges (DIRECT numbers): `first`, `last`, `low`, `high`, `mean`;
 - hilos: the same, with `low` and `high` from the agent's own extremes;
 - mmas: `low`, `high`, and the mean weighted by the number of samples behind each.
@@ -21,10 +23,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from qmf.pipeline.catalog import columns_by_member
 from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.frames import watermarked
 from qmf.pipeline.members import Cell, Group, Part, Table
 from qmf.pipeline.members import Column as Member
-from qmf.pipeline.spark import columns_by_member
 from qmf.schema import TYPES, Style
 
 EXACT = T.DecimalType(38, 0)
@@ -71,6 +74,19 @@ _NUMBERS = (*_WHOLE, Cell.FLOAT, Cell.DOUBLE)
 
 _ORDER = ("_ts_ns", "_run", "_seq")
 
+#: Samples of a counter, in order.
+_ROWS = T.ArrayType(
+    T.StructType(
+        [
+            T.StructField("_ts_ns", T.LongType()),
+            T.StructField("_run", T.StringType()),
+            T.StructField("_seq", T.LongType()),
+            T.StructField("_epoch", T.LongType()),
+            T.StructField("value", T.DecimalType(20, 0)),
+        ]
+    )
+)
+
 
 def seconds(size: str) -> int:
     """How long a window of this size is, e.g. ``1m`` or ``6h``.
@@ -108,13 +124,16 @@ def rollup(
         return samples.select(*_nothing()).limit(0)
     frame = samples.where(F.col("_statistics"))
     if late is not None:
-        frame = frame.withWatermark("_ts", late)
+        frame = watermarked(frame, late)
     grouped = frame.groupBy(
         F.window("_ts", length).alias("window"), F.col("_agent").alias("agent"), F.col("_object").alias("object")
-    ).agg(F.array(*(_member(columns, continued=continued) for columns in numbers)).alias("members"))
+    ).agg(F.array(*(_member(columns) for columns in numbers)).alias("members"))
     return (
         grouped.select("window", "agent", "object", F.explode("members").alias("m"))
         .where(F.col("m.samples") > 0)
+        # Once for all counters: an expression for each would make the plan too large to compile.
+        .withColumn("walked", _walk(F.col("m.rows"), _SAMPLE, continued, inner=False))
+        .withColumn("steps", _corrected(F.col("walked"), F.col("m.rows"), continued))
         .select(
             F.col("window.start").alias("window_start"),
             F.col("window.end").alias("window_end"),
@@ -122,7 +141,9 @@ def rollup(
             F.lit(of[0].name).alias("class"),
             "agent",
             "object",
-            *(F.col(f"m.{field.name}").alias(field.name) for field in _MEMBER_FIELDS),
+            *(F.col(f"m.{name}").alias(name) for name in _MEMBER_FIELDS),
+            F.col("steps.delta").alias("delta_exact"),
+            F.col("steps.resets").alias("resets"),
         )
         .transform(_finished)
     )
@@ -144,7 +165,8 @@ def coarser(rolled: DataFrame, size: str, *, continued: bool = False) -> DataFra
         )
     )
     rows = F.col("rows")
-    steps = _walk(rows, "first_exact", "last_exact", "first_epoch", "last_epoch", F.col("style"), continued, inner=True)
+    walked = _walk(rows, ("first_exact", "last_exact", "first_epoch", "last_epoch"), continued, inner=True)
+    is_counter = F.col("style") == Style.COUNT.value
     merged = grouped.select(
         F.col("window.start").alias("window_start"),
         F.col("window.end").alias("window_end"),
@@ -158,11 +180,13 @@ def coarser(rolled: DataFrame, size: str, *, continued: bool = False) -> DataFra
         F.element_at(rows, -1)["last_exact"].alias("last_exact"),
         F.array_min(rows["low_exact"]).alias("low_exact"),
         F.array_max(rows["high_exact"]).alias("high_exact"),
-        steps["delta"].alias("delta_exact"),
-        steps["resets"].alias("resets"),
+        F.when(is_counter, walked["delta"]).alias("delta_exact"),
+        F.when(is_counter, walked["resets"]).alias("resets"),
         _sum(rows, "weight", EXACT).alias("weight"),
         _sum(rows, "total_exact", EXACT).alias("total_exact"),
-        _sum(rows, "total", T.DoubleType()).alias("total"),
+        F.coalesce(_sum(rows, "total_exact", EXACT).cast(T.DoubleType()), _sum(rows, "total", T.DoubleType())).alias(
+            "total"
+        ),
         rows[0]["first"].alias("first"),
         F.element_at(rows, -1)["last"].alias("last"),
         F.array_min(rows["low"]).alias("low"),
@@ -171,11 +195,14 @@ def coarser(rolled: DataFrame, size: str, *, continued: bool = False) -> DataFra
     return merged.transform(_finished)
 
 
-_DERIVED = ("mean", "delta", "rate")
+#: Fields of a sample of a counter, as `_walk` wants them.
+_SAMPLE = ("value", "value", "_epoch", "_epoch")
+
+#: Columns of `ROLLUP` that are known for each member before the steps of counters are.
 _MEMBER_FIELDS = [
-    field
-    for field in ROLLUP
-    if field.name not in ("window_start", "window_end", "package", "class", "agent", "object", *_DERIVED)
+    *("member", "style", "unit", "samples", "first_ns", "last_ns", "first_epoch", "last_epoch"),
+    *("first_exact", "last_exact", "low_exact", "high_exact", "weight", "total_exact"),
+    *("total", "first", "last", "low", "high"),
 ]
 
 
@@ -184,10 +211,10 @@ def _is_number(columns: Sequence[Member]) -> bool:
     return first.group is Group.STATISTIC and first.cell in _NUMBERS and TYPES[first.type].base != "absTime"
 
 
-def _member(columns: Sequence[Member], *, continued: bool) -> Column:
-    """One member of a group as a struct of `_MEMBER_FIELDS`, made of aggregates.
+def _member(columns: Sequence[Member]) -> Column:
+    """One member of a group as a struct of `_MEMBER_FIELDS` and `rows`, made of aggregates.
 
-    Only counters need their samples in order; all else is folded as the samples come.
+    Only counters need their samples in order, as `rows`; all else is folded as the samples come.
     """
     by_part = {column.part: column.name for column in columns}
     style = columns[0].style
@@ -202,7 +229,9 @@ def _member(columns: Sequence[Member], *, continued: bool) -> Column:
         count = F.col(by_part[Part.COUNT])
         present = present & (count > 0)
         weight = count.cast(T.DecimalType(20, 0))
-    when = F.when(present, F.struct(*_ORDER))
+    value = main.cast(T.DecimalType(20, 0)) if whole else main.cast(T.DoubleType())
+    sample = F.when(present, F.struct(*_ORDER, "_epoch", value.alias("value")))
+    first, last = F.min(sample), F.max(sample)
     nothing = F.lit(None)
 
     def exact(value: Column) -> Column:
@@ -211,58 +240,58 @@ def _member(columns: Sequence[Member], *, continued: bool) -> Column:
     def both(name: str, value: Column) -> dict[str, Column]:
         return {f"{name}_exact": exact(value), name: value.cast(T.DoubleType())}
 
-    delta, resets = nothing, nothing
-    if style is Style.COUNT:
-        sample = F.struct(*_ORDER, "_epoch", main.alias("value"))
-        rows = F.sort_array(F.collect_list(F.when(present, sample)))
-        steps = _walk(rows, "value", "value", "_epoch", "_epoch", F.lit(style.value), continued, inner=False)
-        delta, resets = steps["delta"], steps["resets"]
-    number = main.cast(T.DecimalType(20, 0)) if whole else main.cast(T.DoubleType())
-    total = F.sum(F.when(present, number * weight if is_mma else number))
+    total = F.sum(F.when(present, value * weight if is_mma else value))
     values: dict[str, Column] = {
         "member": F.lit(columns[0].member),
         "style": F.lit(style.value),
         "unit": F.lit(columns[0].unit),
         "samples": F.count(F.when(present, F.lit(1))),
-        "first_ns": F.min_by("_ts_ns", when),
-        "last_ns": F.max_by("_ts_ns", when),
-        "first_epoch": F.min_by("_epoch", when),
-        "last_epoch": F.max_by("_epoch", when),
-        "delta_exact": delta,
-        "resets": resets,
+        "first_ns": first["_ts_ns"],
+        "last_ns": last["_ts_ns"],
+        "first_epoch": first["_epoch"],
+        "last_epoch": last["_epoch"],
         "weight": F.sum(F.when(present, weight)),
-        **both("first", F.min_by(main, when)),
-        **both("last", F.max_by(main, when)),
+        **both("first", first["value"]),
+        **both("last", last["value"]),
         **both("low", F.min(F.when(present, F.col(low) if low else main))),
         **both("high", F.max(F.when(present, F.col(high) if high else main))),
         **both("total", total),
     }
-    return F.struct(*(values[field.name].cast(field.dataType).alias(field.name) for field in _MEMBER_FIELDS))
+    types = {field.name: field.dataType for field in ROLLUP}
+    rows = F.sort_array(F.collect_list(sample)) if style is Style.COUNT else nothing
+    return F.struct(
+        *(values[name].cast(types[name]).alias(name) for name in _MEMBER_FIELDS), rows.cast(_ROWS).alias("rows")
+    )
 
 
-def _walk(
-    rows: Column,
-    first: str,
-    last: str,
-    first_epoch: str,
-    last_epoch: str,
-    style: Column,
-    continued: bool,
-    *,
-    inner: bool,
-) -> Column:
-    """Add up the steps between neighbours of a sorted list.
+def _corrected(walked: Column, rows: Column, continued: bool) -> Column:
+    """The steps of a counter: as `walked` in the order of time, or in that of arrival where time went back."""
+    arrived = F.sort_array(
+        F.transform(rows, lambda row: F.struct(row["_run"], row["_seq"], row["_epoch"], row["value"]))
+    )
+    return F.when(walked["back"], _walk(arrived, _SAMPLE, continued, inner=False)).otherwise(walked)
+
+
+def _walk(rows: Column, fields: tuple[str, str, str, str], continued: bool, *, inner: bool) -> Column:
+    """Add up the steps between neighbours of a list: `delta`, `resets`, and whether time went `back`.
 
     Args:
-        rows: the list; each row begins with `first` and ends with `last`.
-        inner: rows have a `delta_exact` and `resets` of their own that count, too.
+        rows: the list.
+        fields: of a row: its first value, its last one, and the epochs of both.
+        continued: see `rollup`.
+        inner: rows have a `delta_exact` and `resets` of their own that count, too; otherwise each is a sample with
+            `_run` and `_seq`.
     """
+    first, last, first_epoch, last_epoch = fields
     zero = F.lit(0).cast(EXACT)
     start = F.struct(
         F.lit(None).cast(EXACT).alias("last"),
         F.lit(None).cast(T.LongType()).alias("epoch"),
+        F.lit(None).cast(T.StringType()).alias("run"),
+        F.lit(None).cast(T.LongType()).alias("seq"),
         zero.alias("delta"),
         F.lit(0).cast(T.LongType()).alias("resets"),
+        F.lit(False).alias("back"),
     )
 
     def step(state: Column, row: Column) -> Column:
@@ -274,18 +303,19 @@ def _walk(
         grown = F.when(state["last"].isNull(), zero).when(is_reset, value).otherwise(value - state["last"])
         own = F.coalesce(row["delta_exact"], zero) if inner else zero
         resets = is_reset.cast(T.LongType()) + (F.coalesce(row["resets"], F.lit(0)) if inner else F.lit(0))
+        run, seq = (state["run"], state["seq"]) if inner else (row["_run"], row["_seq"])
+        back = state["back"] | F.coalesce((run == state["run"]) & (seq < state["seq"]), F.lit(False))
         return F.struct(
             row[last].cast(EXACT).alias("last"),
             row[last_epoch].cast(T.LongType()).alias("epoch"),
+            run.alias("run"),
+            seq.alias("seq"),
             (state["delta"] + grown + own).cast(EXACT).alias("delta"),
             (state["resets"] + resets).cast(T.LongType()).alias("resets"),
+            back.alias("back"),
         )
 
-    walked = F.aggregate(rows, start, step)
-    is_counter = style == Style.COUNT.value
-    return F.struct(
-        F.when(is_counter, walked["delta"]).alias("delta"), F.when(is_counter, walked["resets"]).alias("resets")
-    )
+    return F.aggregate(rows, start, step)
 
 
 def _sum(rows: Column, name: str, kind: T.DataType) -> Column:

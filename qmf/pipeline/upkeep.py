@@ -1,4 +1,4 @@
-"""Upkeep of a lake: small files joined, old days dropped, the trash emptied.
+"""Upkeep of a lake: small files joined, old days dropped, the trash emptied, the log cut.
 
 Joining: the new file is written, the log says which files it stands for, then those go to the trash. Killed between
 the steps, `finish` does what is left. While files are in the trash, followers of the log that are behind still
@@ -39,12 +39,14 @@ class Upkeep:
         joined, made: files that were joined, and those made of them.
         dropped: files of days that are too old.
         swept: files removed from the trash for good.
+        forgotten: entries of the log that a checkpoint stands for, removed.
     """
 
     joined: int = 0
     made: int = 0
     dropped: int = 0
     swept: int = 0
+    forgotten: int = 0
 
 
 def compact(lake: Lake, *, before: str | None = None, target_bytes: int = TARGET_BYTES) -> Upkeep:
@@ -104,14 +106,15 @@ def retain(lake: Lake, days: int, *, grace_days: float = GRACE_DAYS, now_ns: int
         if old:
             lake.log({}, old)
             lake.discard(old)
-        return Upkeep(dropped=len(old), swept=_sweep(lake.root / TRASH, now - int(grace_days * _NS_PER_DAY)))
+        before = now - int(grace_days * _NS_PER_DAY)
+        return Upkeep(dropped=len(old), swept=_sweep(lake.root / TRASH, before), forgotten=lake.forget(before))
     finally:
         lock.close()
 
 
 def finish(lake: Lake) -> None:
     """Do what a killed upkeep left undone: move files that the log removed to the trash."""
-    lake.discard(sorted({path for entry in lake.entries() for path in entry.removed}))
+    lake.discard(sorted(lake.removed()))
 
 
 def _start(lake: Lake) -> IO[str]:
@@ -128,7 +131,7 @@ def _start(lake: Lake) -> IO[str]:
 
 def _remove_unlogged(lake: Lake) -> None:
     """Remove files that a killed upkeep made but never entered: their rows are still in the files they were made of."""
-    known = {path for entry in lake.entries() for path in entry.added}
+    known = lake.known()
     for kind in sorted(lake.root.glob("[!_.]*")):
         for path in sorted([*kind.rglob(f"{WRITER}-*"), *kind.rglob(f".tmp-{WRITER}-*")]):
             if path.relative_to(lake.root).as_posix() not in known:
@@ -167,7 +170,7 @@ def _join(lake: Lake, folder: str, run: str, number: int, paths: list[str]) -> N
                 writer.write_table(table)
                 rows += table.num_rows
 
-    made = lake.write(folder, WRITER, run, number, write)
+    made = lake.write(folder, WRITER, run, number, write, joined=True)
     lake.log({made: rows}, paths, moved=True)
     lake.discard(paths)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from pipeline.quick import QUICK
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,14 +21,15 @@ if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("pysp
 def spark() -> Iterator[SparkSession]:
     """One local Spark with one shuffle partition and no UI."""
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+    from qmf.pipeline import java
     from qmf.pipeline.errors import PipelineError
-    from qmf.pipeline.spark import check_java, session
+    from qmf.pipeline.spark import session
 
     try:
-        check_java()
+        java.check()
     except PipelineError as error:
         pytest.skip(str(error))
-    spark = session("local[2]", partitions=1)
+    spark = session("local[2]", partitions=1, settings=QUICK)
     spark.sparkContext.setLogLevel("OFF")
     yield spark
     spark.stop()

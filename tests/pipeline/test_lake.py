@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pyarrow.parquet
 import pytest
 
-from qmf.pipeline import LakeError, upkeep
-from qmf.pipeline.buffers import Buffers, Row, commit
+from qmf.pipeline import LakeError, log, upkeep
+from qmf.pipeline.buffers import Buffers, File, Row, commit
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import Lake
-from qmf.pipeline.layout import LOG, TRASH
+from qmf.pipeline.layout import LOG, ORIGINALS, TRASH
 
 DAY = 86_400 * 10**9
 RUN = "00000000000000000001_1"
@@ -26,14 +26,19 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def put(lake: Lake, number: int, *rows: tuple[int, int], name: str = "recorder") -> None:
-    """Commit heartbeats with these numbers and days."""
+def beats(*rows: tuple[int, int]) -> Buffers:
+    """Heartbeats with these numbers and days."""
     buffers = Buffers()
     for seq, days in rows:
         time_ns = days * DAY
         row: Row = (RUN, seq, time_ns // 1000, time_ns, time_ns, "a", 1, 10.0)
         buffers.add(RowKind.HEARTBEATS, None, time_ns, row)
-    commit(lake, name, RUN, number, buffers.take())
+    return buffers
+
+
+def put(lake: Lake, number: int, *rows: tuple[int, int], name: str = "recorder") -> list[File]:
+    """Commit heartbeats with these numbers and days."""
+    return commit(lake, name, RUN, number, beats(*rows).take())
 
 
 def seqs(lake: Lake) -> Counter[int]:
@@ -185,3 +190,62 @@ def test_half_an_entry_is_never_seen(lake: Lake) -> None:
     put(lake, 1, (1, 0))
     assert lake.last() == 1
     assert seqs(lake) == Counter([1])
+
+
+def test_files_are_rolled_by_size(lake: Lake) -> None:
+    buffers = beats(*((n, 0) for n in range(1, 1001)))
+    assert buffers.largest() == 1000 * 8 * 8.0  # rows, columns, bytes: nothing better is known yet
+    assert len(buffers.take(limit=32_000).parts) == 2
+    (file,) = put(lake, 1, *((n, 0) for n in range(1, 1001)))
+    assert (file.rows, file.cells) == (1000, 8000)
+    assert file.size == (lake.root / next(iter(lake.files()))).stat().st_size
+    buffers = beats(*((n, 0) for n in range(1, 1001)))
+    buffers.learn([file])
+    assert buffers.largest() == pytest.approx(file.size)
+    parts = buffers.take(limit=file.size / 4 + 1).parts
+    assert [len(rows) for _place, _columns, rows in parts] == [250] * 4
+    assert [row[1] for _place, _columns, rows in parts for row in rows] == list(range(1, 1001))
+
+
+def test_a_checkpoint_stands_for_the_entries_before_it(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qmf.pipeline.lake.EVERY", 4)
+    for number in range(1, 11):
+        put(lake, number, (number, 0))
+    assert (lake.last_checkpoint(), lake.last_checkpoint(until=7)) == (8, 4)
+    before, halfway = lake.files(), lake.files(6)
+    assert (len(before), len(halfway)) == (10, 6)
+    assert lake.forget(before_ns=0) == 0
+    assert lake.forget(before_ns=2**62) == 8
+    assert sorted(path.name for path in (lake.root / LOG).iterdir()) == [
+        log.checkpoint_name(8),
+        log.entry_name(9),
+        log.entry_name(10),
+    ]
+    again = Lake(lake.root)
+    assert (again.files(), again.last()) == (before, 10)
+    assert lake.recover("recorder") == (0, 0)
+    with pytest.raises(LakeError, match="No such file"):
+        list(again.entries())
+    with pytest.raises(LakeError, match="No such file"):
+        again.at_checkpoint(4)
+    put(again, 11, (11, 0))
+    assert (again.last(), seqs(again)) == (11, Counter(range(1, 12)))
+
+
+def test_a_log_is_replayed_from_its_files_in_any_order(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qmf.pipeline.lake.EVERY", 3)
+    for number in range(1, 6):
+        put(lake, number, (number, 0))
+    upkeep.compact(lake, before="1970-01-02")
+    named = [(path.name, path.read_text()) for path in (lake.root / LOG).glob("*.json")]
+    assert log.replay(reversed(named)) == log.replay(named) == lake.files()
+    assert log.replay([]) == {}
+
+
+def test_joined_files_are_told_by_their_names(lake: Lake) -> None:
+    for number in range(1, 4):
+        put(lake, number, (number, 0))
+    upkeep.compact(lake, before="1970-01-02")
+    (joined,) = lake.files()
+    assert not PurePath(joined).match(ORIGINALS)
+    assert all(PurePath(path).match(ORIGINALS) for entry in lake.entries(0, 3) for path in entry.added)

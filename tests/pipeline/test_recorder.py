@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import random
 import signal
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
 HUGE = (1 << 64) - 1
+SECOND = 10**9
 
 
 def rows(lake: Path, kind: str, name: str = "") -> list[dict[str, Any]]:
@@ -106,6 +108,39 @@ def numbers(lake: Path) -> list[tuple[str, int]]:
     return found
 
 
+async def test_a_file_is_written_when_it_is_large_enough(url: str, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    recorder = Recorder(Client(url, discover=True), Lake(lake), interval=3600, max_bytes=20_000)
+    till = Till(name="one")
+    async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.01) as agent:
+        agent.add(till)
+        task = asyncio.create_task(recorder.run())
+        sales = itertools.count(1)
+
+        def sold() -> bool:
+            till.sales.set(next(sales))
+            return bool(rows(lake, "objects", "till"))
+
+        await until(sold)
+    recorder.stop()
+    await task
+
+
+async def test_a_clock_set_back_neither_stops_it_nor_loses_a_row(url: str, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    times = itertools.chain([2_000 * SECOND, 2_001 * SECOND], itertools.repeat(1_000 * SECOND))
+    recorder = Recorder(Client(url, discover=True), Lake(lake), interval=0.1, clock=lambda: next(times))
+    async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.1) as agent:
+        agent.add(Till(name="one"))
+        task = asyncio.create_task(recorder.run())
+        await until(lambda: rows(lake, "objects", "till") and rows(lake, "heartbeats"))
+    recorder.stop()
+    await task
+    found = numbers(lake)
+    assert len(set(found)) == len(found) == max(number for _run, number in found)
+    assert min(row["_received_ns"] for row in rows(lake, "objects", "till")) == 1_000 * SECOND
+
+
 async def test_without_a_broker_it_ends_with_an_error(tmp_path: Path) -> None:
     client = Client("127.0.0.1:1", timeout=5)
     with pytest.raises(ConnectError):
@@ -117,18 +152,6 @@ def test_the_command_tells_an_error_in_one_line(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().err == (
         "qmf-pipeline: hdfs://host/lake: files are written to a folder of this machine, or one that is mounted on it\n"
     )
-
-
-def test_options_come_from_a_file_and_the_command_line_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = tmp_path / "pipeline.toml"
-    config.write_text(f'[all]\nlake = "{tmp_path}/a"\n[retain]\ndays = 3\n')
-    assert main(["retain", "--config", str(config), "--lake", str(tmp_path / "b")]) == 0
-    assert capsys.readouterr().out == "Dropped 0 files, swept 0 out of the trash\n"
-    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["b"]
-    config.write_text("[retain]\ndais = 3\n")
-    with pytest.raises(SystemExit):
-        main(["retain", "--config", str(config), "--lake", "x", "--days", "3"])
-    assert "retain has no option 'dais'" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")

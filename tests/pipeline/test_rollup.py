@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import random
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,9 @@ from qmf.pipeline.members import table_of
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
+from qmf.pipeline.catalog import schema_of  # noqa: E402
 from qmf.pipeline.kinds import RowKind  # noqa: E402
 from qmf.pipeline.rollup import ROLLUP, coarser, rollup, seconds  # noqa: E402
-from qmf.pipeline.spark import schema_of  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -123,15 +124,16 @@ def test_rows_without_statistics_do_not_count(spark: SparkSession) -> None:
     assert only(rollup(hidden, [TABLE], "1m"), "sales")["samples"] == 1
 
 
-@pytest.mark.parametrize("continued", [False, True])
-def test_rollups_of_rollups_are_rollups_of_samples(spark: SparkSession, continued: bool) -> None:
-    chance = random.Random(5 + continued)
-    rows = [
+def series(chance: random.Random, name: str) -> list[tuple[Any, ...]]:
+    """Samples of one object within two hours, some of them got by another run of the recorder."""
+    times = sorted(chance.uniform(0, 7200) for _ in range(chance.randint(1, 30)))
+    return [
         sample(
-            n,
-            chance.uniform(0, 7200),
+            seq,
+            at,
             chance.choice([1, 1, 1, 2, None]),
-            chance.choice(["one", "two"]),
+            name,
+            _run=chance.choice(["r", "r", "s"]),
             sales=chance.choice([0, HUGE, chance.randrange(1000)]),
             queue=chance.randrange(99),
             queueHigh=chance.randrange(99, 200),
@@ -141,16 +143,35 @@ def test_rollups_of_rollups_are_rollups_of_samples(spark: SparkSession, continue
             serviceMax=chance.randrange(9, 99),
             serviceAvg=chance.randrange(2, 9),
         )
-        for n in range(300)
+        for seq, at in enumerate(times)
     ]
-    samples = frame(spark, *rows)
+
+
+def grown(rows: list[tuple[Any, ...]], *, continued: bool) -> tuple[int, int]:
+    """Growth and restarts of a counter, by its definition."""
+    samples = [dict(zip(SCHEMA.fieldNames(), row, strict=True)) for row in rows]
+    delta = resets = 0
+    for before, after in itertools.pairwise(samples):
+        value, last = int(after["sales"]), int(before["sales"])
+        known = None not in (before["_epoch"], after["_epoch"])
+        reset = value < last or (not continued and known and before["_epoch"] != after["_epoch"])
+        delta += value if reset else value - last
+        resets += reset
+    return delta, resets
+
+
+@pytest.mark.parametrize("continued", [False, True])
+def test_rollups_of_rollups_are_rollups_of_samples(spark: SparkSession, continued: bool) -> None:
+    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+    all_series = {str(n): series(chance, str(n)) for n in range(25)}
+    samples = frame(spark, *itertools.chain.from_iterable(all_series.values()))
     fine = rollup(samples, [TABLE], "1m", continued=continued)
-    direct = rollup(samples, [TABLE], "1h", continued=continued)
-    twice = coarser(coarser(fine, "15m", continued=continued), "1h", continued=continued)
     order = ["window_start", "object", "member"]
-    left, right = direct.orderBy(*order).collect(), twice.orderBy(*order).collect()
-    assert len(left) == 12
+    left = rollup(samples, [TABLE], "1d", continued=continued).orderBy(*order).collect()
+    right = coarser(coarser(fine, "1h", continued=continued), "1d", continued=continued).orderBy(*order).collect()
     assert [row.asDict() for row in right] == [row.asDict() for row in left]
+    counted = {row["object"]: (row["delta_exact"], row["resets"]) for row in left if row["member"] == "sales"}
+    assert counted == {name: grown(rows, continued=continued) for name, rows in all_series.items()}
 
 
 @pytest.mark.parametrize(("size", "length"), [("10s", 10), ("15m", 900), ("1h", 3600), ("1d", 86400)])

@@ -1,111 +1,51 @@
-"""The data source `qmf`, and the rollup job over it: snapshots, streams, kills."""
+"""The data source `qmf` on a bus: snapshots, and streams through a spool that are killed with it."""
 
 from __future__ import annotations
 
+import itertools
+import json
 import random
-import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import pyarrow.parquet
 import pytest
-from pipeline.shop import PACKAGE, TILL
-from support.processes import Process, eventually, running
+from pipeline.kills import kill_family
+from pipeline.quick import PATIENCE, QUICK
+from support.processes import eventually, running
 
 from qmf.broker import EmbeddedBroker
 from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
-from qmf.pipeline import Lake, LakeError
-from qmf.pipeline.buffers import Buffers, commit
-from qmf.pipeline.kinds import OWN, RowKind
-from qmf.pipeline.members import Table, table_of
-from qmf.pipeline.upkeep import compact
-from qmf.schema import TYPES, ClassSchema, Property, Statistic
+from qmf.pipeline import Lake
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline import jobs
-from qmf.pipeline import spark as lakes
+from qmf.pipeline import sinks
+from qmf.pipeline.frames import Frames
+from qmf.pipeline.kinds import RowKind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
-SECOND = 10**9
-
-
-class Shop:
-    """Writes samples of tills into a lake, as a recorder would."""
-
-    def __init__(self, root: Path) -> None:
-        self.lake = Lake(root)
-        self.lake.create()
-        self._seq = self._files = 0
-
-    def put(self, *samples: tuple[float, int], table: Table | None = None, **more: int) -> None:
-        """Commit samples of `sales`, each with its time in seconds."""
-        table = table or table_of(TILL)
-        buffers = Buffers()
-        schema = (table.package, table.name, table.hash, False, table.to_json(), "")
-        self._add(buffers, RowKind.SCHEMAS, 0, schema, None)
-        for at, sales in samples:
-            own = ("one", 0, 0, 0, False, True)
-            values = {"sales": sales, **more}
-            cells = tuple(values.get(column.name) for column in table.columns)
-            self._add(buffers, RowKind.OBJECTS, int(at * SECOND), (*own, *cells), table)
-        batch = buffers.take()
-        commit(self.lake, "shop", "00000000000000000001_1", self._files + 1, batch)
-        self._files += len(batch.parts)
-
-    def _add(
-        self, buffers: Buffers, kind: RowKind, time_ns: int, cells: tuple[object, ...], table: Table | None
-    ) -> None:
-        self._seq += 1
-        common = ("00000000000000000001_1", self._seq, time_ns // 1000, time_ns, time_ns, "a", 1)
-        assert len(cells) >= len(OWN[kind])
-        buffers.add(kind, table, time_ns, (*common, *cells))
-
-
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
-    return Shop(tmp_path / "lake")
-
-
-def newer() -> Table:
-    """The class with one statistic and one property more."""
-    schema = ClassSchema(
-        package=PACKAGE,
-        name="till",
-        properties=(*TILL.properties, Property(name="colour", type=TYPES["sstr"])),
-        statistics=(*TILL.statistics, Statistic(name="coins", type=TYPES["count32"])),
-    )
-    return table_of(schema)
-
-
-def test_a_lake_is_read_with_all_versions_of_a_class(spark: SparkSession, shop: Shop) -> None:
-    shop.put((1, 10), (2, (1 << 64) - 1))
-    shop.put((3, 7), table=newer(), coins=5)
-    root = str(shop.lake.root)
-    of = lakes.versions(lakes.tables(root), PACKAGE, "Till")
-    rows = lakes.read(spark, root, RowKind.OBJECTS, of).orderBy("_seq").collect()
-    assert [(int(row["sales"]), row["coins"], row["qmf_date"]) for row in rows] == [
-        (10, None, "1970-01-01"),
-        ((1 << 64) - 1, None, "1970-01-01"),
-        (7, 5, "1970-01-01"),
-    ]
-    with pytest.raises(LakeError, match="no class 'shelf'"):
-        lakes.versions(lakes.tables(root), None, "shelf")
-
-
-def test_versions_that_disagree_are_told(shop: Shop) -> None:
-    shop.put((1, 1))
-    schema = ClassSchema(package=PACKAGE, name="till", statistics=(Statistic(name="sales", type=TYPES["float"]),))
-    of = [table_of(TILL), table_of(schema)]
-    with pytest.raises(LakeError, match="disagree about sales"):
-        lakes.schema_of(RowKind.OBJECTS, of)
+#: Follows a bus through a spool until it is killed.
+FOLLOW = """
+import json, sys
+from qmf.pipeline import sinks
+from qmf.pipeline.spark import session
+url, spool, out, settings = sys.argv[1:]
+spark = session("local[1]", partitions=1, settings=json.loads(settings))
+stream = spark.readStream.format("qmf").options(url=url, spool=spool, kind="objects", interval="0.1").load()
+query = sinks.append(stream, out, name="killed", every="0 seconds", after=lambda _rows, number: print("batch", number))
+print("following", flush=True)
+query.awaitTermination()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -122,104 +62,69 @@ def test_a_snapshot_of_the_bus(spark: SparkSession, url: str) -> None:
     assert row["total"] > 0
 
 
-def test_a_bus_is_followed_through_a_spool(spark: SparkSession, url: str, tmp_path: Path) -> None:
-    stream = spark.readStream.format("qmf").options(
-        **{"url": url, "spool": str(tmp_path / "spool"), "class": "memory", "interval": "0.1"}
-    )
-    query = (
-        stream.load()
-        .select("_run", "_seq")
-        .writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .start(str(tmp_path / "out"))
-    )
-    try:
-        eventually(
-            "rows came through", lambda: _committed(spark, tmp_path / "out") > 3 or query.exception() is not None
-        )
-        assert query.exception() is None
-    finally:
-        query.stop()
-    rows = spark.read.parquet(str(tmp_path / "out"))
-    assert rows.count() == rows.distinct().count()
+def test_options_that_make_no_sense_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match='a snapshot needs the option "url"'):
+        spark.read.format("qmf").option("lake", str(tmp_path)).option("kind", "agents").load().collect()
+    with pytest.raises(Exception, match=r'the option "class" is missing, or "kind" with one of objects, events'):
+        spark.readStream.format("qmf").option("lake", str(tmp_path)).load()
 
 
-def key(rows: list[Any]) -> list[tuple[object, ...]]:
-    return sorted((row["window_start"], row["member"], row["delta_exact"], row["samples"]) for row in rows)
-
-
-def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(spark: SparkSession, shop: Shop) -> None:
-    shop.put((1, 10), (61, 20), (90, 25))
-    options = jobs.RollupOptions(lake=str(shop.lake.root), out=str(shop.lake.root / "_tables"), sizes=("1m",))
-    said: list[str] = []
-    assert jobs.rollup_batch(spark, options, said.append) == 2
-    assert said[0].startswith("org.example.shop:till rolled up in ")
-    first = key(jobs.rolled_up(spark, options).collect())
-    assert jobs.rollup_batch(spark, options, said.append) == 2
-    assert key(jobs.rolled_up(spark, options).collect()) == first
-    shop.put((30, 14))
-    compact(shop.lake)
-    jobs.rollup_batch(spark, options, said.append)
-    again = key(jobs.rolled_up(spark, options).collect())
-    assert [row[2:] for row in again] == [(4, 2), (5, 2)]
-
-
-def test_a_killed_stream_goes_on_without_loss_or_repetition(shop: Shop, spark: SparkSession) -> None:
+def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
+    spark: SparkSession, url: str, tmp_path: Path
+) -> None:
     chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
-    root, out = shop.lake.root, shop.lake.root / "_tables"
-    stream = [
-        *(sys.executable, "-c", PROGRAM, "rollup", "--stream", "--lake", str(root), "--out", str(out)),
-        *("--size", "10s", "--every", "0 seconds", "--late", "0 seconds", "--master", "local[1]"),
-    ]
-    total, at = 0, 0.0
+    spool, out, quick = tmp_path / "spool", tmp_path / "out", json.dumps(QUICK)
+    for killed in range(2):
+        before = _last_batch(out)
 
-    def more() -> None:
-        nonlocal total, at
-        for _ in range(chance.randint(2, 5)):
-            samples = []
-            for _ in range(20):
-                at, total = at + 1, total + chance.randrange(100)
-                samples.append((at, total))
-            shop.put(*samples)
+        def began(before: int = before, killed: int = killed) -> bool:
+            return len(_runs(spool)) > killed and _last_batch(out) > before
 
-    more()
-    offsets = out / "checkpoints" / "qmf_size=10s" / f"qmf_package={PACKAGE}" / "qmf_class=till" / "offsets"
-    with running(*stream) as process:
-        _started(process)
-        eventually("a batch was begun", lambda: any(offsets.glob("[0-9]*")), 90)
-        more()
-        threading.Event().wait(chance.uniform(0, 3))  # anywhere in its work: that is the point
-        process.end(signal.SIGKILL)
-    shop.put((at + 1000, total))
-    with running(*stream) as process:
-        _started(process)
-        seen = out / "stream" / "qmf_size=10s" / f"qmf_package={PACKAGE}" / "qmf_class=till"
-        want = int(at) // 10 + 1
-        eventually("every closed window is out", lambda: _committed(spark, seen) >= want, 90)
-        assert process.end() == 0
-    options = jobs.RollupOptions(lake=str(root), out=str(out), sizes=("10s",))
-    streamed = key(jobs.rolled_up(spark, options, by="stream").collect())
-    jobs.rollup_batch(spark, options, lambda _text: None)
-    batch = key(jobs.rolled_up(spark, options).collect())
-    # The last window stays open until something later comes; all others are the same, each once.
-    assert streamed == batch[:-1]
-    assert sum(row[3] for row in streamed) == at  # type: ignore[misc]
+        with running(sys.executable, "-u", "-c", FOLLOW, url, str(spool), str(out), quick) as process:
+            eventually("the spool and the query are at work", began, PATIENCE)
+            threading.Event().wait(chance.uniform(0, 1.5))  # anywhere in its work: that is the point
+            kill_family(process)
+    Lake(spool).recover("spool")
+    query = sinks.append(Frames(spark, str(spool), stream=True).any(RowKind.OBJECTS), str(out), name="rest", once=True)
+    assert query.awaitTermination(PATIENCE)
+
+    spooled = sorted(_numbers(spool))
+    table = sinks.table(spark, str(out))
+    assert table is not None
+    assert sorted((row[0], row[1]) for row in table.select("_run", "_seq").collect()) == spooled
+    assert len(set(spooled)) == len(spooled) > 0
+    assert len(_runs(spool)) == 2
+    # Rows of all kinds are numbered without a gap, and a kill costs rows of a run's last commit only: it writes several
+    # files, and those that were whole are entered afterwards.
+    commits: dict[str, list[list[int]]] = defaultdict(list)
+    for entry in Lake(spool).entries():
+        for run, group in itertools.groupby(sorted(_rows(spool, entry.added)), key=itemgetter(0)):
+            commits[run].append([seq for _, seq in group])
+    for *whole, last in commits.values():
+        seqs = [seq for commit in whole for seq in commit]
+        assert seqs == list(range(1, len(seqs) + 1))
+        assert min(last) > len(seqs)
 
 
-def _committed(spark: SparkSession, folder: Path) -> int:
-    """Rows of the batches that are whole, by the sink's own list of files."""
-    listed = folder / "_spark_metadata"
-    if not listed.is_dir() or not any(path.suffix != ".crc" for path in listed.glob("[!.]*")):
-        return 0
-    return spark.read.schema("anything string").parquet(str(folder)).count()
+def _numbers(spool: Path) -> list[tuple[str, int]]:
+    """Run and number of the objects' rows that the log of a lake tells of."""
+    return _rows(spool, (path for path in Lake(spool).files() if path.startswith("objects/")))
 
 
-def _started(process: Process) -> None:
-    """Wait until the queries run: Spark takes its time where the processors are busy."""
-    for attempt in range(4):
-        try:
-            process.wait_for("Following ")
-        except AssertionError:
-            if attempt == 3 or process.popen.poll() is not None:
-                raise
-        else:
-            return
+def _rows(spool: Path, paths: Iterable[str]) -> list[tuple[str, int]]:
+    """Run and number of the rows in files of a lake."""
+    found: list[tuple[str, int]] = []
+    for path in paths:
+        table = pyarrow.parquet.ParquetFile(spool / path).read(["_run", "_seq"])
+        found += zip(table["_run"].to_pylist(), table["_seq"].to_pylist(), strict=True)
+    return found
+
+
+def _last_batch(out: Path) -> int:
+    """Number of the last batch that Spark noted as done; -1 for none."""
+    return max((int(path.name) for path in out.glob("_checkpoint/commits/[0-9]*")), default=-1)
+
+
+def _runs(spool: Path) -> set[str]:
+    """The runs of recorders that wrote into a lake."""
+    return {path.rsplit("-", 2)[1] for path in Lake(spool).files()}

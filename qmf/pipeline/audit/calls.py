@@ -1,0 +1,147 @@
+"""Who did what to what, with which result: read from events, the only thing on the bus that tells others of it.
+
+Requests and their answers go from one console to one agent and back; no third party sees them. What is told:
+
+- qpidd raises an event for what is done to the broker, by management call or otherwise, with user and address;
+- its access control raises one for each request that a rule with a record allowed or denied;
+- agents of this project raise `methodCalled` for each method call and each setting of properties where they were made
+  to (`qmf.agent.CallAudit`).
+
+Calls that raise no event are not in the table.
+"""
+
+from __future__ import annotations
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from qmf.pipeline.audit.schemas import CALLS, shaped
+
+OK, FAILED = "ok", "failed"
+
+BROKER, ACL, AUDIT = "org.apache.qpid.broker", "org.apache.qpid.acl", "qmf.audit"
+METHOD_CALLED = "methodCalled"
+
+
+@attrs.frozen(kw_only=True)
+class Told:
+    """What an event of a class tells of a call; names are those of its arguments, empty where it doesn't tell.
+
+    Attributes:
+        package, name: of the event.
+        operation: what was done.
+        target: argument with what it was done to.
+        user, origin: arguments with who did it, and from where.
+        failed: it failed.
+        text: argument with the reason.
+        results: argument with what came of it.
+    """
+
+    package: str = BROKER
+    name: str
+    operation: str
+    target: str = ""
+    user: str = "user"
+    origin: str = "rhost"
+    failed: bool = False
+    text: str = ""
+    results: str = ""
+
+
+#: Events of Apache's peers, as `schemas/broker.xml` and `schemas/acl.xml` describe them.
+TOLD = (
+    Told(name="clientConnect", operation="connect"),
+    Told(name="clientConnectFail", operation="connect", failed=True, text="reason"),
+    Told(name="clientDisconnect", operation="disconnect"),
+    Told(name="queueDeclare", operation="declare queue", target="qName", results="disp"),
+    Told(name="queueDelete", operation="delete queue", target="qName"),
+    Told(name="exchangeDeclare", operation="declare exchange", target="exName", results="disp"),
+    Told(name="exchangeDelete", operation="delete exchange", target="exName"),
+    Told(name="bind", operation="bind", target="qName"),
+    Told(name="unbind", operation="unbind", target="qName"),
+    Told(name="subscribe", operation="subscribe", target="qName"),
+    Told(name="unsubscribe", operation="unsubscribe", target="dest"),
+    Told(package=ACL, name="allow", operation="action", target="objectName", user="userId", origin=""),
+    Told(package=ACL, name="deny", operation="action", target="objectName", user="userId", origin="", failed=True),
+    Told(
+        package=ACL, name="connectionDeny", operation="connect", user="userId", origin="clientAddr", failed=True
+    ),
+    Told(
+        package=ACL, name="queueQuotaDeny", operation="declare queue", target="queueName", user="userId", origin="",
+        failed=True,
+    ),
+    Told(package=ACL, name="fileLoaded", operation="load rules", user="userId", origin=""),
+    Told(
+        package=ACL, name="fileLoadFailed", operation="load rules", user="userId", origin="", failed=True, text="reason"
+    ),
+)  # fmt: skip
+
+
+def calls(events: DataFrame) -> DataFrame:
+    """The calls that events tell of.
+
+    Args:
+        events: the table, or some rows of it; a batch or a stream.
+
+    Returns:
+        `CALLS`: a row for each event that tells of a call.
+    """
+    kind = F.concat_ws(":", "package", "class")
+    cases = {f"{told.package}:{told.name}": _foreign(told) for told in TOLD}
+    cases[f"{AUDIT}:{METHOD_CALLED}"] = _own()
+    found = F.lit(None)
+    for name, call in cases.items():
+        found = F.when(kind == name, call).otherwise(found)
+    told = events.withColumn("call", found).where(F.col("call").isNotNull())
+    own = {"event_id", "time", "time_ns", "agent"}
+    inside = (F.col(f"call.{name}").alias(name) for name in CALLS.fieldNames() if name not in {*own, "source"})
+    return shaped(told.select(*sorted(own), *inside, kind.alias("source")), CALLS)
+
+
+def _foreign(told: Told) -> Column:
+    failed = F.lit(told.failed)
+    # An access rule names what it decided on: "create queue", say.
+    is_action = told.operation == "action"
+    operation = F.concat_ws(" ", _argument("action"), _argument("objectType")) if is_action else F.lit(told.operation)
+    return _call(
+        user=_argument(told.user),
+        origin=_argument(told.origin),
+        operation=operation,
+        target=_argument(told.target),
+        arguments=F.col("arguments"),
+        failed=failed,
+        text=_argument(told.text) if told.text else F.when(failed, F.lit("denied" if told.package == ACL else None)),
+        results=_argument(told.results),
+    )
+
+
+def _own() -> Column:
+    code = _argument("code").cast("long")
+    return _call(
+        user=_argument("user"),
+        origin=_argument("replyTo"),
+        operation=_argument("method"),
+        target=_argument("object"),
+        arguments=_argument("arguments"),
+        failed=code != 0,
+        code=code,
+        text=_argument("text"),
+        results=_argument("results"),
+        duration_ns=_argument("duration").cast("long"),
+    )
+
+
+def _call(*, failed: Column, code: Column | None = None, duration_ns: Column | None = None, **texts: Column) -> Column:
+    number = F.lit(None).cast("long")
+    fields = {
+        **{name: value.cast("string") for name, value in texts.items()},
+        "result": F.when(failed, FAILED).otherwise(OK),
+        "code": number if code is None else code,
+        "duration_ns": number if duration_ns is None else duration_ns,
+    }
+    return F.struct(*(fields[name].alias(name) for name in sorted(fields)))
+
+
+def _argument(name: str) -> Column:
+    return F.get_json_object("arguments", f"$.{name}") if name else F.lit(None).cast("string")

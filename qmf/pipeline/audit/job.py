@@ -1,0 +1,267 @@
+"""Audit of a lake: as a batch, or following it. Both make the same tables by the same functions.
+
+::
+
+    OUT/events, OUT/calls                     a batch: by day; a stream: qmf_batch=N, each event once
+    OUT/availability, OUT/lives, OUT/history  replaced as a whole
+    OUT/parts/qmf_batch=N                     a stream's parts up to its batch N, folded; the last two are kept
+
+What a stream does with a batch costs time by the number of agents, objects and changes so far, not by that of samples.
+Killed at any moment and started again it goes on: events are written under their batch's number, and folding parts
+twice changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial, reduce
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from qmf.pipeline import catalog, sinks
+from qmf.pipeline.audit import parts
+from qmf.pipeline.audit.availability import availability
+from qmf.pipeline.audit.calls import calls
+from qmf.pipeline.audit.history import history
+from qmf.pipeline.audit.lives import lives
+from qmf.pipeline.audit.schemas import EVENTS, PARTS
+from qmf.pipeline.audit.source import KIND, follow
+from qmf.pipeline.frames import Frames
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.members import Table
+from qmf.pipeline.queries import Say
+
+#: What each kind of row tells.
+_PRESENCE = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)
+
+#: What each of the two queries of a stream reads.
+_TOLD = (RowKind.EVENTS, RowKind.UNTYPED)
+_STATE = (RowKind.OBJECTS, *_PRESENCE)
+
+_PART = "part"
+
+
+@attrs.frozen
+class AuditOptions:
+    """What to audit.
+
+    Attributes:
+        lake: path, or any URL that Spark reads.
+        out: where the tables go.
+    """
+
+    lake: str
+    out: str
+
+
+def tables_of(found: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """The tables that are made of parts.
+
+    Args:
+        found: folded parts by name.
+
+    Returns:
+        `schemas.TABLES` by name.
+    """
+    presence = availability(found["runs"], found["signs"], found["changes"])
+    lived = lives(found["objects"], presence)
+    return {"availability": presence, "lives": lived, "history": history(found["properties"], lived)}
+
+
+def parts_of(rows: Mapping[RowKind, DataFrame], known: DataFrame) -> dict[str, DataFrame]:
+    """Parts by name of some rows: samples as `Frames.any` gives them, heartbeats, agents and gaps.
+
+    Args:
+        rows: by kind.
+        known: see `qmf.pipeline.audit.parts.known`.
+    """
+    common = [rows[kind].select("_run", "_received_ns") for kind in _PRESENCE]
+    return {
+        "runs": parts.runs(reduce(DataFrame.unionByName, common)),
+        "signs": parts.signs(rows[RowKind.HEARTBEATS]),
+        "changes": parts.arrivals(rows[RowKind.AGENTS]).unionByName(parts.breaks(rows[RowKind.GAPS])),
+        "objects": parts.objects(rows[RowKind.OBJECTS]),
+        "properties": parts.properties(rows[RowKind.OBJECTS], known),
+    }
+
+
+def audit_batch(spark: SparkSession, options: AuditOptions, say: Say) -> dict[str, int]:
+    """Audit all that a lake holds.
+
+    Returns:
+        rows of each table.
+
+    Raises:
+        LakeError: there is no lake.
+    """
+    frames = Frames(spark, options.lake)
+    known = parts.known(spark, catalog.tables(options.lake, spark))
+    counts: dict[str, int] = {}
+    # Checkpoints cut the plans short: a lake of many classes is a union of many frames, and planning that once for each
+    # use would cost more than the work.
+    told = parts.once(_all_events(frames, known)).localCheckpoint()
+    for name, frame in (("events", told), ("calls", calls(told))):
+        counts[name] = _write(frame, f"{options.out}/{name}", say, by="time")
+    rows = {kind: frames.table(kind) for kind in _PRESENCE} | {RowKind.OBJECTS: frames.any(RowKind.OBJECTS)}
+    found = {name: parts.folded(name, part).localCheckpoint() for name, part in parts_of(rows, known).items()}
+    for name, frame in tables_of(found).items():
+        counts[name] = _write(frame, f"{options.out}/{name}", say)
+    return counts
+
+
+def audit_stream(
+    spark: SparkSession, options: AuditOptions, *, every: str = "1 minute", once: bool = False
+) -> list[StreamingQuery]:
+    """Audit a lake, and go on with what comes into it.
+
+    Args:
+        spark: to run on.
+        options: what.
+        every: time from batch to batch.
+        once: end when everything is read that is there now.
+
+    Returns:
+        the running queries: events, and all else.
+
+    Raises:
+        LakeError: there is no lake.
+    """
+    catalog.tables(options.lake, spark)
+    frames = Frames(spark, options.lake, stream=True)
+    keeper = _Keeper(options)
+    shared = {"every": every, "once": once}
+    return [
+        sinks.append(
+            _rows(frames, _TOLD),
+            f"{options.out}/events",
+            name="audit events",
+            step=partial(_new_events, options),
+            after=partial(_write_calls, options),
+            **shared,  # type: ignore[arg-type]
+        ),
+        sinks.append(
+            _rows(frames, _STATE),
+            f"{options.out}/parts",
+            name="audit",
+            step=keeper.step,
+            after=keeper.after,
+            **shared,  # type: ignore[arg-type]
+        ),
+    ]
+
+
+def _all_events(frames: Frames, known: DataFrame) -> DataFrame:
+    typed = parts.events(frames.any(RowKind.EVENTS), known)
+    return typed.unionByName(parts.untyped_events(frames.table(RowKind.UNTYPED)))
+
+
+def _write(frame: DataFrame, path: str, say: Say, by: str | None = None) -> int:
+    """Replace a table as a whole; by day where `by` is a time. Gives its rows."""
+    # Days that no longer have rows must go, too: the default replaces only those that have some.
+    writer = (
+        (sinks.dated(frame, by) if by else frame).write.mode("overwrite").option("partitionOverwriteMode", "static")
+    )
+    (writer.partitionBy(sinks.DAY) if by else writer).parquet(path)
+    # Reading it back costs less than making it twice; without a row there is no day, and so no file.
+    written = sinks.table(frame.sparkSession, path)
+    count = 0 if written is None else written.count()
+    say(f"{path.rpartition('/')[2]}: {count} rows")
+    return count
+
+
+# -- a stream's batches
+
+
+def _rows(frames: Frames, kinds: tuple[RowKind, ...]) -> DataFrame:
+    """Rows of several kinds as one stream, told apart by `KIND`."""
+    if catalog.is_local(frames.lake):
+        return follow(frames.spark, frames.lake, kinds)
+    tagged = [
+        (frames.any(kind) if kind in (RowKind.EVENTS, RowKind.OBJECTS) else frames.table(kind)).withColumn(
+            KIND, F.lit(kind.value)
+        )
+        for kind in kinds
+    ]
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
+
+
+def _of_kind(batch: DataFrame, kind: RowKind) -> DataFrame:
+    return batch.where(F.col(KIND) == kind.value)
+
+
+def _known(batch: DataFrame, options: AuditOptions) -> DataFrame:
+    """Asked for each batch: classes that are new have been told by then."""
+    spark = batch.sparkSession
+    found: list[Table] = catalog.tables(options.lake, spark)
+    return parts.known(spark, found)
+
+
+def _before(batch: DataFrame, path: str, number: int) -> DataFrame | None:
+    """What earlier batches wrote."""
+    found = sinks.table(batch.sparkSession, path)
+    return None if found is None or sinks.BATCH not in found.columns else found.where(F.col(sinks.BATCH) < number)
+
+
+def _new_events(options: AuditOptions, batch: DataFrame, number: int) -> DataFrame:
+    typed = parts.events(_of_kind(batch, RowKind.EVENTS), _known(batch, options))
+    told = parts.once(typed.unionByName(parts.untyped_events(_of_kind(batch, RowKind.UNTYPED))))
+    before = _before(batch, f"{options.out}/events", number)
+    if before is None:
+        return told
+    # Files know their times, so only those of the same time are read.
+    times = told.agg(F.min("time_ns"), F.max("time_ns")).first()
+    if times is None or times[0] is None:
+        return told
+    near = before.where(F.col("time_ns").between(times[0], times[1])).select("event_id")
+    return told.join(near, "event_id", "left_anti").select(*EVENTS.fieldNames())
+
+
+def _write_calls(options: AuditOptions, written: DataFrame, number: int) -> None:
+    path = f"{options.out}/calls/{sinks.BATCH}={number}"
+    calls(written).coalesce(1).write.mode("overwrite").option("partitionOverwriteMode", "static").parquet(path)
+
+
+class _Keeper:
+    """Keeps the parts of a stream, and its tables."""
+
+    def __init__(self, options: AuditOptions) -> None:
+        self._options = options
+        self._path = f"{options.out}/parts"
+        self._batch: DataFrame | None = None
+
+    def step(self, batch: DataFrame, number: int) -> DataFrame:
+        """All parts up to a batch, in one frame."""
+        # It is read several times, and only once from the lake. What is made here is used when this has returned.
+        self._batch = batch.persist()
+        rows = {kind: _of_kind(batch, kind) for kind in _STATE}
+        found = parts_of(rows, _known(batch, self._options))
+        before = _before(batch, self._path, number)
+        if before is not None:
+            last = before.where(F.col(sinks.BATCH) == number - 1)
+            found = {name: part.unionByName(_part(last, name)) for name, part in found.items()}
+        each = [parts.folded(name, part).withColumn(_PART, F.lit(name)) for name, part in found.items()]
+        return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), each)
+
+    def after(self, written: DataFrame, number: int) -> None:
+        """Make the tables of the parts, and forget older ones."""
+        if self._batch is not None:
+            self._batch.unpersist()
+        found = {name: _part(written, name) for name in PARTS}
+        for name, frame in tables_of(found).items():
+            sinks.replace(frame, f"{self._options.out}/{name}", by=())
+        _forget(written.sparkSession, f"{self._path}/{sinks.BATCH}={number - 2}")
+
+
+def _part(frame: DataFrame, name: str) -> DataFrame:
+    return frame.where(F.col(_PART) == name).select(*PARTS[name].fieldNames())
+
+
+def _forget(spark: SparkSession, path: str) -> None:
+    """Remove a folder of any Hadoop file system, if it is there."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    folder = jvm.org.apache.hadoop.fs.Path(path)
+    folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).delete(folder, True)

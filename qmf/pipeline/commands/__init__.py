@@ -1,0 +1,19 @@
+"""The subcommands of `qmf-pipeline`, in the order in which `--help` lists them: one module each, one `Command` each.
+
+A new one is a module here with a `COMMAND`, and a line below. Modules import Spark only when their command runs.
+"""
+
+from __future__ import annotations
+
+from qmf.pipeline.commands import audit, correlate, record, report, rollup, upkeep
+from qmf.pipeline.commands.base import Command
+
+COMMANDS: tuple[Command, ...] = (
+    record.COMMAND,
+    upkeep.COMPACT,
+    upkeep.RETAIN,
+    rollup.COMMAND,
+    correlate.COMMAND,
+    audit.COMMAND,
+    report.COMMAND,
+)

@@ -1,0 +1,155 @@
+"""What all subcommands share: how one is declared, options that several have, what is said to the user, and Spark."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from qmf.pipeline.errors import MissingExtraError, PipelineError
+from qmf.pipeline.lake import Lake
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DEFAULT_URL = "amqp://127.0.0.1:5672"
+
+
+@attrs.frozen
+class Command:
+    """One subcommand.
+
+    Attributes:
+        name: what the user types.
+        help: one line without a full stop.
+        options: adds its own options; `--config`, `--lake` and `--verbose` are there already.
+        run: does the work; `QmfError` becomes one line and exit code 2.
+        spark: it runs on Spark: adds `--master` and `--conf`, for `spark_session`.
+    """
+
+    name: str
+    help: str
+    options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
+    spark: bool = False
+
+
+def say(text: str) -> None:
+    """Tell the user a line."""
+    print(text, flush=True)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """An option's words: parted by commas."""
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a number above 0, not {text!r}")
+    return value
+
+
+def duration(text: str) -> str:
+    """A time such as ``10s``, ``5m``, ``1h`` or ``10 minutes``, as Spark writes it."""
+    match = re.fullmatch(r"\s*(\d+)\s*(s|m|h|d|seconds?|minutes?|hours?|days?)\s*", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"must be a time such as 30s, 10m or 1h, not {text!r}")
+    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2][0]]
+    return f"{match[1]} {unit}"
+
+
+def local_lake(lake: str) -> Lake:
+    """The lake to write to.
+
+    Raises:
+        PipelineError: it isn't a folder.
+    """
+    scheme, colon, _rest = lake.partition("://")
+    if colon and scheme != "file":
+        raise PipelineError(f"{lake}: files are written to a folder of this machine, or one that is mounted on it")
+    return Lake(Path(lake.removeprefix("file://")))
+
+
+def add_common(parser: argparse.ArgumentParser, *, spark: bool) -> None:
+    """The options that every subcommand has."""
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="TOML file with options in tables [all] and [COMMAND]"
+    )
+    lake = "folder of the lake, or any Hadoop path" if spark else "folder of the lake"
+    parser.add_argument("--lake", required=True, metavar="DIR", help=lake)
+    parser.add_argument("-v", "--verbose", action="store_true", help="log more")
+    if spark:
+        parser.add_argument("--master", default="local[*]", metavar="URL", help="which Spark; default: %(default)s")
+        parser.add_argument(
+            "--conf",
+            action="append",
+            type=_setting,
+            default=[],
+            metavar="KEY=VALUE",
+            help="a setting of Spark's, e.g. spark.driver.memory=4g; may be repeated",
+        )
+
+
+def add_days(parser: argparse.ArgumentParser) -> None:
+    """`--from` and `--to`: the days of a batch, as `first` and `last`."""
+    parser.add_argument("--from", dest="first", metavar="DAY", help="first day of a batch, e.g. 2030-01-31")
+    parser.add_argument("--to", dest="last", metavar="DAY", help="last day of a batch")
+
+
+def add_stream(parser: argparse.ArgumentParser) -> None:
+    """`--stream` and what goes with it: `stream`, `late`, `every`, `once`."""
+    parser.add_argument("--stream", action="store_true", help="follow the lake until a signal ends it")
+    parser.add_argument("--once", action="store_true", help="a stream ends when it has read what is there")
+    parser.add_argument(
+        "--late", type=duration, default="10 minutes", metavar="TIME", help="how long a stream waits for late data"
+    )
+    parser.add_argument(
+        "--every", type=duration, default="10 seconds", metavar="TIME", help="time from batch to batch of a stream"
+    )
+
+
+def add_classes(parser: argparse.ArgumentParser) -> None:
+    """`--class`: which classes, as `classes`."""
+    parser.add_argument(
+        "--class", dest="classes", type=words, default=(), metavar="NAMES", help="e.g. cpu,qmf.host:disk; default: all"
+    )
+
+
+@contextmanager
+def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
+    """The session that a subcommand runs on, stopped at the end.
+
+    Raises:
+        MissingExtraError: no pyspark.
+        PipelineError: no Java.
+    """
+    if importlib.util.find_spec("pyspark") is None:
+        raise MissingExtraError("pyspark")
+    from py4j.protocol import Py4JError
+
+    from qmf.pipeline.spark import session
+
+    spark = session(options.master, settings=dict(options.conf), progress=sys.stderr.isatty())
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        with suppress(Py4JError, OSError):  # Java may have ended first, by the same signal
+            spark.stop()
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"must be KEY=VALUE, not {text!r}")
+    return key.strip(), value.strip()

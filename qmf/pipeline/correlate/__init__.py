@@ -1,0 +1,17 @@
+"""Correlation: rules that look for patterns in a lake, the table of alerts, and an agent that tells the bus.
+
+From the rule outwards:
+
+* `rules`, `durations` and `rulefile`: what a rule is, and reading it from TOML;
+* `messages` and `machines`: what rules do with signals, pure and without Spark;
+* `signals` and `fold`: rows of the lake as signals, and the machines over all of them, on Spark;
+* `times`, `table` and `jobs`: as a batch, or step by step as the lake grows, each step exactly once;
+* `ledger`, `telling` and `agent`: alerts as events and objects on the bus.
+"""
+
+from __future__ import annotations
+
+from qmf.pipeline.correlate.rulefile import RuleError, load_rules, parse_rules
+from qmf.pipeline.correlate.rules import Kind, Rule
+
+__all__ = ["Kind", "Rule", "RuleError", "load_rules", "parse_rules"]

@@ -1,0 +1,97 @@
+"""The text of an alert: the rule's template, or that of its kind, filled with what the evidence says."""
+
+from __future__ import annotations
+
+import datetime
+import string
+from collections.abc import Mapping
+from typing import Any
+
+from qmf.pipeline.correlate.durations import format_duration
+from qmf.pipeline.correlate.rules import (
+    AbsenceRule,
+    CountRule,
+    JoinRule,
+    RateRule,
+    Rule,
+    SequenceRule,
+    ThresholdRule,
+)
+
+#: Names in templates that are no columns.
+BASE = frozenset({"rule", "subject", "agent", "object", "value", "count", "began", "at", "limit", "duration"})
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+def iso(ns: int) -> str:
+    """A time as text, in UTC, to the microsecond."""
+    try:
+        moment = _EPOCH + datetime.timedelta(microseconds=ns // 1000)
+    except OverflowError:
+        return f"{ns} ns"
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+class _Formatter(string.Formatter):
+    """Never fails: a name that isn't there becomes ``?``, and a value that doesn't fit its format is shown plainly."""
+
+    def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ARG002
+        value = kwargs.get(str(key))
+        return "?" if value is None else value
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        try:
+            return format(value, format_spec)
+        except (TypeError, ValueError):
+            return str(value)
+
+
+def render(rule: Rule, values: Mapping[str, Any]) -> str:
+    """The text of an alert."""
+    extra: dict[str, Any] = {"limit": None, "duration": None}
+    match rule:
+        case ThresholdRule() | RateRule():
+            extra = {"limit": rule.limits.limit, "duration": format_duration(rule.limits.duration)}
+        case AbsenceRule():
+            extra["duration"] = format_duration(rule.duration)
+        case SequenceRule() | CountRule() | JoinRule():
+            extra["duration"] = format_duration(rule.within)
+    return _Formatter().vformat(rule.message or default_message(rule), (), {**values, **extra})
+
+
+def default_message(rule: Rule) -> str:
+    """The template of a rule that has none."""
+    match rule:
+        case ThresholdRule():
+            side = "above" if rule.limits.above else "below"
+            return _plain(f"{rule.value} is ") + "{value:g}, " + side + " {limit:g}" + _lasting(rule.limits.duration)
+        case RateRule():
+            side = "above" if rule.limits.above else "below"
+            return (
+                _plain(f"{rule.value} changes by ")
+                + "{value:g} per second, "
+                + side
+                + " {limit:g}"
+                + _lasting(rule.limits.duration)
+            )
+        case AbsenceRule():
+            return _plain(f"no {rule.of.class_text} for ") + "{duration}"
+        case SequenceRule():
+            return _plain(", then ".join(step.class_text for step in rule.steps)) + " within {duration}"
+        case CountRule():
+            return "{count} times " + _plain(rule.of.class_text) + " within {duration}"
+        case JoinRule():
+            state = f": {rule.object.where}" if rule.object.where else ""
+            return _plain(f"{rule.event.class_text} while {rule.object.class_text}{state}")
+        case _:
+            return "{subject}"
+
+
+def _lasting(duration: int) -> str:
+    return " for {duration}" if duration else ""
+
+
+def _plain(text: str) -> str:
+    """A text whose braces are no template's."""
+    return text.replace("{", "{{").replace("}", "}}")

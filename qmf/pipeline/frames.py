@@ -1,0 +1,174 @@
+"""The tables of a lake as DataFrames: batches or streams, with the same columns and so for the same code.
+
+::
+
+    frames = Frames(spark, lake)                        # or Frames(spark, lake, stream=True)
+    frames.objects("cpu", package="qmf.host")           # samples of a class, all its versions together
+    frames.events("filesystemAboveThreshold")           # events of a class
+    frames.table(RowKind.AGENTS)                        # heartbeats, agents, schemas, gaps, untyped
+    frames.any(RowKind.EVENTS)                          # events of all classes, their values as JSON
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from qmf.pipeline import catalog
+from qmf.pipeline.following import DEFAULT_FILES
+from qmf.pipeline.kinds import PARTITIONS, RowKind
+from qmf.pipeline.lake import Lake
+from qmf.pipeline.layout import NO_HASH, ORIGINALS, Place, class_folder
+from qmf.pipeline.members import Cell, Table
+
+
+@attrs.frozen
+class Frames:
+    """Reads one lake.
+
+    Attributes:
+        spark: to read with.
+        lake: path, or any URL that Spark reads.
+        stream: frames follow the lake, instead of reading what is in it.
+        first, last: days of a batch, ``2030-01-31``, both included; None for no bound.
+        files: most files in one batch of a stream.
+    """
+
+    spark: SparkSession
+    lake: str
+    stream: bool = attrs.field(default=False, kw_only=True)
+    first: str | None = attrs.field(default=None, kw_only=True)
+    last: str | None = attrs.field(default=None, kw_only=True)
+    files: int = attrs.field(default=DEFAULT_FILES, kw_only=True)
+
+    def classes(self, names: Sequence[str] = (), *, events: bool = False) -> list[list[Table]]:
+        """The versions of each class that is wanted.
+
+        Args:
+            names: of classes, with or without ``package:``; none for all.
+            events: classes of events instead of those of objects.
+
+        Raises:
+            LakeError: no lake, no such class, or several.
+        """
+        return catalog.choose(catalog.tables(self.lake, self.spark), names, events=events)
+
+    def objects(self, name: str, *, package: str | None = None, hash: str | None = None) -> DataFrame:
+        """Samples of a class.
+
+        Raises:
+            LakeError: as of `classes`; versions disagree about a type.
+        """
+        of = catalog.versions(catalog.tables(self.lake, self.spark), package, name, hash)
+        return self.of(of, hash=hash)
+
+    #: Events of a class: the same, as names tell which it is.
+    events = objects
+
+    def of(self, tables: Sequence[Table], *, hash: str | None = None) -> DataFrame:
+        """Rows of the versions of one class together; columns that a version lacks are null.
+
+        A stream has rows of versions that come later, too, with the columns known now; more join at a restart.
+
+        Args:
+            tables: as `classes` gives them.
+            hash: only this version, also of those that come later.
+
+        Raises:
+            LakeError: versions disagree about a type.
+        """
+        kind = RowKind.EVENTS if tables[0].event else RowKind.OBJECTS
+        if self.stream and catalog.is_local(self.lake):
+            return self._follow({"class": tables[0].name, "package": tables[0].package, "hash": hash or ""})
+        return self._read(kind, tables, hash)
+
+    def table(self, kind: RowKind) -> DataFrame:
+        """Rows of a kind without classes: heartbeats, agents, schemas, gaps, untyped."""
+        if self.stream and catalog.is_local(self.lake):
+            return self._follow({"kind": kind.value})
+        return self._read(kind, ())
+
+    def any(self, kind: RowKind) -> DataFrame:
+        """Objects or events of all classes, those that come while a stream runs among them.
+
+        Columns: those of every row and of the kind, then `package`, `class`, `hash`, and `values`: the columns of the
+        class as a JSON object, without those that are null, times as nanoseconds.
+        """
+        if self.stream and catalog.is_local(self.lake):
+            return self._follow({"kind": kind.value})
+        of = [table for table in catalog.tables(self.lake, self.spark) if table.event is (kind is RowKind.EVENTS)]
+        frames = [self._as_json(kind, table) for table in of]
+        if not frames:
+            return self.spark.createDataFrame([], catalog.any_schema(kind))
+        return reduce(DataFrame.unionByName, frames)
+
+    def _as_json(self, kind: RowKind, table: Table) -> DataFrame:
+        frame = self._read(kind, [table], table.hash or NO_HASH)
+        values = [F.col(column.name) for column in table.columns if column.cell is not Cell.TIME]
+        told = {"package": table.package, "class": table.name, "hash": table.hash}
+        return frame.select(
+            *catalog.schema_of(kind).fieldNames(),
+            *(F.lit(value).alias(name) for name, value in told.items()),
+            (F.to_json(F.struct(*values)) if values else F.lit("{}")).alias("values"),
+        )
+
+    def _follow(self, options: dict[str, str]) -> DataFrame:
+        stream = self.spark.readStream.format("qmf").option("lake", str(catalog.local(self.lake)))
+        return stream.options(**{key: value for key, value in options.items() if value}, files=str(self.files)).load()
+
+    def _read(self, kind: RowKind, of: Sequence[Table], hash: str | None = None) -> DataFrame:
+        schema = catalog.schema_of(kind, of)
+        root = str(catalog.local(self.lake)) if catalog.is_local(self.lake) else self.lake.rstrip("/")
+        if self.stream:
+            # Joined files hold nothing new, and are told by their names.
+            stream = self.spark.readStream.schema(schema).option("recursiveFileLookup", "true")
+            stream = stream.option("pathGlobFilter", ORIGINALS).option("maxFilesPerTrigger", self.files)
+            named = (of[0].package, of[0].name) if of else ("", "")
+            return stream.parquet(f"{root}/{class_folder(kind, *named, hash or '')}")
+        extra = PARTITIONS if of else PARTITIONS[-1:]
+        full = T.StructType([*schema.fields, *(T.StructField(name, T.StringType()) for name in extra)])
+        folders = [Place(kind, item.package, item.name, item.hash, "").folder for item in of] or [kind.value]
+        base = f"{root}/{kind.value}"
+        paths = [
+            str(Lake(root).find(path)) if catalog.is_local(self.lake) else f"{root}/{path}"
+            for path in catalog.files(self.lake, self.spark)
+            if any(path.startswith(f"{folder}/") for folder in folders)
+        ]
+        if not paths:
+            return self.spark.createDataFrame([], schema)
+        frame = self.spark.read.schema(full).option("basePath", base).parquet(*paths)
+        if self.first:
+            frame = frame.where(F.col("qmf_date") >= self.first)
+        if self.last:
+            frame = frame.where(F.col("qmf_date") <= self.last)
+        return frame.select(*schema.fieldNames())
+
+
+#: The name under which a stream's progress counts rows that claim to come from the future.
+AHEAD = "ahead"
+
+#: Seconds that an agent's clock may be ahead of the recorder's at least.
+_SKEW = 60
+
+
+def watermarked(frame: DataFrame, late: str) -> DataFrame:
+    """A stream with a watermark on `_ts`, safe from clocks that are wrong.
+
+    One row from the far future would move the watermark there, and all other agents' rows would be late. So rows that
+    are ahead of their arrival by more than `late`, and by more than a minute, are left out; the progress counts them
+    as `AHEAD`. A batch has them.
+
+    Args:
+        frame: a stream of a lake.
+        late: how long late rows are waited for, e.g. ``10 minutes``.
+    """
+    arrived = F.expr("timestamp_micros(_received_ns div 1000)")
+    allowed = F.greatest(F.expr(f"interval {late}"), F.expr(f"interval {_SKEW} seconds"))
+    ahead = F.col("_ts") > arrived + allowed
+    counted = frame.observe(AHEAD, F.count(F.when(ahead, F.lit(1))).alias("rows"))
+    return counted.where(~ahead).withWatermark("_ts", late)

@@ -1,0 +1,115 @@
+"""Which time a report is about, and how finely it is cut. Pure."""
+
+from __future__ import annotations
+
+import datetime
+import re
+
+import attrs
+
+from qmf.pipeline.errors import PipelineError
+
+NS = 10**9
+
+_UNITS = {"m": 60, "h": 3600, "d": 86400}
+
+#: Sizes of windows, as `qmf.pipeline.rollup` takes them, and their seconds.
+_SIZES = {"10s": 10, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600, "6h": 21600, "1d": 86400}
+
+#: Windows that a plot can show: more are no longer told apart.
+_MOST = 240
+
+
+@attrs.frozen
+class Span:
+    """A time range in UTC.
+
+    Attributes:
+        first_ns: its beginning.
+        last_ns: its end, not included.
+    """
+
+    first_ns: int
+    last_ns: int
+
+    @property
+    def size(self) -> str:
+        """The finest windows that cut it into few enough parts."""
+        seconds = self.seconds
+        return next((size for size, length in _SIZES.items() if seconds / length <= _MOST), "1d")
+
+    @property
+    def step(self) -> int:
+        """Seconds of such a window."""
+        return _SIZES[self.size]
+
+    @property
+    def seconds(self) -> float:
+        """How long it is."""
+        return (self.last_ns - self.first_ns) / NS
+
+    @property
+    def days(self) -> tuple[str, str]:
+        """The days that it touches, the first and the last."""
+        return _day(self.first_ns), _day(max(self.first_ns, self.last_ns - 1))
+
+    @property
+    def days_with_past(self) -> tuple[str, str]:
+        """The same with the day before: whoever was there then may say nothing new in the span."""
+        return _day(self.first_ns - 86400 * NS), self.days[1]
+
+    def clipped(self, first_ns: int, last_ns: int | None) -> tuple[int, int] | None:
+        """The part of an interval that is in the span; None for no part."""
+        first = max(first_ns, self.first_ns)
+        last = self.last_ns if last_ns is None else min(last_ns, self.last_ns)
+        return (first, last) if first < last else None
+
+
+def span(first: str | None, last: str | None, length: str | None, newest_ns: int) -> Span:
+    """The time range that the user's words mean.
+
+    Args:
+        first, last: ``2030-01-31``, ``2030-01-31T12:00`` or ``...:30``, in UTC; a day as `last` is included whole.
+        length: ``90m``, ``12h``, ``7d``, before `last` or behind `first`; None for a day where one bound is missing.
+        newest_ns: end of what is recorded, for no `last`.
+
+    Raises:
+        PipelineError: a text is no time or no length, or the range is empty.
+    """
+    if first and last and length:
+        raise PipelineError("give two of --from, --to and --for: the third follows")
+    seconds = _seconds(length or "1d")
+    if first:
+        begin = _time(first, whole_day=False)
+        end = _time(last, whole_day=True) if last else begin + seconds * NS if length else max(newest_ns, begin) + 1
+    else:
+        end = _time(last, whole_day=True) if last else newest_ns + 1
+        begin = end - seconds * NS
+    if begin >= end:
+        raise PipelineError(f"the time range is empty: from {first} to {last}")
+    return Span(begin, end)
+
+
+def _time(text: str, *, whole_day: bool) -> int:
+    is_day = re.fullmatch(r"\d{4}-\d\d-\d\d", text)
+    try:
+        time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00") if not is_day else text)
+    except ValueError:
+        raise PipelineError(f"{text!r} is no time such as 2030-01-31 or 2030-01-31T12:00") from None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=datetime.UTC)
+    if is_day and whole_day:
+        time += datetime.timedelta(days=1)
+    return round(time.timestamp()) * NS
+
+
+def _seconds(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([mhd])", text)
+    value = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not value:
+        raise PipelineError(f"a length is e.g. 90m, 12h or 7d, not {text!r}")
+    return value
+
+
+def _day(time_ns: int) -> str:
+    return datetime.datetime.fromtimestamp(time_ns // NS, datetime.UTC).date().isoformat()

@@ -1,0 +1,123 @@
+"""matplotlib figures as SVG that lives inside a page: its colours are the page's, its names its own, and no script.
+
+Colours in figures are marks, which become variables of the page's style sheet: one drawing serves light, dark and
+paper. Texts stay texts; what they say is escaped by matplotlib, and never read as formulas.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+from xml.sax.saxutils import escape
+
+from qmf.pipeline.errors import MissingExtraError
+
+#: Name of a variable of the style sheet, and the colour that stands for it in figures.
+MARKS: Mapping[str, str] = MappingProxyType(
+    {
+        name: f"#fe{number:02x}01"
+        for number, name in enumerate(
+            (
+                "ink",
+                "muted",
+                "grid",
+                "c1",
+                "c2",
+                "c3",
+                "c4",
+                "c5",
+                "up",
+                "down",
+                "unknown",
+                "bad",
+                "warn",
+                "notice",
+                "info",
+            )
+        )
+    }
+)
+
+#: Settings of all figures.
+SETTINGS: Mapping[str, Any] = MappingProxyType(
+    {
+        "svg.fonttype": "none",
+        "text.parse_math": False,
+        "font.size": 9,
+        "text.color": MARKS["ink"],
+        "axes.edgecolor": MARKS["grid"],
+        "axes.labelcolor": MARKS["muted"],
+        "axes.titlecolor": MARKS["ink"],
+        "axes.titlesize": 9.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.grid.axis": "y",
+        "axes.axisbelow": True,
+        "grid.color": MARKS["grid"],
+        "grid.linewidth": 0.6,
+        "xtick.color": MARKS["grid"],
+        "ytick.color": MARKS["grid"],
+        "xtick.labelcolor": MARKS["muted"],
+        "ytick.labelcolor": MARKS["muted"],
+        "xtick.labelsize": 8,
+        "ytick.labelsize": 8,
+        "legend.fontsize": 8,
+        "legend.frameon": False,
+        "lines.linewidth": 1.5,
+        "lines.solid_joinstyle": "round",
+        "figure.facecolor": "none",
+        "axes.facecolor": "none",
+        "savefig.facecolor": "none",
+    }
+)
+
+
+def library() -> Any:
+    """The module `matplotlib`.
+
+    Raises:
+        MissingExtraError: it is not installed.
+    """
+    try:
+        import matplotlib
+        import matplotlib.dates
+        import matplotlib.figure
+        import matplotlib.ticker
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("matplotlib") from error
+    return matplotlib
+
+
+def inline(figure: Any, name: str, label: str, hints: Mapping[str, str] | None = None) -> str:
+    """A figure as an `svg` element.
+
+    Args:
+        figure: to draw; made with `SETTINGS`.
+        name: unique in the page, a letter and then letters and digits.
+        label: what it shows, for those who can't see it.
+        hints: texts that come up over a part of it, by the part's gid.
+    """
+    out = io.StringIO()
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(out, format="svg", metadata=nothing)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r"<!--.*?-->\s*", "", text, flags=re.DOTALL)
+    for gid, hint in (hints or {}).items():
+        text = text.replace(f'<g id="{gid}">', f'<g id="{gid}"><title>{escape(hint)}</title>')
+    for variable, mark in MARKS.items():
+        text = text.replace(mark, f"var(--{variable})")
+    # Figures name their parts alike.
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
+    text = re.sub(r'\bxlink:href="#', f'href="#{name}-', text)
+    head, _, rest = text.partition(">")
+    head = re.sub(r'\s(width|height|xmlns:xlink|version)="[^"]*"', "", head)
+    return f'{head} role="img" aria-label="{escape(label, {chr(34): "&quot;"})}" class="{name[0]}-plot">{rest}'

@@ -1,0 +1,88 @@
+"""Options from a file under those of the command line.
+
+A TOML file has tables named after subcommands, `[all]` for what several share, and `[spark]` for settings of Spark's.
+Names are those of the long options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_ALL = "all"
+_SPARK = "spark"
+
+
+def parse(
+    parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], arguments: Sequence[str]
+) -> argparse.Namespace:
+    """Parse a command line, with the defaults that the file of its `--config` gives.
+
+    Args:
+        parser: of the whole line.
+        commands: the parser of each subcommand.
+        arguments: without the program's name.
+
+    Raises:
+        SystemExit: with 2 for what is wrong on the line or in the file.
+    """
+    finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    finder.add_argument("--config", type=Path)
+    file = finder.parse_known_args(list(arguments))[0].config
+    command = commands.get(arguments[0]) if arguments else None
+    if file is not None and command is not None:
+        _set_defaults(command, arguments[0], file, commands)
+    return parser.parse_args(arguments)
+
+
+def _set_defaults(
+    command: argparse.ArgumentParser, name: str, file: Path, commands: Mapping[str, argparse.ArgumentParser]
+) -> None:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        command.error(f"{file}: {error}")
+    for key, value in content.items():
+        if key not in {_ALL, _SPARK, *commands}:
+            command.error(f"{file}: there is no subcommand {key!r}")
+        if not isinstance(value, dict):
+            command.error(f"{file}: {key} must be a table")
+    known = {option[2:]: action for action in command._actions for option in action.option_strings}
+    own = content.get(name, {})
+    for key, value in {**content.get(_ALL, {}), **own}.items():
+        action = known.get(key)
+        if action is not None:
+            _set_default(command, action, value, f"{file}: {key}")
+        elif key in own:
+            command.error(f"{file}: {name} has no option {key!r}")
+    if "conf" in known:
+        known["conf"].default = [(key, str(value)) for key, value in _flat(content.get(_SPARK, {}), "spark.")]
+
+
+def _set_default(command: argparse.ArgumentParser, action: argparse.Action, value: object, where: str) -> None:
+    if action.nargs == 0:
+        if not isinstance(value, bool):
+            command.error(f"{where}: must be true or false")
+        action.default = value
+        return
+    text = ",".join(str(item) for item in value) if isinstance(value, list) else str(value)
+    if callable(action.type):
+        try:
+            action.default = action.type(text)
+        except (ValueError, argparse.ArgumentTypeError) as error:
+            command.error(f"{where}: {error}")
+    else:
+        action.default = text
+    action.required = False
+
+
+def _flat(table: Mapping[str, Any], prefix: str) -> list[tuple[str, object]]:
+    """Nested tables as dotted names: TOML reads `a.b = 1` as a table in a table."""
+    found: list[tuple[str, object]] = []
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        found += _flat(value, f"{name}.") if isinstance(value, dict) else [(name, value)]
+    return found

@@ -1,0 +1,18 @@
+"""Kill -9 of programs that start others, as Spark's do."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import psutil
+from support.processes import Process
+
+
+def kill_family(process: Process) -> None:
+    """Kill a program and all that it started, at once."""
+    main = psutil.Process(process.popen.pid)
+    family = [main, *main.children(recursive=True)]
+    for each in family:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    psutil.wait_procs(family[1:], 30)

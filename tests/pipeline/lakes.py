@@ -1,0 +1,126 @@
+"""A lake as recorders write it, made without a bus: samples, events, heartbeats and agents at times of one's choice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.shop import ROBBED, TILL
+
+from qmf.pipeline import Lake
+from qmf.pipeline.buffers import Buffers, Row, commit
+from qmf.pipeline.kinds import OWN, RowKind
+from qmf.pipeline.members import Table, table_of
+
+SECOND = 10**9
+RUN = "00000000000000000001_1"
+
+
+class Shop:
+    """Writes what a recorder would; each call of `put`, `events`, `beat`, `agent` is one commit.
+
+    Times are seconds since 1970.
+    """
+
+    def __init__(self, root: Path, *, run: str = RUN, name: str = "shop") -> None:
+        self.lake = Lake(root)
+        self.lake.create()
+        self.root = str(root)
+        self._run = run
+        self._name = name
+        self._seq = self._files = 0
+        self._told: set[tuple[str, str, str]] = set()
+        self._buffers = Buffers()
+
+    def put(
+        self,
+        *samples: tuple[float, int],
+        table: Table | None = None,
+        object: str = "one",
+        agent: str = "a",
+        epoch: int = 1,
+        delete: float = 0,
+        properties: bool = False,
+        received: float | None = None,
+        **more: Any,
+    ) -> None:
+        """Samples of tills: times and `sales`.
+
+        `received` is another time of arrival, `more` are other columns, the same for all.
+        """
+        table = table or table_of(TILL)
+        self._tell(table)
+        for at, sales in samples:
+            own = (object, epoch, 0, int(delete * SECOND), properties, True)
+            values = {"sales": sales, **more}
+            cells = tuple(values.get(column.name) for column in table.columns)
+            self.add(RowKind.OBJECTS, at, (*own, *cells), table=table, agent=agent, epoch=epoch, received=received)
+        self.commit()
+
+    def events(
+        self,
+        *events: tuple[float, dict[str, Any]],
+        table: Table | None = None,
+        severity: int = 1,
+        object: str | None = None,
+        agent: str = "a",
+        epoch: int = 1,
+    ) -> None:
+        """Events of robberies: times and arguments."""
+        table = table or table_of(ROBBED)
+        self._tell(table)
+        for at, arguments in events:
+            cells = tuple(arguments.get(column.name) for column in table.columns)
+            self.add(RowKind.EVENTS, at, (severity, object, *cells), table=table, agent=agent, epoch=epoch)
+        self.commit()
+
+    def beat(self, *times: float, agent: str = "a", epoch: int = 1, interval: float = 10.0) -> None:
+        """Heartbeats."""
+        for at in times:
+            self.add(RowKind.HEARTBEATS, at, (interval,), agent=agent, epoch=epoch)
+        self.commit()
+
+    def agent(
+        self,
+        at: float,
+        change: str,
+        *,
+        reason: str | None = None,
+        agent: str = "a",
+        epoch: int = 1,
+        interval: float = 10,
+    ) -> None:
+        """An agent came (added), went (removed, with the reason) or started anew (restarted)."""
+        self.add(RowKind.AGENTS, at, (change, reason, interval), agent=agent, epoch=epoch)
+        self.commit()
+
+    def add(
+        self,
+        kind: RowKind,
+        at: float,
+        cells: Row,
+        *,
+        table: Table | None = None,
+        agent: str = "a",
+        epoch: int = 1,
+        received: float | None = None,
+    ) -> None:
+        """One row that waits for `commit`; `cells` are those behind the common columns."""
+        self._seq += 1
+        assert len(cells) >= len(OWN[kind])
+        time_ns = int(at * SECOND)
+        received_ns = time_ns if received is None else int(received * SECOND)
+        common = (self._run, self._seq, time_ns // 1000, time_ns, received_ns, agent, epoch)
+        self._buffers.add(kind, table, time_ns, (*common, *cells))
+
+    def commit(self) -> None:
+        """Commit what waits."""
+        batch = self._buffers.take()
+        commit(self.lake, self._name, self._run, self._files + 1, batch)
+        self._files += len(batch.parts)
+
+    def _tell(self, table: Table) -> None:
+        key = (table.package, table.name, table.hash)
+        if key not in self._told:
+            self._told.add(key)
+            self.add(RowKind.SCHEMAS, 0, (*key, table.event, table.to_json(), ""))

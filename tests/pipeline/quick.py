@@ -1,0 +1,16 @@
+"""Settings of Spark's for tests."""
+
+from __future__ import annotations
+
+#: For many small queries: little is worth compiling well, and there is nothing to split up.
+QUICK: dict[str, str] = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.streaming.metricsEnabled": "false",
+    "spark.log.level": "OFF",
+}
+
+#: Seconds that a query may take before a test gives up. Far above what is needed, for slow machines.
+PATIENCE = 180

@@ -1,0 +1,161 @@
+"""Audits of a lake: a batch and a stream in pieces make the same tables, and running them again changes nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import attrs
+import pytest
+from pipeline.lakes import Shop
+from pipeline.shop import ROBBED, TILL
+
+from qmf.agent.audit import METHOD_CALLED
+from qmf.pipeline import PipelineError
+from qmf.pipeline.cells import to_json
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.members import Table, table_of
+from qmf.schema import TYPES, Argument, EventSchema, Property, Severity
+
+pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+
+from qmf.pipeline.audit.job import AuditOptions, audit_batch, audit_stream  # noqa: E402
+from qmf.pipeline.audit.schemas import CALLS, EVENTS, TABLES  # noqa: E402
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.slow
+
+HUGE = (1 << 64) - 1
+TILLS, ROBBERIES = table_of(TILL), table_of(ROBBED)
+RICHER = table_of(
+    attrs.evolve(TILL, hash=UUID(int=0x22), properties=(*TILL.properties, Property(name="owner", type=TYPES["sstr"])))
+)
+QUEUE_DECLARE = table_of(
+    EventSchema(
+        package="org.apache.qpid.broker",
+        name="queueDeclare",
+        severity=Severity.INFORM,
+        hash=UUID(int=0x31),
+        arguments=tuple(Argument(name=name, type=TYPES["sstr"]) for name in ("rhost", "user", "qName", "disp")),
+    )
+)
+CALLED = table_of(METHOD_CALLED)
+
+
+class Till:
+    """Writes what a recorder hears of one till."""
+
+    def __init__(self, shop: Shop, name: str = "one", *, created: int = 1, epoch: int = 1) -> None:
+        self.shop, self.name, self.created, self.epoch = shop, name, created, epoch
+
+    def tell(
+        self, at: float, *, table: Table = TILLS, deleted: int = 0, statistics: bool = False, **values: Any
+    ) -> None:
+        """A message; with properties unless with statistics."""
+        self.shop._tell(table)
+        own = (self.name, self.epoch, self.created * 10**9, deleted * 10**9, not statistics, statistics)
+        cells = tuple(values.get(column.name) for column in table.columns)
+        self.shop.add(RowKind.OBJECTS, at, (*own, *cells), table=table, epoch=self.epoch)
+
+
+def first_half(shop: Shop) -> None:
+    """An agent comes, with a till whose limit rises."""
+    till = Till(shop)
+    shop.agent(100, "added")
+    till.tell(101, name="one", limit=10, options=to_json({"a": 1}), opened_ns=77)
+    till.tell(102, statistics=True, name="one", limit=10, sales=5)
+    shop.beat(110, 120)
+    till.tell(120, name="one", limit=HUGE, options=to_json({"a": 1}), opened_ns=77)
+    shop.events((121, {"till": "one", "amount": 7}), (122, {"till": "one", "amount": 7}))
+    shop.events((123, {"rhost": "127.0.0.1:1", "user": "me", "qName": "q", "disp": "created"}), table=QUEUE_DECLARE)
+
+
+def second_half(shop: Shop) -> None:
+    """The same event once more, a call, a property more, the end of a till and of its agent; and news from before."""
+    shop.events((121, {"till": "one", "amount": 7}))
+    called = {
+        **{"user": "you", "replyTo": "r", "object": "p:c:one", "object_agent": "a", "method": "open"},
+        **{"arguments": to_json({"amount": 3}), "code": 7, "text": "jammed", "results": "{}", "duration": 5},
+    }
+    shop.events((130, called), table=CALLED)
+    shop.add(RowKind.UNTYPED, 131, (True, "p", "strange", None, 3, '{"x":1}'))
+    till = Till(shop)
+    till.tell(125, name="one", limit=10)  # late: committed after later ones would be
+    till.tell(140, table=RICHER, name="one", limit=HUGE, owner="<me>")
+    till.tell(150, table=RICHER, deleted=149, name="one", limit=HUGE, owner="<me>")
+    Till(shop, "two").tell(145, name="two", limit=1)
+    shop.agent(160, "removed", reason="goodbye")
+    shop.commit()
+
+
+def read(spark: SparkSession, out: Path) -> dict[str, list[dict[str, Any]]]:
+    schemas = {**TABLES, "events": EVENTS, "calls": CALLS}
+    return {
+        name: sorted(
+            (row.asDict() for row in spark.read.parquet(str(out / name)).select(*schema.fieldNames()).collect()),
+            key=str,
+        )
+        for name, schema in schemas.items()
+    }
+
+
+def test_batch_and_stream_agree(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    first_half(shop)
+    batch = AuditOptions(lake=shop.root, out=str(tmp_path / "batch"))
+    stream = AuditOptions(lake=shop.root, out=str(tmp_path / "stream"))
+    for write in (None, second_half, None):
+        if write is not None:
+            write(shop)
+        for query in audit_stream(spark, stream, once=True):
+            query.awaitTermination()
+            assert query.exception() is None
+    said: list[str] = []
+    counts = audit_batch(spark, batch, said.append)
+    found = read(spark, tmp_path / "batch")
+    assert counts == {name: len(rows) for name, rows in found.items()}
+    assert read(spark, tmp_path / "stream") == found
+    assert audit_batch(spark, batch, said.append) == counts
+    assert read(spark, tmp_path / "batch") == found
+
+    # The limit went up, down for a moment, and up again; it is a 64-bit number.
+    limits = [row for row in found["history"] if row["object"] == "one" and row["property"] == "limit"]
+    limits.sort(key=lambda row: row["valid_from_ns"])
+    steps = [
+        (row["value"], row["valid_from_ns"] // 10**9, row["valid_to_ns"] // 10**9, row["ended_by"]) for row in limits
+    ]
+    assert steps == [
+        ("10", 101, 120, "changed"),
+        (str(HUGE), 120, 125, "changed"),
+        ("10", 125, 140, "changed"),
+        (str(HUGE), 140, 149, "destroyed"),
+    ]
+    assert [row["previous"] for row in limits] == [None, "10", str(HUGE), "10"]
+    values = {(row["property"], row["value"]) for row in found["history"]}
+    assert {("owner", "<me>"), ("opened", "77"), ("options", '{"a":1}'), ("nextRef", None)} <= values
+    # Each robbery once; they differ in time only.
+    robberies = [row for row in found["events"] if row["class"] == "tillRobbed"]
+    assert [json.loads(row["arguments"]) for row in robberies] == [{"till": "one", "amount": "7"}] * 2
+    assert [row["class"] for row in found["events"] if row["package"] == "p"] == ["strange"]
+    calls = [(row["user"], row["operation"], row["target"], row["result"], row["text"]) for row in found["calls"]]
+    assert sorted(calls) == [
+        ("me", "declare queue", "q", "ok", None),
+        ("you", "open", "p:c:one", "failed", "jammed"),
+    ]
+    assert {row["object"]: row["ended_by"] for row in found["lives"]} == {"one": "destroyed", "two": "agent ended"}
+    assert {(row["state"], row["cause"], row["ongoing"]) for row in found["availability"]} == {
+        ("up", "added", False),
+        ("down", "goodbye", True),
+    }
+
+
+def test_a_lake_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
+    options = AuditOptions(lake=str(tmp_path / "x"), out=str(tmp_path / "out"))
+    with pytest.raises(PipelineError, match="no lake"):
+        audit_stream(spark, options)
+    with pytest.raises(PipelineError, match="no lake"):
+        audit_batch(spark, options, print)

@@ -1,0 +1,170 @@
+"""The whole way with real processes: a sample becomes an alert on the bus, once, whenever the job is killed."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pipeline.lakes import Shop
+from support.processes import Process, eventually, running
+
+from qmf.broker import EmbeddedBroker
+from qmf.console import Broker, Console, Event, Session
+from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+
+from qmf.pipeline.correlate import parse_rules
+from qmf.pipeline.correlate.jobs import CorrelateOptions, correlate_batch
+from qmf.pipeline.correlate.table import alerts
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
+
+HOST = """
+[full]
+kind = "threshold"
+class = "qmf.host:memory"
+value = "percent"
+above = 0
+message = "memory is used"
+
+[silent]
+kind = "absence"
+of = "heartbeats"
+agent = "qmf:host:*"
+for = "3s"
+"""
+
+BUSY = '[busy]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 5\nclear = 3\nfor = "2s"'
+
+
+class Watcher(Console):
+    """Keeps events of alerts: name, rule, id and whether it may have been told before."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, str, bool]] = []
+
+    def event(self, broker: Broker, event: Event) -> None:
+        key = event.getClassKey()
+        if key is not None and key.getPackageName() == "qmf.pipeline":
+            told = event.getArguments()
+            self.seen.append((key.getClassName(), str(told["rule"]), str(told["alertId"]), bool(told["again"])))
+
+    def rules(self, name: str) -> list[str]:
+        return [rule for seen, rule, _, _ in self.seen if seen.endswith(name)]
+
+    def told(self) -> list[tuple[str, str]]:
+        """Ids and changes, each once."""
+        return sorted({(key, name.removeprefix("alert").lower()) for name, _, key, _ in self.seen})
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with EmbeddedBroker() as broker:
+        yield broker.url
+
+
+def correlate(lake: Path, rules: Path, *more: str) -> list[str]:
+    spark = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1")
+    common = ("--lake", str(lake), "--rules", str(rules), "--stream", "--every", "1s", *spark)
+    return [sys.executable, "-W", "ignore", "-c", PROGRAM, "correlate", *common, *more]
+
+
+def started(process: Process) -> None:
+    """Wait until it follows: Spark takes its time where the processors are busy."""
+    for attempt in range(6):
+        try:
+            process.wait_for("Following ")
+        except AssertionError:
+            if attempt == 5 or process.popen.poll() is not None:
+                raise
+        else:
+            return
+
+
+def test_a_console_hears_of_alerts_from_a_real_agent(url: str, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text(HOST)
+    lake = tmp_path / "lake"
+    watcher = Watcher()
+    session = Session(watcher)
+    record = [sys.executable, "-c", PROGRAM, "record", "-b", url, "--lake", str(lake), "--interval", "0.5"]
+    settings = Settings(interval=0.5, instance="alerts", selection=Selection.parse("none"))
+    try:
+        session.addBroker(url)
+        with running(*record) as recorder:
+            recorder.wait_for("Recording ")
+            agent = EmbeddedHostAgent(url, settings=settings)
+            agent.start()
+            with running(*correlate(lake, rules, "--late", "2s", "--raise", "-b", url)) as job:
+                started(job)
+                eventually("the alert is told", lambda: watcher.rules("alertRaised") == ["full"], 120)
+                (shown,) = session.getObjects(_class="alert", _package="qmf.pipeline")
+                assert (shown.message, shown.severity) == ("memory is used", 4)
+                agent.close()
+                eventually("silence is told", lambda: "silent" in watcher.rules("alertRaised"), 120)
+                assert job.end() == 0
+            assert "full" not in watcher.rules("alertCleared")
+    finally:
+        session.close()
+
+
+def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: SparkSession) -> None:
+    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+    rules = tmp_path / "rules.toml"
+    rules.write_text(BUSY)
+    shop = Shop(tmp_path / "lake")
+    at = float(int(time.time()) - 3000)
+
+    def more() -> None:
+        nonlocal at
+        for _ in range(chance.randint(3, 6)):
+            shop.put((at, 0), (at + 3, 0), queue=6, object=chance.choice(["one", "two"]))
+            shop.put((at + 4, 0), queue=0, object="one")
+            shop.put((at + 4, 0), queue=0, object="two")
+            at += 5
+
+    watcher = Watcher()
+    session = Session(watcher)
+    job = correlate(tmp_path / "lake", rules, "--late", "0s", "--raise", "-b", url)
+    state = tmp_path / "lake" / "_tables" / "correlate" / "stream" / "_state"
+    try:
+        session.addBroker(url)
+        more()
+        with running(*job) as process:
+            started(process)
+            eventually("a step was begun", lambda: any(state.glob("[0-9]*")), 120)
+            more()
+            threading.Event().wait(chance.uniform(0, 3))  # anywhere in its work: that is the point
+            process.end(signal.SIGKILL)
+        more()
+        shop.put((at, 0), queue=0, object="end")
+        with running(*job, "--once") as process:
+            started(process)
+            assert process.popen.wait(120) == 0
+        out = f"{shop.root}/_tables/correlate"
+        table = alerts(spark, out)
+        assert table is not None
+        rows = sorted((row["alert_id"], row["change"]) for row in table.select("alert_id", "change").collect())
+        options = CorrelateOptions(lake=shop.root, out=out, rules=parse_rules(BUSY), late=0)
+        batch = correlate_batch(spark, options, lambda _text: None, until=round(at * 10**9))
+        assert rows == sorted((item.alert_id, item.change) for item in batch.alerts)
+        assert len(rows) > 10
+        # On the bus: all of them, and none twice but with the mark.
+        eventually("all have come", lambda: watcher.told() == rows)
+        fresh = [(key, name) for name, _, key, again in watcher.seen if not again]
+        assert len(fresh) == len(set(fresh))
+    finally:
+        session.close()

@@ -1,0 +1,186 @@
+"""A lake as frames, batch and stream: versions of a class, all classes together, checkpoints, Hadoop paths."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pipeline.lakes import Shop
+from pipeline.quick import PATIENCE
+from pipeline.shop import PACKAGE, TILL
+
+from qmf.pipeline import LakeError, PipelineError, upkeep
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.members import Table, table_of
+from qmf.schema import TYPES, ClassSchema, Property, Statistic
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+
+from qmf.pipeline import catalog, sinks
+from qmf.pipeline.frames import Frames
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.slow
+
+DAY = 86_400
+HUGE = (1 << 64) - 1
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path / "lake")
+
+
+def newer() -> Table:
+    """The class with one statistic and one property more."""
+    schema = ClassSchema(
+        package=PACKAGE,
+        name="till",
+        properties=(*TILL.properties, Property(name="colour", type=TYPES["sstr"])),
+        statistics=(*TILL.statistics, Statistic(name="coins", type=TYPES["count32"])),
+    )
+    return table_of(schema)
+
+
+def other() -> Table:
+    """The class with another type of its counter."""
+    return table_of(
+        ClassSchema(package=PACKAGE, name="till", statistics=(Statistic(name="sales", type=TYPES["float"]),))
+    )
+
+
+def drain(frame: DataFrame, path: Path) -> None:
+    """Write what a stream has now into a table."""
+    query = sinks.append(frame, str(path), name="drain", once=True)
+    assert query.awaitTermination(PATIENCE)
+
+
+def read(spark: SparkSession, path: Path, *columns: str) -> list[tuple[Any, ...]]:
+    table = sinks.table(spark, str(path))
+    assert table is not None
+    return sorted(tuple(row) for row in table.select(*columns).collect())
+
+
+def test_versions_of_a_class_are_read_together(spark: SparkSession, shop: Shop) -> None:
+    shop.put((1, 10), (2, HUGE))
+    shop.put((3, 7), table=newer(), coins=5)
+    frames = Frames(spark, shop.root)
+    rows = frames.objects("Till", package=PACKAGE).orderBy("_seq").collect()
+    assert [(int(row["sales"]), row["coins"]) for row in rows] == [(10, None), (HUGE, None), (7, 5)]
+    with pytest.raises(LakeError, match="no class 'shelf'"):
+        frames.objects("shelf")
+    with pytest.raises(LakeError, match="no lake, or nothing in it yet"):
+        Frames(spark, shop.root + "2").classes()
+
+
+def test_days_bound_a_batch(spark: SparkSession, shop: Shop) -> None:
+    shop.put((1, 1), (DAY + 1, 2), (2 * DAY, 3))
+    frames = Frames(spark, shop.root, first="1970-01-02", last="1970-01-02")
+    assert [int(row["sales"]) for row in frames.objects("till").collect()] == [2]
+
+
+def test_versions_that_disagree_are_told(shop: Shop) -> None:
+    with pytest.raises(LakeError, match="disagree about sales"):
+        catalog.schema_of(RowKind.OBJECTS, [table_of(TILL), other()])
+
+
+def test_a_stream_has_rows_of_versions_that_come_while_it_runs(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    shop.put((1, 10))
+    query = sinks.append(
+        Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="q", every="0 seconds"
+    )
+    try:
+        query.processAllAvailable()
+        shop.put((2, 20), table=newer(), coins=5)
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert read(spark, tmp_path / "out", "sales") == [(10,), (20,)]
+    shop.put((3, 30), table=newer(), coins=7)
+    drain(Frames(spark, shop.root, stream=True).objects("till"), tmp_path / "out")
+    newest = spark.read.parquet(f"{tmp_path}/out/qmf_batch=2")
+    assert [(int(row["sales"]), row["coins"]) for row in newest.collect()] == [(30, 7)]
+    assert read(spark, tmp_path / "out", "sales") == [(10,), (20,), (30,)]
+
+
+def test_a_version_with_another_type_stops_a_stream_with_the_reason(
+    spark: SparkSession, shop: Shop, tmp_path: Path
+) -> None:
+    shop.put((1, 10))
+    stream = Frames(spark, shop.root, stream=True).objects("till")
+    shop.put((2, 20), table=other())
+    query = sinks.append(stream, str(tmp_path / "out"), name="q", once=True)
+    with pytest.raises(Exception, match="sales is float in this version of the class, not decimal128"):
+        query.awaitTermination(PATIENCE)
+
+
+def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    shop.events((1, {"till": "ä\n", "amount": HUGE}), (2, {"till": None, "amount": 3}))
+    shop.put((3, 7), opened=1_000_001, opened_ns=1_000_001_234, name="n")
+    columns = ("_seq", "package", "class", "hash", "values")
+    for kind in (RowKind.EVENTS, RowKind.OBJECTS):
+        drain(Frames(spark, shop.root, stream=True).any(kind), tmp_path / kind.value)
+        batch = sorted(tuple(row) for row in Frames(spark, shop.root).any(kind).select(*columns).collect())
+        streamed = read(spark, tmp_path / kind.value, *columns)
+        assert [row[:4] for row in streamed] == [row[:4] for row in batch]
+        assert [json.loads(row[4]) for row in streamed] == [json.loads(row[4]) for row in batch]
+    assert {"opened_ns": 1_000_001_234, "sales": 7, "name": "n"} in [json.loads(row[4]) for row in batch]
+
+
+def test_other_tables(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    shop.beat(1, 11, 21)
+    shop.agent(1, "added")
+    assert Frames(spark, shop.root).table(RowKind.AGENTS).collect()[0]["change"] == "added"
+    drain(Frames(spark, shop.root, stream=True).table(RowKind.HEARTBEATS), tmp_path / "out")
+    assert read(spark, tmp_path / "out", "_ts_ns") == [(10**9,), (11 * 10**9,), (21 * 10**9,)]
+    assert Frames(spark, shop.root).table(RowKind.GAPS).collect() == []
+
+
+def test_a_stream_begins_with_a_checkpoint_of_the_log(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    for number in range(1, 8):
+        shop.put((number, number))
+    upkeep.compact(shop.lake, before="1970-01-02")
+    shop.lake.checkpoint(shop.lake.last())
+    shop.put((8, 8))
+    done = upkeep.retain(shop.lake, 10**6, grace_days=0, now_ns=2**62)
+    assert (done.swept, done.forgotten) == (7, 8)
+    shop.put((9, 9))
+    drain(Frames(spark, shop.root, stream=True, files=1).objects("till"), tmp_path / "out")
+    assert read(spark, tmp_path / "out", "sales") == [(number,) for number in range(1, 10)]
+    assert sorted(int(row["sales"]) for row in Frames(spark, shop.root).objects("till").collect()) == [*range(1, 10)]
+
+
+@pytest.fixture
+def hadoop(spark: SparkSession, shop: Shop) -> str:
+    """The lake under a URL that only Hadoop understands."""
+    assert spark.sparkContext._jsc is not None
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    conf.set("fs.viewfs.impl.disable.cache", "true")
+    conf.set("fs.viewfs.mounttable.lakes.link./data", shop.lake.root.parent.as_uri())
+    return "viewfs://lakes/data/lake"
+
+
+def test_a_lake_behind_a_hadoop_url(spark: SparkSession, shop: Shop, hadoop: str, tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="no lake, or nothing in it yet"):
+        Frames(spark, hadoop).classes()
+    for number in range(1, 5):
+        shop.put((number, number))
+    shop.events((3, {"till": "one", "amount": 3}))
+    frames = Frames(spark, hadoop)
+    assert [of[0].name for of in frames.classes()] == ["till"]
+    assert sorted(int(row["sales"]) for row in frames.objects("till").collect()) == [1, 2, 3, 4]
+    follow = Frames(spark, hadoop, stream=True)
+    drain(follow.objects("till"), tmp_path / "out")
+    # What is joined is no news to a stream, and isn't doubled in a batch.
+    upkeep.compact(shop.lake, before="1970-01-02")
+    shop.put((5, 5))
+    drain(follow.objects("till"), tmp_path / "out")
+    assert read(spark, tmp_path / "out", "sales") == [(1,), (2,), (3,), (4,), (5,)]
+    assert sorted(int(row["sales"]) for row in frames.objects("till").collect()) == [1, 2, 3, 4, 5]
+    assert json.loads(frames.any(RowKind.EVENTS).collect()[0]["values"]) == {"till": "one", "amount": 3}
+    with pytest.raises(PipelineError, match="read by Spark only"):
+        catalog.tables(hadoop)

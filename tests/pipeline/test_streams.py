@@ -1,0 +1,226 @@
+"""The job `rollup` as a batch and as a stream: the same rows, whatever the clocks, the order or a kill do."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import random
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pipeline.kills import kill_family
+from pipeline.lakes import Shop
+from pipeline.quick import PATIENCE, QUICK
+from support.processes import eventually, running
+
+from qmf.pipeline import PipelineError
+from qmf.pipeline.upkeep import compact
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+
+from qmf.pipeline import jobs, sinks
+from qmf.pipeline.frames import Frames
+from qmf.pipeline.queries import Meter, follow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    return Shop(tmp_path / "lake")
+
+
+@pytest.fixture
+def options(shop: Shop) -> jobs.RollupOptions:
+    return jobs.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",), late="60 seconds")
+
+
+def ignore(_text: str) -> None:
+    """What a job says, where nobody listens."""
+
+
+def rows(spark: SparkSession, options: jobs.RollupOptions, by: str = "batch") -> list[tuple[Any, ...]]:
+    """Start of the window in seconds, member, object, growth, restarts, samples."""
+    found = []
+    for row in jobs.rolled_up(spark, options, by).where("member = 'sales'").collect():
+        start = int(row["window_start"].replace(tzinfo=datetime.UTC).timestamp())
+        found.append((start, row["object"], int(row["delta_exact"]), row["resets"], row["samples"]))
+    return sorted(found)
+
+
+def batch(spark: SparkSession, options: jobs.RollupOptions) -> list[tuple[Any, ...]]:
+    jobs.rollup_batch(spark, options, ignore)
+    return rows(spark, options)
+
+
+def stream(spark: SparkSession, options: jobs.RollupOptions) -> Meter:
+    """Let a stream read all that is there."""
+    (query,) = jobs.rollup_stream(spark, options, once=True)
+    assert query.awaitTermination(PATIENCE)
+    return Meter(query)
+
+
+def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(
+    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+) -> None:
+    shop.put((1, 10), (61, 20), (90, 25))
+    said: list[str] = []
+    assert jobs.rollup_batch(spark, options, said.append) == 2
+    assert said[-1].startswith("org.example.shop:till by 1m: 3 samples became 2 rows in ")
+    first = rows(spark, options)
+    assert batch(spark, options) == first == [(0, "one", 0, 0, 1), (60, "one", 5, 0, 2)]
+    shop.put((30, 14))
+    compact(shop.lake)
+    assert batch(spark, options) == [(0, "one", 4, 0, 2), (60, "one", 5, 0, 2)]
+
+
+def test_a_stream_waits_for_late_data_and_counts_what_comes_too_late(
+    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+) -> None:
+    shop.put((1, 10), (70, 20))
+    stream(spark, options)
+    shop.put((30, 14))  # late, but within a minute of the latest
+    shop.put((200, 30))
+    assert stream(spark, options).look().late == 0
+    assert rows(spark, options, "stream") == [(0, "one", 4, 0, 2), (60, "one", 0, 0, 1)]
+    shop.put((50, 16), (400, 40))
+    assert stream(spark, options).look().late == 1
+    assert rows(spark, options, "stream") == [(0, "one", 4, 0, 2), (60, "one", 0, 0, 1), (180, "one", 0, 0, 1)]
+    assert batch(spark, options)[0] == (0, "one", 6, 0, 3)
+
+
+def test_restarts_and_resets_have_known_answers_in_both(
+    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+) -> None:
+    shop.put((1, 100), (2, 110))
+    shop.put((3, 115), (4, 120), epoch=2)  # another start of the agent: counted from zero
+    shop.put((5, 3), (6, 8), epoch=2)  # a reset by hand
+    shop.put((1000, 0), epoch=2)
+    stream(spark, options)
+    expected = (0, "one", 10 + 115 + 5 + 3 + 5, 2, 6)
+    assert rows(spark, options, "stream") == [expected]
+    assert batch(spark, options)[0] == expected
+
+
+def test_a_clock_set_back_is_no_restart(spark: SparkSession, shop: Shop, options: jobs.RollupOptions) -> None:
+    shop.put((30, 10), (40, 20), (50, 30))
+    shop.put((20, 40), (35, 50), (45, 60))  # half a minute back, within the window
+    assert batch(spark, options) == [(0, "one", 50, 0, 6)]
+
+
+def test_a_clock_far_ahead_does_not_make_all_others_late(
+    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+) -> None:
+    shop.put((10, 1), (20, 2))
+    shop.put((10**9, 5), object="ahead", agent="b", received=20)
+    stream(spark, options)
+    shop.put((30, 3), (300, 4))
+    found = stream(spark, options).look()
+    assert found.late == 0
+    assert rows(spark, options, "stream") == [(0, "one", 2, 0, 3)]
+    assert [row for row in batch(spark, options) if row[1] == "ahead"] == [(999_999_960, "ahead", 0, 0, 1)]
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_batch_that_was_cut_off_is_written_once(
+    spark: SparkSession, shop: Shop, tmp_path: Path, written: bool
+) -> None:
+    out = str(tmp_path / "out")
+
+    def cut(frame: DataFrame, _number: int) -> DataFrame:
+        raise RuntimeError("cut off")
+
+    def cut_after(_frame: DataFrame, _number: int) -> None:
+        raise RuntimeError("cut off")
+
+    shop.put((1, 10), (2, 20))
+    frame = Frames(spark, shop.root, stream=True).objects("till").select("_seq")
+    query = (
+        sinks.append(frame, out, name="q", once=True, after=cut_after)
+        if written
+        else sinks.append(frame, out, name="q", once=True, step=cut)
+    )
+    with pytest.raises(Exception, match="cut off"):
+        query.awaitTermination(PATIENCE)
+    shop.put((3, 30))
+    seen: list[int] = []
+
+    def look(rows: DataFrame, _number: int) -> None:
+        seen.extend(row["_seq"] for row in rows.collect())
+
+    query = sinks.append(frame, out, name="q", once=True, after=look)
+    assert query.awaitTermination(PATIENCE)
+    table = sinks.table(spark, out)
+    assert table is not None
+    assert sorted(row["_seq"] for row in table.collect()) == sorted(seen) == [2, 3, 4]
+
+
+def test_killed_at_a_random_point_the_command_goes_on_without_loss_or_repetition(
+    spark: SparkSession, shop: Shop
+) -> None:
+    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+    options = jobs.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables/rollup", sizes=("10s",), late="0 seconds")
+    total, at = 0, 0
+
+    def more() -> None:
+        nonlocal total, at
+        for _ in range(chance.randint(2, 5)):
+            samples = []
+            for _ in range(20):
+                at, total = at + 1, total + chance.randrange(100)
+                samples.append((at, total))
+            shop.put(*samples)
+
+    command = ("rollup", "--stream", "--late", "0s", "--every", "0s", "--lake", shop.root, "--size", "10s")
+    settings = [f"--conf={key}={value}" for key, value in {**QUICK, "spark.sql.shuffle.partitions": "1"}.items()]
+    more()
+    with running(sys.executable, "-c", PROGRAM, *command, "--master", "local[1]", *settings) as process:
+        begun = Path(options.out) / "stream"
+        eventually("a batch was begun", lambda: any(begun.glob("**/_checkpoint/offsets/[0-9]*")), PATIENCE)
+        for _ in range(3):
+            more()
+            threading.Event().wait(chance.uniform(0, 1))  # anywhere in its work: that is the point
+        kill_family(process)
+    shop.put((at + 1000, total))
+    stream(spark, options)
+    streamed, expected = rows(spark, options, "stream"), batch(spark, options)
+    # The last window stays open until something later comes; all others are the same, each once.
+    assert streamed == expected[:-1]
+    assert sum(row[4] for row in streamed) == at
+
+
+def test_what_queries_did_is_told_when_a_signal_ends_them(
+    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+) -> None:
+    shop.put((1, 10), (2, 20))
+    queries = jobs.rollup_stream(spark, options, every="0 seconds")
+    queries[0].processAllAvailable()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    said: list[str] = []
+    follow(queries, said.append)
+    (line,) = said
+    assert line.startswith("org.example.shop:till by 1m: 1 batches, 2 rows read in ")
+    assert line.endswith("; 0 came too late, 0 are from the future, 1 wait in the state")
+    assert not queries[0].isActive
+
+
+def test_a_query_that_fails_ends_the_command_with_the_reason(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+    shop.put((1, 10))
+
+    def fail(_rows: DataFrame, _number: int) -> None:
+        raise RuntimeError("no more paper")
+
+    query = sinks.append(
+        Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="printer", after=fail
+    )
+    with pytest.raises(PipelineError, match="the query printer failed: RuntimeError: no more paper"):
+        follow([query], ignore)
