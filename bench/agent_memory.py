@@ -8,16 +8,14 @@ every statistic set to a number of its own, which Python keeps as objects, too.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import time
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from broker_queue import change_all, queue_class
+from figures import Figure, parser, report
 
 
 def weigh(make: Callable[[int], object], change: Callable[[Any, int], None], count: int) -> tuple[float, float]:
@@ -39,12 +37,11 @@ def weigh(make: Callable[[int], object], change: Callable[[Any, int], None], cou
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Memory of managed objects.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    parser.add_argument(
+    options = parser("Memory of managed objects.")
+    options.add_argument(
         "--objects", type=int, default=2000, metavar="N", help="objects to weigh (default: %(default)s)"
     )
-    arguments = parser.parse_args()
+    arguments = options.parse_args()
     cls = queue_class()
     names = [f"v{number}" for number in range(54)]
     bare: Any = type("Bare", (), {"__slots__": names})
@@ -68,20 +65,12 @@ def main() -> None:
     begin = time.perf_counter()
     kept = [make(number) for number in range(arguments.objects)]
     seconds = (time.perf_counter() - begin) / len(kept)
-    figures = {
-        "made_bytes": made,
-        "changed_bytes": changed,
-        "bare_made_bytes": bare_made,
-        "bare_changed_bytes": bare_changed,
-        "make_us": seconds * 1e6,
-    }
-    print(f"{'':22}{'as made':>10}{'all changed':>13}")
-    print(f"{'managed queue':22}{made:8.0f} B{changed:11.0f} B")
-    print(f"{'54 bare slots':22}{bare_made:8.0f} B{bare_changed:11.0f} B")
-    print(f"{'ratio':22}{made / bare_made:10.1f}{changed / bare_changed:13.1f}")
-    print(f"making one takes {seconds * 1e6:.0f} µs")
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    figures = [
+        Figure("managed queue, as made", made, "bytes", "54 bare slots", bare_made),
+        Figure("managed queue, all statistics changed", changed, "bytes", "54 bare slots", bare_changed),
+        Figure("making a managed queue", seconds * 1e6, "µs"),
+    ]
+    report(figures, arguments.json)
 
 
 if __name__ == "__main__":

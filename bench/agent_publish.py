@@ -8,15 +8,13 @@ is reading values and encoding them.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from broker_queue import change, queue_class
+from figures import Figure, note, parser, report
 
 from qmf.agent import Agent, ManagedObject
 from qmf.broker import EmbeddedBroker
@@ -75,11 +73,10 @@ async def measure(
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="Rate of publishing.")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    parser.add_argument("--objects", type=int, default=10_000, metavar="N", help="objects (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds (default: %(default)s)")
-    arguments = parser.parse_args()
+    options = parser("Rate of publishing.")
+    options.add_argument("--objects", type=int, default=10_000, metavar="N", help="objects (default: %(default)s)")
+    options.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds (default: %(default)s)")
+    arguments = options.parse_args()
     cls = queue_class()
     queues: list[ManagedObject] = [
         cls(name=f"queue-{number}", durable=False, autoDelete=False, exclusive=False, arguments={})
@@ -87,15 +84,19 @@ def main() -> None:
     ]
     with EmbeddedBroker() as broker:
         figures = asyncio.run(measure(broker.url, queues, arguments.rounds, change))
-    print(
-        f"{figures['objects']:.0f} objects of {figures['bytes_per_object']:.0f} bytes, "
-        f"{figures['messages']:.0f} messages"
+    note(f"{figures['bytes_per_object']:.0f} bytes an object, {figures['messages']:.0f} messages")
+    report(
+        [
+            Figure(
+                f"publish {arguments.objects:,} changed objects",
+                figures["objects_per_s"],
+                "objects/s",
+                "the same bytes, encoded",
+                figures["raw_objects_per_s"],
+            )
+        ],
+        arguments.json,
     )
-    print(f"published:          {figures['objects_per_s']:9.0f} objects/s, {figures['us_per_object']:.0f} µs each")
-    print(f"same bytes, raw:    {figures['raw_objects_per_s']:9.0f} objects/s")
-    print(f"share of the limit: {figures['share_of_raw']:9.1%}")
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

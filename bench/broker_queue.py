@@ -30,8 +30,7 @@ def queue_class(schema: Path = SCHEMA) -> type[ManagedObject]:
             module = importlib.import_module(f"{package}.agent")
         finally:
             sys.path.remove(folder)
-    found = module.Queue
-    assert issubclass(found, ManagedObject)
+    found: type[ManagedObject] = module.Queue
     return found
 
 

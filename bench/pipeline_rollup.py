@@ -1,17 +1,21 @@
 """What does a value cost to record and to roll up, beside DuckDB and pandas on the same files, as values grow?
 
 Makes a lake of one class with 7 values per sample, rolls it up to minutes with Spark, and computes the same growth of
-the counter per object and minute with the others; their answers must be equal. Prints values per second and ratios.
+the counter per object and minute with the others; their answers must be equal. Prints values per second, ratios, and
+the peak memory of the recording process and of Spark's Java.
 
-    python bench/pipeline_rollup.py [VALUES ...]        default: 100000 1000000
+    python bench/pipeline_rollup.py [VALUES ...]        default: 1000000 10000000
 
-Needs duckdb and pandas besides the extra `pipeline`. Spark's start is not counted; its first run is a warm-up.
+Needs duckdb and pandas besides the extra `pipeline`. Each size runs in a process of its own, so that peaks are its own.
+Spark's start is not counted; it rolls up a small lake first, to warm up. All have two processors.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
+import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,14 +25,19 @@ from typing import Any
 from uuid import UUID
 
 import duckdb
-import pandas
+import psutil
+import pyarrow
+import pyarrow.compute
+import pyarrow.parquet
 
 from qmf.pipeline.buffers import Buffers, Converters, commit
+from qmf.pipeline.catalog import tables, versions
+from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import Lake
-from qmf.pipeline.members import Table, table_of
+from qmf.pipeline.members import table_of
 from qmf.pipeline.rollup import rollup
-from qmf.pipeline.spark import read, session, tables, versions
+from qmf.pipeline.spark import session
 from qmf.schema import TYPES, ClassSchema, Statistic
 
 OBJECTS = 100
@@ -93,26 +102,29 @@ def timed(work: Callable[..., float], *args: object) -> tuple[float, float]:
     return answer, time.perf_counter() - started
 
 
-def by_spark(spark: Any, root: str, of: list[Table]) -> float:
+def by_spark(spark: Any, root: str) -> float:
     """All members, as the job does; the sum of the counter's growth."""
-    rolled = rollup(read(spark, root, RowKind.OBJECTS, of), of, "1m")
+    of = versions(tables(root), None, "thing")
+    rolled = rollup(Frames(spark, root).of(of), of, "1m")
     (row,) = rolled.groupBy().sum("delta", "mean", "low", "high").collect()
     return float(row["sum(delta)"])
 
 
 def by_duckdb(root: str) -> float:
     """The same per object and minute: growth of the counter, extremes and means of the others."""
-    (row,) = duckdb.connect().execute(QUERY.format(files=f"{root}/objects/**/*.parquet")).fetchall()
+    connection = duckdb.connect(config={"threads": 2})
+    (row,) = connection.execute(QUERY.format(files=f"{root}/objects/**/*.parquet")).fetchall()
     return float(row[0])
 
 
 def by_pandas(root: str) -> float:
-    """The same; the exact columns are Decimals to pandas, so they are made floats first, which it is given for free."""
-    frame = pandas.read_parquet(
-        f"{root}/objects", columns=["_object", "_ts_ns", *(c.name for c in table_of(CLASS).columns)]
-    )
-    for name in ("done", "delayCount", "delayMin", "delayMax", "delayAvg"):
-        frame[name] = frame[name].astype(float)
+    """The same; the exact columns would be Decimals to pandas, so Arrow makes them floats while it reads."""
+    columns = ["_object", "_ts_ns", *(column.name for column in table_of(CLASS).columns)]
+    read = pyarrow.parquet.read_table(f"{root}/objects", columns=columns)
+    for index, field in enumerate(read.schema):
+        if pyarrow.types.is_decimal(field.type):
+            read = read.set_column(index, field.name, pyarrow.compute.cast(read[field.name], pyarrow.float64()))
+    frame = read.to_pandas()
     frame["minute"] = frame["_ts_ns"] // (60 * SECOND)
     frame = frame.sort_values(["_object", "_ts_ns"])
     groups = frame.groupby(["_object", "minute"])
@@ -126,36 +138,64 @@ def by_pandas(root: str) -> float:
     return float(rolled["delta"]["sum"].sum())
 
 
+def peak(pid: int) -> float:
+    """The most memory that a process ever had, in MB."""
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def one(values: int) -> dict[str, float]:
+    """Measure one size in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        root, warm = f"{folder}/lake", f"{folder}/warm"
+        for path, count in ((warm, 20_000), (root, values)):
+            Lake(path).create()
+            recorded = fill(Lake(path), count // VALUES)
+        recording = peak(os.getpid())
+        spark = session("local[2]", name="bench", partitions=None)
+        spark.sparkContext.setLogLevel("ERROR")
+        by_spark(spark, warm)
+        answers = {"spark": timed(by_spark, spark, root)}
+        (java,) = [child for child in psutil.Process().children() if child.name() == "java"]
+        java_peak = peak(java.pid)
+        spark.stop()
+        answers |= {"duckdb": timed(by_duckdb, root), "pandas": timed(by_pandas, root)}
+    agree = len({answer for answer, _ in answers.values()}) == 1
+    rates = {name: values / took for name, (_, took) in answers.items()}
+    return {"record": values / recorded, **rates, "recording": recording, "java": java_peak, "agree": agree}
+
+
 def main() -> int:
     """Run and print; 1 when answers differ."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("values", nargs="*", type=int, default=[100_000, 1_000_000])
-    wrong = 0
-    spark = session("local[2]", name="bench")
-    spark.sparkContext.setLogLevel("ERROR")
+    parser.add_argument("values", nargs="*", type=int, default=[1_000_000, 10_000_000])
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(one(options.values[0])))
+        return 0
     print(
         f"{'values':>12} {'record/s':>12} {'spark/s':>12} {'duckdb/s':>12} {'pandas/s':>12}  duckdb:spark  pandas:spark"
+        "  recorder MB  java MB"
     )
-    for values in parser.parse_args().values:
-        with tempfile.TemporaryDirectory() as folder:
-            root = str(Path(folder) / "lake")
-            lake = Lake(root)
-            lake.create()
-            recorded = fill(lake, values // VALUES)
-            of = versions(tables(root), None, "thing")
-            by_spark(spark, root, of)
-            answers = [timed(by_spark, spark, root, of), timed(by_duckdb, root), timed(by_pandas, root)]
-            wrong += len({answer for answer, _ in answers}) - 1
-            rates = [values / seconds for _, seconds in answers]
-            print(
-                f"{values:12,} {values / recorded:12,.0f} "
-                + " ".join(f"{rate:12,.0f}" for rate in rates)
-                + f" {rates[1] / rates[0]:13.1f} {rates[2] / rates[0]:13.1f}"
-            )
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory of this process, without Spark's: {peak:.0f} MB; answers {'differ' if wrong else 'agree'}")
-    spark.stop()
-    return 1 if wrong else 0
+    wrong = False
+    for values in options.values:
+        run = subprocess.run(
+            [sys.executable, __file__, "--one", str(values)], stdout=subprocess.PIPE, text=True, check=True
+        )
+        found = json.loads(run.stdout.splitlines()[-1])
+        wrong |= not found["agree"]
+        print(
+            f"{values:12,} "
+            + " ".join(f"{found[name]:12,.0f}" for name in ("record", "spark", "duckdb", "pandas"))
+            + f" {found['duckdb'] / found['spark']:13.1f} {found['pandas'] / found['spark']:13.1f}"
+            + f" {found['recording']:12.0f} {found['java']:8.0f}",
+            flush=True,
+        )
+    print(f"answers {'differ' if wrong else 'agree'}")
+    return int(wrong)
 
 
 if __name__ == "__main__":

@@ -1,63 +1,70 @@
-"""How long from the command to the prompt, with a broker that is up?
+"""How long from the command to the prompt of qmf-shell, and to its first list, with a broker that is up?
 
-Starts `qmf-shell -b URL` in a pseudo-terminal again and again and waits for its prompt, against an embedded broker with
-a host agent in a process of its own, or against the broker named by --broker. The peer is ``python -c pass``: what an
-interpreter costs that does nothing. The limit is 0.5 s; the program fails when the median is above it.
+Starts `qmf-shell -b URL` in a pseudo-terminal again and again, waits for its prompt, types `list` and waits for a class
+with objects; then `qmf-shell -b URL -c list` with a pipe. The broker and an agent are processes of their own, or the
+broker is the one that --broker names. The peer is ``python -c pass``: what an interpreter costs that does nothing.
+Rounds take turns. The program fails when a median is above its limit.
+
+    python bench/shell_prompt.py [--broker URL] [--runs N] [--json FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+import attrs
 import pexpect
+from figures import Figure, parser, report
+from processes import own_agent, own_broker
 
-#: Seconds that the median may take.
-LIMIT = 0.5
+#: Milliseconds that medians may take.
+LIMIT = 500.0
+#: Objects of the agent: enough that no list is empty.
+OBJECTS = 20
+PEER = "python -c pass"
 _PROGRAM = [sys.executable, "-m", "qmf_shell.main"]
+#: A class of which there are objects, in a list.
+_ROW = re.compile(rb"\S  +\w+ +[1-9]\d* +0")
 
 
-@contextlib.contextmanager
-def own_broker() -> Iterator[str]:
-    """A broker with a host agent, in another process: in this one it would share the interpreter with the clock."""
-    code = (
-        "import sys, time\n"
-        "from qmf.broker import EmbeddedBroker\n"
-        "from qmf.hostagent import EmbeddedHostAgent\n"
-        "with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, 5.0):\n"
-        "    print(broker.url, flush=True)\n"
-        "    sys.stdin.read()\n"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_environment()
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdin is not None
-        try:
-            yield process.stdout.readline().strip()
-        finally:
-            process.stdin.close()
+@attrs.frozen
+class Start:
+    """One start in a terminal, in milliseconds.
+
+    Attributes:
+        prompt: from the command to the prompt.
+        first: from typing `list` there to its first row.
+    """
+
+    prompt: float
+    first: float
 
 
-def _environment(home: str = "/nonexistent") -> dict[str, str]:
+def environment(home: str) -> dict[str, str]:
+    """Ours, without the user's settings and history."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
-    return os.environ | {"PYTHONPATH": path, "HOME": home, "XDG_STATE_HOME": home, "TERM": "xterm-256color"}
+    return os.environ | {
+        "PYTHONPATH": path,
+        "HOME": home,
+        "XDG_STATE_HOME": home,
+        "XDG_CONFIG_HOME": home,
+        "TERM": "xterm-256color",
+        "NO_COLOR": "1",  # rows without signs in between
+    }
 
 
-def prompt_seconds(url: str, home: str) -> float:
-    """One start, until the prompt is drawn."""
+def in_terminal(url: str, home: str) -> Start:
+    """One start, until the first list is drawn."""
     start = time.perf_counter()
     child = pexpect.spawn(
-        _PROGRAM[0], [*_PROGRAM[1:], "-b", url], env=_environment(home), dimensions=(30, 100), timeout=30
+        _PROGRAM[0], [*_PROGRAM[1:], "-b", url], env=environment(home), dimensions=(50, 100), timeout=30
     )
     child.delaybeforesend = None  # pexpect waits 50 ms otherwise
     try:
@@ -65,40 +72,63 @@ def prompt_seconds(url: str, home: str) -> float:
         if child.expect_exact([b"\x1b[6n", b"qmf>"]) == 0:
             child.send(b"\x1b[1;1R")
             child.expect_exact(b"qmf>")
-        return time.perf_counter() - start
+        prompt = time.perf_counter()
+        child.send(b"list\r")
+        child.expect(_ROW)
+        return Start((prompt - start) * 1e3, (time.perf_counter() - prompt) * 1e3)
     finally:
         child.close(force=True)
 
 
-def python_seconds() -> float:
-    """One start of an interpreter that does nothing."""
+def one_shot(url: str, home: str) -> tuple[float, float]:
+    """One command without a terminal: milliseconds until the first row, and of processor time in all."""
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [*_PROGRAM, "-b", url, "-c", "list"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment(home)
+    ) as process:
+        assert process.stdout is not None
+        found = any(_ROW.search(line) for line in process.stdout)
+        took = time.perf_counter() - start
+        assert found, "an empty list"
+        _, _, usage = os.wait4(process.pid, 0)
+        process.returncode = 0
+    return took * 1e3, (usage.ru_utime + usage.ru_stime) * 1e3
+
+
+def python() -> float:
+    """One start of an interpreter that does nothing, in milliseconds."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", "pass"], check=True)
-    return time.perf_counter() - start
+    return (time.perf_counter() - start) * 1e3
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, print, and compare with the limit."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--broker", metavar="URL", help="measure against this one")
-    parser.add_argument("--runs", type=int, default=15, help="starts that count (%(default)s)")
-    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
-    options = parser.parse_args(argv)
+def main() -> int:
+    """Measure, print, and compare with the limits."""
+    options = parser("Time to the prompt and to the first list.")
+    options.add_argument("--broker", metavar="URL", help="measure against this one")
+    options.add_argument("--runs", type=int, default=15, help="starts that count (%(default)s)")
+    chosen = options.parse_args()
     with contextlib.ExitStack() as stack:
-        url = options.broker or stack.enter_context(own_broker())
+        url = chosen.broker
+        if url is None:
+            url, _ = stack.enter_context(own_broker())
+            stack.enter_context(own_agent(url, OBJECTS))
         home = stack.enter_context(tempfile.TemporaryDirectory())
-        prompt_seconds(url, home)
-        prompts = [prompt_seconds(url, home) for _ in range(options.runs)]
-        pythons = [python_seconds() for _ in range(options.runs)]
-    median, python = statistics.median(prompts), statistics.median(pythons)
-    spread = f"fastest {min(prompts) * 1000:.1f}, slowest {max(prompts) * 1000:.1f}"
-    print(f"prompt         {median * 1000:7.1f} ms  ({spread})")
-    print(f"python -c pass {python * 1000:7.1f} ms  ratio {median / python:.1f}")
-    print(f"limit          {LIMIT * 1000:7.1f} ms  {'kept' if median <= LIMIT else 'MISSED'}")
-    if options.json:
-        figures = {"prompt_s": median, "python_s": python, "ratio": median / python, "limit_s": LIMIT, "runs": prompts}
-        Path(options.json).write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    return 0 if median <= LIMIT else 1
+        in_terminal(url, home)
+        rounds = [(in_terminal(url, home), one_shot(url, home), python()) for _ in range(chosen.runs)]
+    peer = statistics.median(value for _, _, value in rounds)
+
+    def figure(name: str, values: list[float], limit: float | None = LIMIT) -> Figure:
+        return Figure(name, statistics.median(values), "ms", PEER, peer, limit=limit)
+
+    figures = [
+        figure("prompt", [start.prompt for start, _, _ in rounds]),
+        figure("list at the prompt", [start.first for start, _, _ in rounds]),
+        figure("qmf-shell -c list, first row", [took for _, (took, _), _ in rounds]),
+        figure("qmf-shell -c list, processor", [used for _, (_, used), _ in rounds], None),
+    ]
+    report(figures, chosen.json)
+    return 0 if all(item.reached is not False for item in figures) else 1
 
 
 if __name__ == "__main__":

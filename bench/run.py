@@ -1,0 +1,120 @@
+"""Run all benchmarks, one after the other, and put their figures into one table and one JSON file.
+
+Each program runs by itself, too, with options of its own. Peers that the environment names join (see processes.py).
+
+    python bench/run.py [--json FILE] [--quick] [NAME...]
+    python bench/run.py --list
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import attrs
+from figures import Figure, load, note, parser, save, table
+from processes import has_libqmf2, qpidd, versions
+
+_HERE = Path(__file__).resolve().parent
+
+
+@attrs.frozen
+class Program:
+    """A benchmark.
+
+    Attributes:
+        name: its file, without ``.py``.
+        quick: options that make it short, for a look.
+    """
+
+    name: str
+    quick: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The first line of its docstring."""
+        text = ast.get_docstring(ast.parse((_HERE / f"{self.name}.py").read_text(encoding="utf-8"))) or ""
+        return text.partition("\n")[0]
+
+
+PROGRAMS = (
+    Program("codec"),
+    Program("get_objects", ("--objects", "100", "1000", "--rounds", "3")),
+    Program("events_rate", ("--events", "5000", "--objects", "1000", "--rounds", "2")),
+    Program("calls", ("--calls", "500")),
+    Program("bus_rate", ("--rounds", "1")),
+    Program("accessors"),
+    Program("agent_publish", ("--objects", "1000")),
+    Program("agent_idle"),
+    Program("agent_memory", ("--objects", "500")),
+    Program("console_memory", ("--objects", "1000")),
+    Program("codegen_time", ("--rounds", "3")),
+    Program("import_time"),
+    Program("shell_prompt"),
+    Program("shell_completion"),
+    Program("shell_objects", ("--objects", "1000", "--runs", "1")),
+)
+
+
+def run(program: Program, *, quick: bool) -> list[Figure]:
+    """Run one; its table goes to standard output as it ends.
+
+    Raises:
+        subprocess.CalledProcessError: it failed, and gave no figures.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "figures.json"
+        command = [sys.executable, str(_HERE / f"{program.name}.py"), "--json", str(file)]
+        done = subprocess.run([*command, *(program.quick if quick else ())], check=False)
+        if not file.exists():
+            raise subprocess.CalledProcessError(done.returncode, command)
+        return load(file)
+
+
+def main() -> int:
+    """Run what is wanted; 1 when a program failed or a figure misses what is wanted of it."""
+    options = parser("Run all benchmarks.")
+    options.add_argument("names", nargs="*", metavar="NAME", help="programs to run (default: all)")
+    options.add_argument("--list", action="store_true", help="say which there are")
+    options.add_argument("--quick", action="store_true", help="fewer objects and rounds: to see that all work")
+    arguments = options.parse_args()
+    if arguments.list:
+        for program in PROGRAMS:
+            print(f"{program.name:18}{program.title}")
+        return 0
+    known = {program.name: program for program in PROGRAMS}
+    unknown = [name for name in arguments.names if name not in known]
+    if unknown:
+        options.error(f"no benchmark {', '.join(unknown)}; there are {', '.join(known)}")
+    figures: list[Figure] = []
+    failed = []
+    begin = time.monotonic()
+    for program in [known[name] for name in arguments.names] or PROGRAMS:
+        print(f"\n{program.name}: {program.title}", flush=True)
+        try:
+            figures += run(program, quick=arguments.quick)
+        except subprocess.CalledProcessError as error:
+            failed.append(program.name)
+            note(f"{program.name} failed with exit code {error.returncode}")
+    peers = "libqmf2 and qpidd" if has_libqmf2() else "qpidd" if qpidd() else "none of the environment"
+    print(f"\nAll together ({versions()}; peers: {peers}; {time.monotonic() - begin:.0f} s)\n")
+    print(table(figures))
+    missed = [figure.name.strip() for figure in figures if figure.reached is False]
+    if missed:
+        print(f"\nnot reached: {'; '.join(missed)}")
+    if failed:
+        print(f"\nfailed: {', '.join(failed)}")
+    if arguments.json is not None:
+        save(figures, arguments.json)
+    return 1 if missed or failed else 0
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        sys.exit(main())
+    sys.exit(130)
