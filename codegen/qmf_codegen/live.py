@@ -11,7 +11,6 @@ import difflib
 from collections.abc import Sequence
 
 from qmf.console.aio import Agent, Client
-from qmf.schema import ClassKey
 from qmf_codegen.assembling import AnySchema
 from qmf_codegen.errors import CodegenError
 
@@ -37,7 +36,7 @@ async def published(client: Client, name: str, package: str | None = None) -> tu
         QmfError: no answer.
     """
     agent = _find(client, name)
-    keys = await _keys(client, agent)
+    keys = await client.classes(agent=agent)
     wanted = [key for key in keys if package in (None, key.package)]
     if not wanted:
         raise CodegenError(_nothing(agent.name, package, {key.package for key in keys}))
@@ -78,9 +77,3 @@ def _nothing(agent: str, package: str | None, packages: set[str]) -> str:
     if packages:
         return f"agent {agent} has no package {package!r}; it has {_list(sorted(packages))}"
     return f"agent {agent} tells no classes"
-
-
-async def _keys(client: Client, agent: Agent) -> list[ClassKey]:
-    """The classes of one agent: those that it lists, or that were seen of it where it can't."""
-    core = client._core
-    return await core.explorer.classes(agent, client.timeout) or core.schemas.used_by(agent.name)

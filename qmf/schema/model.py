@@ -56,7 +56,7 @@ class Severity(enum.IntEnum):
         return self.name.lower()
 
 
-@attrs.frozen(order=True)
+@attrs.frozen(order=True, cache_hash=True)
 class ClassKey:
     """Names one version of one class or event class.
 

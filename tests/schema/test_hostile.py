@@ -15,7 +15,7 @@ from qmf.schema import parse_schema, read_schema
 from qmf.schema.document import MAX_BYTES, MAX_CHILDREN
 from qmf.schema.groups import MAX_DEPTH, MAX_MEMBERS
 
-#: Far above what any of them takes, far below what they would take without limits.
+#: Seconds of processor time: far above what any of them takes, far below what they would take without limits.
 PATIENCE = 20.0
 
 
@@ -71,19 +71,19 @@ CASES: list[tuple[Callable[[], str], str]] = [
 @pytest.mark.parametrize(("make", "message"), CASES)
 def test_hostile_files_end_in_an_error(make: Callable[[], str], message: str) -> None:
     data = make().encode()
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(SchemaError) as caught:
         parse_schema(data, "f")
-    assert time.monotonic() - begin < PATIENCE
+    assert time.process_time() - begin < PATIENCE
     assert str(caught.value.problems[0]) == message
 
 
 @pytest.mark.slow
 def test_a_file_that_is_wrong_everywhere() -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(SchemaError) as caught:
         parse_schema(fault_everywhere().encode(), "f")
-    assert time.monotonic() - begin < PATIENCE
+    assert time.process_time() - begin < PATIENCE
     assert len(caught.value.problems) > 18 * 2000 * 4
 
 
