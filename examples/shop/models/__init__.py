@@ -1,0 +1,1 @@
+"""What qmf-codegen makes of the schemas."""

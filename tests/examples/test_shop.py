@@ -1,0 +1,72 @@
+"""The shop of docs/agent.md: its own tests pass, its models are fresh, and it runs as its users run it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.processes import Process, command, eventually, run
+
+from qmf.broker import EmbeddedBroker
+from qmf.console import Session
+
+pytestmark = pytest.mark.slow
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SHOP = EXAMPLES / "shop"
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command, run where it has to be."""
+    monkeypatch.chdir(EXAMPLES)
+    return [sys.executable, "-m", "shop"]
+
+
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+def test_its_own_tests_pass() -> None:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(SHOP)], env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout
+
+
+def test_its_models_are_fresh() -> None:
+    done = run([command("qmf-codegen"), str(SHOP / "shop.xml"), "-o", str(SHOP / "models"), "--check"])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_it_runs_and_is_managed(shop: list[str], broker: EmbeddedBroker, tmp_path: Path) -> None:
+    options = ["--pace", "100", "--interval", "0.2", "--state-dir", str(tmp_path), "--name", "test"]
+    for start in ("the 1. time", "the 2. time"):
+        process = Process(*shop, broker.url, *options)
+        assert process.wait_for("is open") == f"example.org:shop:test is open, {start}"
+        with Session() as session:
+            session.addBroker(broker.url)
+            tills = session.getObjects(_class="till", _package="org.example.shop")
+            assert [(till.number, till.cashier) for till in tills] == [(1, "Ada"), (2, "Boris"), (3, "Carla")]
+            eventually("receipts", lambda: len(session.getObjects(_class="receipt")) > 5)
+            assert tills[0].open("Dan").text == "Ada sits at till 1"
+            tills[0].update()
+            assert tills[0].balance == tills[0].takings
+        assert process.end(signal.SIGINT) == 0
+        assert "Traceback" not in "".join(process.lines)
+
+
+def test_no_broker_is_one_line(shop: list[str]) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        url = f"amqp://127.0.0.1:{probe.getsockname()[1]}"
+    done = run([*shop, url])
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done.stderr
+    assert done.stderr.startswith(f"shop: cannot connect to {url}")
