@@ -4,12 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup shell test test-pipeline lint typecheck generate check-generated check clean
+.PHONY: help setup shell test lint typecheck generate check-generated check clean
 
 help:
 	@echo "make shell            set up, then open qmf-shell on an embedded broker and this machine's host agent"
 	@echo "make test             set up, then run all tests"
-	@echo "make test-pipeline    install Spark, then run the pipeline's types and tests (needs Java 17 or newer)"
 	@echo "make check            lint, types, freshness of generated code, tests: what CI runs"
 	@echo "make lint             ruff"
 	@echo "make typecheck        mypy --strict"
@@ -19,7 +18,7 @@ help:
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml scripts/setup.sh
+$(STAMP): pyproject.toml scripts/setup.sh scripts/java.sh
 	@sh scripts/setup.sh $(VENV)
 	@touch $@
 
@@ -27,13 +26,8 @@ shell: $(STAMP)
 	@$(BIN)/qmf-shell
 
 test: $(STAMP)
+	@sh scripts/java.sh
 	$(BIN)/python -m pytest $(ARGS)
-
-test-pipeline: $(STAMP)
-	@command -v java >/dev/null || { echo "Spark needs Java 17 or newer: sudo apt-get install openjdk-17-jre-headless" >&2; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,pipeline]'
-	$(BIN)/mypy --exclude '^$$' qmf/pipeline tests/pipeline
-	$(BIN)/python -m pytest tests/pipeline $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Creates the virtual environment that the Makefile uses, and installs this project into it.
 #
-# Proton, the AMQP engine, is compiled while it installs, so a C compiler and Python's headers are needed. Where they
-# are missing, root on a Debian system gets them installed; everybody else is told the command.
+# Proton, the AMQP engine, is compiled while it installs, so a C compiler and Python's headers are needed; the pipeline's
+# Spark needs Java. Where they are missing, root on a Debian system gets them installed; everybody else is told the
+# command. Only the pipeline needs Java, so setting up goes on without.
 set -eu
 
 venv=${1:-.venv}
@@ -23,6 +24,7 @@ find_python() {
 
 has_venv() { "$1" -c 'import ensurepip, venv' 2>/dev/null; }
 has_compiler() { command -v cc >/dev/null 2>&1 || command -v gcc >/dev/null 2>&1; }
+has_java() { sh "$(dirname "$0")/java.sh" 2>/dev/null; }
 has_headers() {
     "$1" -c 'import pathlib, sys, sysconfig
 sys.exit(not (pathlib.Path(sysconfig.get_path("include")) / "Python.h").exists())' 2>/dev/null
@@ -37,8 +39,15 @@ if [ -n "$python" ]; then
 fi
 has_compiler || missing="$missing gcc libc6-dev"
 
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
+if can_install; then
+    has_java || missing="$missing default-jre-headless"
+else
+    sh "$(dirname "$0")/java.sh" || say "Everything but the pipeline works without it."
+fi
+
 if [ -n "$missing" ]; then
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    if can_install; then
         say "Installing with apt-get:" $missing
         apt-get update -qq
         # shellcheck disable=SC2086

@@ -17,12 +17,14 @@ def pytest_report_header() -> list[str]:
     qpidd = os.environ.get("QMF_TEST_QPIDD")
     foreign = [f"qpidd at {qpidd}" if qpidd else "no qpidd (QMF_TEST_QPIDD)"]
     foreign.append(
-        "libqmf2 agents on both client protocols"
+        "libqmf2 on both of its client protocols"
         if qpidd and os.environ.get("QMF_TEST_LIBQMF2")
-        else "no libqmf2 agents (QMF_TEST_LIBQMF2)"
+        else "no libqmf2 (QMF_TEST_LIBQMF2)"
     )
     spark = all(importlib.util.find_spec(name) for name in ("pyarrow", "pyspark"))
     return [
-        "pipeline: tested on Spark" if spark else "pipeline: left out, its extra is not installed (make test-pipeline)",
+        "pipeline: tested on Spark"
+        if spark
+        else "pipeline: left out, its extra is not installed: pip install '.[dev]'",
         f"peers: embedded broker, our agents, captured messages; {'; '.join(foreign)}",
     ]
