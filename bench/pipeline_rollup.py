@@ -12,50 +12,25 @@ Spark's start is not counted; it rolls up a small lake first, to warm up. All ha
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import duckdb
-import psutil
 import pyarrow
 import pyarrow.compute
 import pyarrow.parquet
+from pipeline_lake import CLASS, SECOND, VALUES, each_size, fill, peak, peaks
 
-from qmf.pipeline.buffers import Buffers, Converters, commit
 from qmf.pipeline.catalog import tables, versions
 from qmf.pipeline.frames import Frames
-from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import Lake
 from qmf.pipeline.members import table_of
 from qmf.pipeline.rollup import rollup
 from qmf.pipeline.spark import session
-from qmf.schema import TYPES, ClassSchema, Statistic
-
-OBJECTS = 100
-VALUES = 7
-SECOND = 10**9
-RUN = "00000000000000000001_1"
-
-CLASS = ClassSchema(
-    package="org.example.bench",
-    name="thing",
-    hash=UUID(int=1),
-    statistics=(
-        Statistic(name="done", type=TYPES["count64"]),
-        Statistic(name="load", type=TYPES["double"]),
-        Statistic(name="level", type=TYPES["int32"]),
-        Statistic(name="delay", type=TYPES["mma64"]),
-    ),
-)
 
 QUERY = """
 with step as (
@@ -70,29 +45,6 @@ rolled as (
     from step group by _object, minute)
 select sum(delta) from rolled
 """
-
-
-def fill(lake: Lake, samples: int) -> float:
-    """Record so many samples as the recorder does, in commits of 100,000 rows; seconds taken."""
-    table = table_of(CLASS)
-    converters = Converters(table)
-    buffers = Buffers()
-    started = time.perf_counter()
-    told = (RUN, 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "")
-    buffers.add(RowKind.SCHEMAS, None, 0, told)
-    files = 1
-    for n in range(samples):
-        time_ns = n // OBJECTS * SECOND
-        values: dict[str, object] = {"done": n, "load": n / 7, "level": n % 90}
-        values |= {"delayCount": 3, "delayMin": 1, "delayMax": 9, "delayAvg": n % 9}
-        own = (f"thing-{n % OBJECTS}", 0, 0, 0, False, True)
-        common = (RUN, n + 1, time_ns // 1000, time_ns, time_ns, "bench", 1)
-        buffers.add(RowKind.OBJECTS, table, time_ns, (*common, *own, *converters.cells(values, statistics=True)))
-        if n % 100_000 == 99_999 or n == samples - 1:
-            batch = buffers.take()
-            commit(lake, "bench", RUN, files, batch)
-            files += len(batch.parts)
-    return time.perf_counter() - started
 
 
 def timed(work: Callable[..., float], *args: object) -> tuple[float, float]:
@@ -138,65 +90,41 @@ def by_pandas(root: str) -> float:
     return float(rolled["delta"]["sum"].sum())
 
 
-def peak(pid: int) -> float:
-    """The most memory that a process ever had, in MB."""
-    for line in Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    return 0.0
+def level(second: int) -> int:
+    """Goes up for 90 seconds, then again."""
+    return second % 90
 
 
-def one(values: int) -> dict[str, float]:
+def one(values: int) -> dict[str, Any]:
     """Measure one size in this process."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, peaks() as found:
         root, warm = f"{folder}/lake", f"{folder}/warm"
         for path, count in ((warm, 20_000), (root, values)):
             Lake(path).create()
-            recorded = fill(Lake(path), count // VALUES)
+            recorded = fill(Lake(path), count // VALUES, 100_000, level)
         recording = peak(os.getpid())
         spark = session("local[2]", name="bench", partitions=None)
         spark.sparkContext.setLogLevel("ERROR")
         by_spark(spark, warm)
         answers = {"spark": timed(by_spark, spark, root)}
-        (java,) = [child for child in psutil.Process().children() if child.name() == "java"]
-        java_peak = peak(java.pid)
         spark.stop()
         answers |= {"duckdb": timed(by_duckdb, root), "pandas": timed(by_pandas, root)}
     agree = len({answer for answer, _ in answers.values()}) == 1
     rates = {name: values / took for name, (_, took) in answers.items()}
-    return {"record": values / recorded, **rates, "recording": recording, "java": java_peak, "agree": agree}
+    return {"right": agree, "record": values / recorded, **rates, "recording": recording, "java": found["java"]}
 
 
-def main() -> int:
-    """Run and print; 1 when answers differ."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("values", nargs="*", type=int, default=[1_000_000, 10_000_000])
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.one:
-        print(json.dumps(one(options.values[0])))
-        return 0
-    print(
-        f"{'values':>12} {'record/s':>12} {'spark/s':>12} {'duckdb/s':>12} {'pandas/s':>12}  duckdb:spark  pandas:spark"
-        "  recorder MB  java MB"
-    )
-    wrong = False
-    for values in options.values:
-        run = subprocess.run(
-            [sys.executable, __file__, "--one", str(values)], stdout=subprocess.PIPE, text=True, check=True
-        )
-        found = json.loads(run.stdout.splitlines()[-1])
-        wrong |= not found["agree"]
-        print(
-            f"{values:12,} "
-            + " ".join(f"{found[name]:12,.0f}" for name in ("record", "spark", "duckdb", "pandas"))
-            + f" {found['duckdb'] / found['spark']:13.1f} {found['pandas'] / found['spark']:13.1f}"
-            + f" {found['recording']:12.0f} {found['java']:8.0f}",
-            flush=True,
-        )
-    print(f"answers {'differ' if wrong else 'agree'}")
-    return int(wrong)
+def line(found: dict[str, Any]) -> str:
+    """A row of the table."""
+    rates = " ".join(f"{found[name]:12,.0f}" for name in ("record", "spark", "duckdb", "pandas"))
+    ratios = f"{found['duckdb'] / found['spark']:13.1f} {found['pandas'] / found['spark']:13.1f}"
+    return f"{rates} {ratios} {found['recording']:12.0f} {found['java']:8.0f}"
 
+
+HEADING = (
+    f"{'record/s':>12} {'spark/s':>12} {'duckdb/s':>12} {'pandas/s':>12}  duckdb:spark  pandas:spark"
+    "  recorder MB  java MB"
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(each_size(__file__, __doc__ or "", HEADING, one, line))
