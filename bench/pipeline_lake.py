@@ -79,7 +79,7 @@ def peak(pid: int) -> float:
 
 @contextmanager
 def peaks() -> Iterator[dict[str, float]]:
-    """Peaks in MB of the processes that this one starts meanwhile: `java`, and the largest of Spark's `python` workers."""
+    """Peaks in MB of processes that this one starts meanwhile: `java`, and the largest of Spark's `python` workers."""
     found: dict[str, float] = {"java": 0.0, "python": 0.0}
     ended = threading.Event()
 
