@@ -95,7 +95,7 @@ class Terminal:
 
     def ready(self) -> list[str]:
         """Read until the program waits for a line: an empty prompt where the cursor is."""
-        return self.until(lambda lines: self._waiting())
+        return self.until(lambda _: self._waiting())
 
     def _waiting(self) -> bool:
         return self.lines[self.screen.cursor.y] == "qmf>" and self.screen.cursor.x == 5
@@ -106,10 +106,10 @@ class Terminal:
         self.child.setwinsize(rows, columns)
 
     def enter(self, line: str) -> None:
-        """Type a line; at an empty prompt, wait for its echo before Return, so that `ready` means the prompt after it."""
+        """Type a line; at an empty prompt its echo comes before Return, so that `ready` means the prompt after it."""
         self.child.send(line)
         if line and self._waiting():
-            self.until(lambda lines: not self._waiting())
+            self.until(lambda _: not self._waiting())
         self.child.send("\r")
 
     def leave(self) -> None:
