@@ -1,0 +1,42 @@
+"""`qmf-pipeline mirror`."""
+
+from __future__ import annotations
+
+import argparse
+
+from qmf.pipeline import upkeep
+from qmf.pipeline.commands.base import Command, local_lake, positive, say, spark_session
+from qmf.pipeline.stopping import stop_on_signals
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--to", required=True, metavar="URL", help="any Hadoop path, e.g. hdfs://host/lake or s3a://..."
+    )
+    parser.add_argument("--stream", action="store_true", help="go on until a signal ends it")
+    parser.add_argument(
+        "--interval", type=positive, default=10.0, metavar="S", help="seconds from look to look of --stream"
+    )
+    parser.add_argument(
+        "--grace-days", type=float, default=float(upkeep.GRACE_DAYS), metavar="N", help="days in the copy's trash"
+    )
+
+
+def _run(options: argparse.Namespace) -> None:
+    lake = local_lake(options.lake)
+    with stop_on_signals() as stop, spark_session(options) as spark:
+        from qmf.pipeline.hadoop import HadoopFolder
+        from qmf.pipeline.mirroring import mirror
+
+        target = HadoopFolder(spark, options.to)
+        while True:
+            done = mirror(lake, target, grace_days=options.grace_days, wanted=lambda: not stop.is_set())
+            if done.entries or done.files or not options.stream:
+                say(f"Copied {done.files} files in {done.entries} commits; {done.removed} went out")
+            if not options.stream or stop.wait(options.interval):
+                break
+
+
+COMMAND = Command(
+    "mirror", "Copy a lake to a file system of Hadoop's, and keep the copy up to date", _options, _run, spark=True
+)
