@@ -575,6 +575,7 @@ async def test_late_answers_are_counted(make_agent: MakeAgent, make_client: Make
     client, _ = await make_client()
     with pytest.raises(RequestTimeout):
         await client.objects("widget", package=PACKAGE, timeout=0.01)
+    await until(lambda: isinstance(agent.asked[-1].content, QueryRequest))
     await agent.reply(agent.asked[-1], agent.answer(agent.asked[-1].content)[0][0])
     await until(lambda: client.counts.late == 1)
 

@@ -343,6 +343,7 @@ async def test_a_subscription_granted_too_late_is_cancelled(make_agent: MakeAgen
     client, _ = await make_client(timeout=0.05)
     async with client.follow("widget") as widgets:
         assert len(widgets.failures) == 1
+        await until(lambda: asked(agent, SubscribeRequest))
         (request, *_) = [item for item in agent.asked if isinstance(item.content, SubscribeRequest)]
         assert isinstance(request.content, SubscribeRequest)
         await agent._subscribe(request, request.content)

@@ -61,7 +61,8 @@ async def test_a_late_answer_is_counted_and_reaches_nobody(scripted: tuple[Clien
         await obj.call("echo", 1, "late", _timeout=0.05)
     for word in (agent.info.name, "method echo of widget w"):
         assert word in str(caught.value)
-    (request,) = [item for item in agent.asked if isinstance(item.content, MethodRequest)]
+    await until(lambda: isinstance(agent.asked[-1].content, MethodRequest))
+    request = agent.asked[-1]
     agent.mute = set()
     calling = asyncio.create_task(obj.call("echo", 2, "in time"))
     await agent.reply(request, MethodResponse(arguments={"sequence": 1, "body": "late"}))
