@@ -133,7 +133,7 @@ class Shapes:
         for item in items:
             matched = shape.match(item, 8, len(item), sound, 3)
             assert matched is not None
-            found.append(ShapeValues(shape, item, 8, len(item)))
+            found.append(ShapeValues(shape, item, 8, len(item), matched))
         return found
 
     def read(self, items: list[bytes]) -> list[Values]:
@@ -170,13 +170,13 @@ def main() -> None:
     block = b"".join(write_rows())
 
     def check_rows() -> list[RowValues]:
-        return [RowValues(layout, block, row.offset) for row in layout.scan(block)]
+        return [RowValues(layout, block, offset) for offset in layout.check(block)]
 
     def whole(entries: bytes, count: int) -> bytes:
         return struct.pack(">II", len(entries) + 4, count) + entries
 
     # All of them say the same.
-    assert [whole(*encode_all(*values)) for values in tuples] == keyed
+    assert [whole(*encode_all(values)) for values in tuples] == keyed
     assert shapes.read(keyed) == plain
     assert [item.unpacked() for item in check_rows()] == plain
     assert [amqp10.decode(item)[0] for item in as_qpidd] == proton_decode(by_proton) == plain
@@ -185,8 +185,8 @@ def main() -> None:
         "encode, proton": lambda: proton_encode(plain),
         "encode, general AMQP 0-10": lambda: [amqp010.encode_map(item) for item in wide],
         "encode, general AMQP 1.0": lambda: [amqp10.encode(item) for item in wide],
-        "encode, keyed layout": lambda: [encode_all(*values) for values in tuples],
-        "encode, keyed layout, changed statistics": lambda: [encode_statistics(*item) for item in statistic_values],
+        "encode, keyed layout": lambda: [encode_all(values) for values in tuples],
+        "encode, keyed layout, changed statistics": lambda: [encode_statistics(item) for item in statistic_values],
         "encode, row, changed statistics": write_rows,
         "decode, proton": lambda: proton_decode(by_proton),
         "decode, general AMQP 0-10": lambda: [amqp010.decode_map(item, text=True) for item in keyed],

@@ -32,11 +32,12 @@ _REMEMBERED = frozenset({PROPERTIES, APPLICATION_PROPERTIES})
 #: Sections remembered: how many, and how long each may be.
 MAX_SECTIONS, MAX_SECTION_SIZE = 500, 500
 
-#: Heads of messages remembered: a message is compared with each of them, so few.
+#: Heads of messages remembered, of each of both kinds: a message is compared with each of them, so few.
 MAX_HEADS = 8
 
-#: Fields that another message will hardly have the same.
-_ONCE = frozenset({"message_id", "correlation_id", "creation_time", "absolute_expiry_time"})
+#: Fields that another message will hardly have the same, and the place of the one that heads may leave open.
+_ONCE = frozenset({"message_id", "creation_time", "absolute_expiry_time"})
+_CORRELATION_ID = 5
 
 _DATA_SECTION = b"\x00\x53\x75"
 _SECTIONS = {DATA: Section.DATA, SEQUENCE: Section.SEQUENCE, VALUE: Section.VALUE}
@@ -92,16 +93,19 @@ class SectionMemory:
     Attributes:
         values: what the sections' bytes mean. Whoever decodes with this must not change what it gets.
         heads: the last messages' bytes before their one data section, with their fields; the newest first.
+        answers: the same of messages with a correlation id: the bytes before it, its length, the bytes behind it, and
+            the other fields. The length is part of it, because the sizes before it depend on that.
     """
 
-    __slots__ = ("heads", "values")
+    __slots__ = ("answers", "heads", "values")
 
     def __init__(self) -> None:
         self.values: dict[bytes, object] = {}
         self.heads: list[tuple[bytes, dict[str, object]]] = []
+        self.answers: list[tuple[bytes, int, bytes, dict[str, object]]] = []
 
     def fields(self, data: bytes) -> dict[str, object] | None:
-        """The fields of a message that differs from an earlier one in its body only; None for others."""
+        """The fields of a message that differs from an earlier one only in body and correlation id; None for others."""
         heads = self.heads
         for item in heads:
             head, fields = item
@@ -114,29 +118,53 @@ class SectionMemory:
                     heads.remove(item)
                     heads.insert(0, item)
                 return {**fields, "section": Section.DATA, "body": body}
+        answers = self.answers
+        for answer in answers:
+            head, size, behind, fields = answer
+            if data.startswith(head):
+                begin = len(head)
+                end = begin + size
+                if not data.startswith(behind, end):
+                    continue
+                body = _only_data(data, end + len(behind))
+                if body is None:
+                    return None
+                if answer is not answers[0]:
+                    answers.remove(answer)
+                    answers.insert(0, answer)
+                try:
+                    number = data[begin:end].decode()
+                except UnicodeDecodeError:
+                    return None
+                return {**fields, "correlation_id": number, "section": Section.DATA, "body": body}
         return None
 
-    def learn(self, data: bytes, start: int, fields: dict[str, object]) -> None:
+    def learn(self, data: bytes, start: int, properties_at: int, fields: dict[str, object]) -> None:
         """Remember what stood before the data section of a message, unless no other message will have it.
 
         Args:
             data: the message.
             start: where the data section starts.
+            properties_at: where the list of the properties starts; 0 for none.
             fields: what the message was decoded to.
         """
         if _only_data(data, start) is None:
             return  # a footer, say, belongs to this message alone
-        head = data[:start]
         properties = fields.get("application_properties", {})
         if (
-            len(head) > MAX_SECTION_SIZE
+            start > MAX_SECTION_SIZE
             or not _ONCE.isdisjoint(fields)
             or (isinstance(properties, dict) and _is_unique(properties))
         ):
             return
-        kept = {name: value for name, value in fields.items() if name not in ("section", "body")}
-        self.heads.insert(0, (head, kept))
-        del self.heads[MAX_HEADS:]
+        kept = {name: value for name, value in fields.items() if name not in ("correlation_id", "section", "body")}
+        if "correlation_id" not in fields:
+            self.heads.insert(0, (data[:start], kept))
+            del self.heads[MAX_HEADS:]
+        elif begin := _short_id(data, properties_at):
+            size = data[begin - 1]
+            self.answers.insert(0, (data[:begin], size, data[begin + size : start], kept))
+            del self.answers[MAX_HEADS:]
 
     def decode(self, data: bytes, pos: int, text: bool) -> tuple[object, int]:
         """Decode the list or map at `pos`, which all messages of this memory must have decoded with the same `text`."""
@@ -170,6 +198,14 @@ def _only_data(data: bytes, start: int) -> bytes | None:
     else:
         return None
     return data[begin:] if begin + size == len(data) else None
+
+
+def _short_id(data: bytes, pos: int) -> int:
+    """Where the text of the correlation id starts, in the properties at `pos`; 0 when it isn't a short string."""
+    pos += 3 if data[pos] == 0xC0 else 9
+    for _ in range(_CORRELATION_ID):
+        _, pos = decode_value(data, pos, False)
+    return pos + 2 if data[pos] == 0xA1 else 0
 
 
 def _is_unique(value: object) -> bool:
@@ -212,7 +248,7 @@ def decode_fields(
         if known is not None:
             return known
     fields: dict[str, object] = {}
-    head = 0
+    head = properties = 0
     bodies: list[object] = []
     last = section = 0
     pos, size = 0, len(data)
@@ -229,6 +265,7 @@ def decode_fields(
             value, pos = decode_value(data, pos, text and code != DATA)
             bodies.append(value)
             continue
+        begin = pos
         if memory is not None and code in _REMEMBERED and pos < size:
             value, pos = memory.decode(data, pos, text)
         else:
@@ -236,6 +273,7 @@ def decode_fields(
         if code == HEADER:
             _fields(fields, _HEADER, value, start)
         elif code == PROPERTIES:
+            properties = begin
             _fields(fields, _PROPERTIES, value, start)
         elif not isinstance(value, dict):
             raise DecodeError(f"{_NAMES[code]} section at offset {start} is no map")
@@ -246,7 +284,7 @@ def decode_fields(
         fields["body"] = _joined(section, bodies)
     _convert(fields)
     if memory is not None and text and section == DATA and len(bodies) == 1:
-        memory.learn(data, head, fields)
+        memory.learn(data, head, properties, fields)
     return fields
 
 

@@ -17,12 +17,13 @@ import attrs
 from qmf.codec._amqp010_encode import _ENCODERS, _encoder_for
 from qmf.codec.errors import EncodeError
 from qmf.codec.generated import build
+from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.rows import FIXED_FORMATS
 
 #: Type code of columns that are encoded by what their values are: binary, maps and lists.
 ANY = 0
 
-#: Type code of columns that hold text as a rule; what is not short and ASCII is encoded like `ANY`.
+#: Type code of columns that hold text as a rule; what is not short is encoded like `ANY`.
 TEXT = 0x95
 
 #: Type codes by the names of schema types whose values all have one width (QMF2.md 6).
@@ -48,13 +49,25 @@ _SHORT_TEXT = tuple(b"\x95\x00" + bytes((size,)) for size in range(256))
 
 _EMPTY_MAP = b"\xa8\x00\x00\x00\x04\x00\x00\x00\x00"
 
-_UUID = 0x48
+_UUID, _BOOL = 0x48, 0x08
 
 #: Encodes values in the order of the columns; gives the entries of a map, without its head, and their number.
-Encode = Callable[..., tuple[bytes, int]]
+Encode = Callable[[Sequence[Any]], tuple[bytes, int]]
 
 _U32_PAIR = struct.Struct(">II").pack
+_MAP_HEAD = struct.Struct(">BII").pack
+_INT64 = struct.Struct(">Bq").pack
 _MAP = b"\xa8"
+_TRUE, _FALSE = b"\x08\x01", b"\x08\x00"
+
+#: Keys of nested maps that an encoder remembers as they are written.
+MAX_KEYS = 200
+
+#: Entries of maps that are encoded one after the other, instead of by the general encoder.
+_SMALL = 16
+
+#: Columns in a row from which on a list of keys is filled with values, instead of naming both one by one.
+_MANY = 10
 
 
 @attrs.frozen
@@ -107,7 +120,7 @@ def entry_encoder(columns: Sequence[Column], depth: int, what: str) -> Encode:
         what: whose values they are, for tracebacks.
 
     Returns:
-        takes the values as positional arguments: ints for integer columns, floats, bools, UUIDs, and for other columns
+        takes the values as a list or tuple: ints for integer columns, floats, bools, UUIDs, and for other columns
         whatever the general encoder takes. It raises EncodeError for what cannot be encoded, a number out of its
         width's range included.
 
@@ -117,15 +130,28 @@ def entry_encoder(columns: Sequence[Column], depth: int, what: str) -> Encode:
     writer = _Source()
     for number, column in enumerate(columns):
         writer.add(number, column)
-    arguments = ", ".join(f"v{number}" for number in range(len(columns)))
-    source = writer.text(arguments, len(columns))
+    source = writer.text(len(columns))
     names = {
         "EncodeError": EncodeError,
         "StructError": struct.error,
-        "other": lambda value: value_bytes(value, depth),
+        "other": value_encoder(depth),
         "SHORT": _SHORT_TEXT,
+        "again": _again(columns, depth, what),
     }
     return build("encode", source, names | writer.names, what)
+
+
+def _again(columns: Sequence[Column], depth: int, what: str) -> Encode:
+    """An encoder for text of all lengths and kinds; made when it is first needed."""
+    made: list[Encode] = []
+
+    def encode(values: Sequence[Any]) -> tuple[bytes, int]:
+        if not made:
+            plain = [attrs.evolve(column, code=ANY) if column.code == TEXT else column for column in columns]
+            made.append(entry_encoder(plain, depth, what))
+        return made[0](values)
+
+    return encode
 
 
 class _Source:
@@ -136,7 +162,7 @@ class _Source:
         self._steps: list[str] = []
         self._pieces: list[str] = []
         self._run: list[tuple[int, Column]] = []
-        self._absent = False
+        self._absent = self._texts = False
 
     def add(self, number: int, column: Column) -> None:
         """Add a column."""
@@ -145,58 +171,132 @@ class _Source:
             return
         self._end_run()
         value, piece = f"v{number}", f"p{number}"
+        self._steps.append(f"{value} = values[{number}]")
         if column.code in FIXED_FORMATS:
-            step = f"{piece} = {self._pack([(number, column)])}"
+            pieces, steps = [piece], [f"{piece} = {self._packed([(number, column)], value)}"]
         else:
             self.names[f"K{number}"] = key(column.name)
-            step = f"{piece} = K{number} + other({value})"
+            pieces, steps = [f"K{number}", piece], [f"{piece} = other({value})"]
         if column.code == TEXT:
-            self.names[f"T{number}"] = key(column.name)
-            short = f"{piece} = T{number} + SHORT[len({value})] + {value}.encode()"
-            condition = f"if type({value}) is str and len({value}) < {len(_SHORT_TEXT)} and {value}.isascii():"
-            steps = [condition, f"    {short}", "else:", f"    {step}"]
-        else:
-            steps = [step]
+            self._texts = True
+            pieces.insert(1, f"h{number}")
+            condition = f"if type({value}) is str:"
+            short = [f"    {piece} = {value}.encode()", f"    h{number} = SHORT[len({piece})]"]
+            steps = [condition, *short, "else:", f"    h{number} = b''", f"    {steps[0]}"]
         if column.optional:
             self._absent = True
-            absent = [f"if {value} is None:", f"    {piece} = b''", "    count -= 1", "else:"]
-            steps = [*absent, *("    " + line for line in steps)]
+            key_piece = f"k{number}"
+            absent = [f"if {value} is None:", *(f"    {name} = b''" for name in pieces if name[0] != "K")]
+            if f"K{number}" in pieces:
+                absent.append(f"    {key_piece} = b''")
+                steps.append(f"{key_piece} = K{number}")
+                pieces[0] = key_piece
+            steps = [*absent, "    count -= 1", "else:", *("    " + line for line in steps)]
         self._steps += steps
-        self._pieces.append(piece)
+        self._pieces += pieces
 
     def _end_run(self) -> None:
-        if self._run:
-            self._pieces.append(self._pack(self._run))
-            self._run = []
+        run, self._run = self._run, []
+        if not run:
+            return
+        first, end = run[0][0], run[-1][0] + 1
+        if len(run) < _MANY and all(column.code == _BOOL for _, column in run):
+            for number, column in run:
+                self.names[f"T{number}"], self.names[f"F{number}"] = key(column.name) + _TRUE, key(column.name) + _FALSE
+                self._pieces.append(f"T{number} if values[{number}] else F{number}")
+            return
+        if len(run) < _MANY:
+            self._pieces.append(self._packed(run, *(f"values[{number}]" for number, _ in run)))
+            return
+        pack, keys = self._layout(run)
+        self.names[f"L{first}"] = [item for raw in keys for item in (raw, None)]
+        self._steps += [f"a{first} = L{first}.copy()", f"a{first}[1::2] = values[{first}:{end}]"]
+        for place, (_, column) in enumerate(run):
+            if column.code == _UUID:
+                value = f"a{first}[{2 * place + 1}]"
+                self._steps.append(f"{value} = {value}.bytes")
+        self._pieces.append(f"{pack}(*a{first})")
 
-    def _pack(self, run: list[tuple[int, Column]]) -> str:
-        first = run[0][0]
-        formats, arguments = ">", []
-        for number, column in run:
-            raw = key(column.name) + bytes((column.code,))
-            formats += f"{len(raw)}s{FIXED_FORMATS[column.code]}"
+    def _packed(self, run: list[tuple[int, Column]], *values: str) -> str:
+        pack, keys = self._layout(run)
+        arguments = []
+        for (number, column), raw, value in zip(run, keys, values, strict=True):
             self.names[f"K{number}"] = raw
-            arguments.append(f"K{number}, v{number}{'.bytes' if column.code == _UUID else ''}")
-        self.names[f"pack{first}"] = struct.Struct(formats).pack
-        return f"pack{first}({', '.join(arguments)})"
+            arguments.append(f"K{number}, {value}{'.bytes' if column.code == _UUID else ''}")
+        return f"{pack}({', '.join(arguments)})"
 
-    def text(self, arguments: str, count: int) -> str:
+    def _layout(self, run: list[tuple[int, Column]]) -> tuple[str, list[bytes]]:
+        """The name of a run's `pack`, and the keys with type codes that it takes before each value."""
+        keys = [key(column.name) + bytes((column.code,)) for _, column in run]
+        formats = (f"{len(raw)}s{FIXED_FORMATS[column.code]}" for raw, (_, column) in zip(keys, run, strict=True))
+        name = f"pack{run[0][0]}"
+        self.names[name] = struct.Struct(">" + "".join(formats)).pack
+        return name, keys
+
+    def text(self, count: int) -> str:
         """The whole function."""
         self._end_run()
         pieces = self._pieces
         result = pieces[0] if len(pieces) == 1 else f"b''.join(({', '.join(pieces)}))" if pieces else "b''"
         body = [*([f"count = {count}"] if self._absent else []), *self._steps]
         body.append(f"return {result}, {'count' if self._absent else count}")
-        lines = [f"def encode({arguments}):", "    try:", *(f"        {line}" for line in body)]
+        lines = ["def encode(values):", "    try:", *(f"        {line}" for line in body)]
+        if self._texts:
+            # Text that is not short, or holds lone surrogates.
+            lines += ["    except (IndexError, UnicodeEncodeError):", "        return again(values)"]
         lines += ["    except (StructError, OverflowError) as error:"]
         lines += ["        raise EncodeError(f'a number is out of the range of its column: {error}') from None"]
         return "\n".join(lines) + "\n"
+
+
+def value_encoder(depth: int) -> Callable[[object], bytes]:
+    """`value_bytes` for values at one depth, quick for small maps of texts and numbers, such as ids and settings.
+
+    It remembers the keys of these maps.
+    """
+    if depth + 2 > MAX_DEPTH:
+        return lambda value: value_bytes(value, depth)
+    keys: dict[object, bytes] = {}
+    get, short, int64, head = keys.get, _SHORT_TEXT, _INT64, _MAP_HEAD
+
+    def encode(value: object) -> bytes:
+        if type(value) is not dict or (count := len(value)) > _SMALL:
+            return value_bytes(value, depth)
+        entries = b""
+        try:
+            for name, item in value.items():
+                known = get(name)
+                if known is None:
+                    if type(name) is not str:
+                        return value_bytes(value, depth)
+                    if len(keys) >= MAX_KEYS:
+                        keys.clear()
+                    known = keys[name] = key(name)
+                kind = type(item)
+                if kind is str:
+                    raw = item.encode()
+                    entries += known + short[len(raw)] + raw
+                elif kind is int:
+                    entries += known + int64(0x31, item)
+                elif kind is bool:
+                    entries += known + (_TRUE if item else _FALSE)
+                else:
+                    entries += known + _general(item, depth + 1)
+        except (struct.error, IndexError, UnicodeEncodeError):  # a large number, long text, or text that is no Unicode
+            return value_bytes(value, depth)
+        return head(0xA8, len(entries) + 4, count) + entries
+
+    return encode
 
 
 def value_bytes(value: object, depth: int = 0) -> bytes:
     """Any value as the general encoder writes it, type code included; `depth` as in `entry_encoder`."""
     if type(value) is dict and not value:
         return _EMPTY_MAP
+    return _general(value, depth)
+
+
+def _general(value: object, depth: int) -> bytes:
     out = bytearray()
     (_ENCODERS.get(type(value)) or _encoder_for(value))(out, value, depth)
     return bytes(out)

@@ -30,7 +30,7 @@ class RowEncoder:
             are as for `lead`. Raises EncodeError for a number out of the range of its column.
     """
 
-    __slots__ = ("_bits", "_fixed", "_variable", "layout", "row")
+    __slots__ = ("_bits", "_fixed", "_leading", "_optional", "_variable", "layout", "row")
 
     def __init__(self, layout: RowLayout, leading: int, optional: Collection[int], what: str) -> None:
         """Make one.
@@ -45,7 +45,26 @@ class RowEncoder:
         self._fixed = struct.Struct(">" + _formats(layout, range(leading)))
         self._variable = tuple(i for i in layout.variable_columns if i < leading)
         self._bits = sum(1 << i for i in range(leading, len(layout.columns)) if i not in optional)
-        self.row: Callable[..., bytes] = _row_function(layout, leading, optional, what)
+        self._leading = leading
+        self._optional = optional
+        names = [f"v{i}" for i in range(leading, len(layout.columns))]
+        steps, space = self.steps(names)
+        source = "\n".join(
+            [f"def row({', '.join(['update, create, delete, lead', *names])}):", *(f"    {step}" for step in steps), ""]
+        )
+        self.row: Callable[..., bytes] = build("row", source, space, what)
+
+    def steps(self, values: Sequence[str]) -> tuple[list[str], dict[str, object]]:
+        """The text of `row`, for who makes a function that reads the values, too.
+
+        Args:
+            values: expressions of the values behind the lead. Each is used once.
+
+        Returns:
+            statements, of which the last ones return the row, and the names that they need besides `update`, `create`,
+            `delete` and `lead`.
+        """
+        return _row_steps(self.layout, self._leading, self._optional, values)
 
     def lead(self, name: str, values: Sequence[Any]) -> Lead:
         """Prepare the name and the first columns.
@@ -88,31 +107,37 @@ def text_bytes(value: str) -> bytes:
     try:
         return value.encode()
     except UnicodeEncodeError:
-        raise EncodeError(f"text with a lone surrogate: {value[:40]!r}") from None
+        raise _surrogate(value) from None
 
 
 def _formats(layout: RowLayout, columns: Collection[int]) -> str:
     return "".join(FIXED_FORMATS[layout.codes[i]] for i in layout.fixed_columns if i in columns)
 
 
-def _row_function(layout: RowLayout, leading: int, optional: Collection[int], what: str) -> Callable[..., bytes]:
-    count = len(layout.columns)
-    rest = range(leading, count)
+def _row_steps(
+    layout: RowLayout, leading: int, optional: Collection[int], values: Sequence[str]
+) -> tuple[list[str], dict[str, object]]:
+    """Statements that make a row, and the names that they need; `values` are expressions of the columns' values."""
+    rest = range(leading, len(layout.columns))
     codes = layout.codes
     lines: list[str] = []
     numbers, lengths, bodies = [], [], []
-    for i in rest:
+    for i, expression in zip(rest, values, strict=True):
+        value = expression
         if i in optional:
-            lines += [f"if v{i} is not None:", f"    bits |= {1 << i}"]
+            if value != f"v{i}":
+                lines.append(f"v{i} = {value}")
+                value = f"v{i}"
+            lines += [f"if {value} is not None:", f"    bits |= {1 << i}"]
         if codes[i] not in FIXED_FORMATS:
-            value = f"text(v{i})" if codes[i] == TEXT else f"v{i}"
-            lines.append(f"b{i} = " + (f"b'' if v{i} is None else {value}" if i in optional else value))
+            raw = f"({value}).encode()" if codes[i] == TEXT else value
+            lines.append(f"b{i} = " + (f"b'' if {value} is None else {raw}" if i in optional else raw))
             lengths.append(f"len(b{i})")
             bodies.append(f"b{i}")
             continue
-        value = f"v{i}.bytes" if codes[i] == _UUID else f"v{i}"
+        number = f"({value}).bytes" if codes[i] == _UUID else value
         zero = "b''" if codes[i] == _UUID else "0"
-        numbers.append(f"({zero} if v{i} is None else {value})" if i in optional else value)
+        numbers.append(f"({zero} if {value} is None else {number})" if i in optional else number)
     led_size = struct.calcsize(">" + _formats(layout, range(leading)))
     led_lengths = 4 * (1 + len(layout.variable_columns) - len(lengths))
     format = f">I{layout.bitmap_size}sqqq{led_size}s{_formats(layout, rest)}{led_lengths}s{len(lengths)}I"
@@ -120,26 +145,31 @@ def _row_function(layout: RowLayout, leading: int, optional: Collection[int], wh
     size = " + ".join([str(layout.fixed.size), "len(body)", *lengths])
     packed = [size, f"bits.to_bytes({layout.bitmap_size}, 'little')", "update", "create", "delete", "fixed", *numbers]
     arguments = ", ".join([*packed, "sizes", *lengths])
-    result = " + ".join([f"pack({arguments})", "body", *bodies])
-    source = "\n".join(
-        [
-            f"def row({', '.join(['update, create, delete, lead', *(f'v{i}' for i in rest)])}):",
-            "    bits, fixed, sizes, body = lead",
-            "    try:",
-            *(f"        {line}" for line in lines),
-            f"        return {result}",
-            "    except (StructError, OverflowError) as error:",
-            "        raise out_of_range(error) from None",
-            "",
-        ]
-    )
-    names = {
+    steps = [
+        "bits, fixed, sizes, body = lead",
+        "try:",
+        *(f"    {line}" for line in lines),
+        f"    return join((pack({arguments}), {', '.join(['body', *bodies])}))",
+        "except errors as error:",
+        "    raise refusal(error) from None",
+    ]
+    names: dict[str, object] = {
         "pack": struct.Struct(format).pack,
-        "text": text_bytes,
-        "StructError": struct.error,
-        "out_of_range": _out_of_range,
+        "join": b"".join,
+        "errors": (struct.error, OverflowError, UnicodeEncodeError),
+        "refusal": _refusal,
     }
-    return build("row", source, names, what)
+    return steps, names
+
+
+def _refusal(error: Exception) -> EncodeError:
+    if isinstance(error, UnicodeEncodeError):
+        return _surrogate(error.object)
+    return _out_of_range(error)
+
+
+def _surrogate(value: str) -> EncodeError:
+    return EncodeError(f"text with a lone surrogate: {value[:40]!r}")
 
 
 def _out_of_range(error: Exception) -> EncodeError:

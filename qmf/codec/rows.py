@@ -16,6 +16,9 @@ from uuid import UUID
 
 from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
 from qmf.codec.lazy import LazyValues
+from qmf.codec.row_check import Check, row_check
+from qmf.codec.row_functions import Unpack, unpack_function
+from qmf.codec.runs import Flat, remember
 from qmf.errors import DecodeError
 
 #: Type codes of columns whose values all have one width, and their `struct` format. Bytes 16 wide are a UUID.
@@ -40,11 +43,11 @@ TEXT, BINARY, MAP, LIST = 0x95, 0xA0, 0xA8, 0xA9
 _UUID = 0x48
 _LENGTH, _TIMES = 4, 24  # bytes of a row's length field, and of its three times
 
-#: Different maps and lists of one block that are remembered as readable.
-_MAX_SOUND = 1000
+#: Rows after which a layout's `unpack` is written out, which takes about a millisecond.
+BUILD_AFTER = 100
 
-#: Nested maps that a layout remembers read, and how long each may be.
-_MAX_MAPS, _MAX_MAP_SIZE = 100, 1000
+#: Selections of columns that a layout remembers.
+MAX_BITMAPS = 100
 
 _unpack_u32 = struct.Struct(">I").unpack_from
 
@@ -75,18 +78,23 @@ class RowLayout:
         codes: one AMQP 0-10 type code per column.
         fixed_columns: indices of the columns of fixed width, ascending.
         variable_columns: indices of the others, ascending.
+        unpack: every value of a row, in the order of columns; columns without a value are left out. Takes the rows, and
+            where the row starts.
         bitmap_size: bytes of the bitmap; bit ``i % 8`` of byte ``i // 8`` says that column ``i`` has a value.
         fixed: reads and writes a row from behind its length field to where the name starts: bitmap, update, create and
             delete time, fixed columns (UUIDs as bytes), length of the name, lengths of the variable columns.
     """
 
     __slots__ = (
+        "_absent",
         "_all",
+        "_check",
+        "_flats",
         "_head",
         "_lengths",
         "_lengths_at",
-        "_maps",
         "_readers",
+        "_unpacked",
         "_uuids",
         "_variables",
         "bitmap_size",
@@ -94,6 +102,7 @@ class RowLayout:
         "columns",
         "fixed",
         "fixed_columns",
+        "unpack",
         "variable_columns",
     )
 
@@ -119,72 +128,57 @@ class RowLayout:
         lengths = f"{len(self.variable_columns) + 1}I"
         self.fixed = struct.Struct(f">{self.bitmap_size}sqqq{numbers}{lengths}")
         skipped = struct.calcsize(">" + numbers)
-        self._head = struct.Struct(f">I{self.bitmap_size}xqqq{skipped}x{lengths}").unpack_from
+        self._head = struct.Struct(f">{_LENGTH + self.bitmap_size}xqqq{skipped}xI").unpack_from
         self._lengths = struct.Struct(">" + lengths).unpack_from
         self._lengths_at = _LENGTH + self.bitmap_size + _TIMES + skipped
-        self._maps: dict[bytes, dict[str, object]] = {}
+        self._flats: dict[int, dict[bytes, Flat]] = {MAP: {}, LIST: {}}
+        self._absent: dict[bytes, tuple[str, ...]] = {}
+        self._unpacked = 0
+        self.unpack: Unpack = self._unpack_first
         self._variables = tuple((i, codes[i]) for i in self.variable_columns)
+        self._check: Check | None = None
         self._all = (1 << len(columns)) - 1
         self._uuids = tuple(i for i in self.fixed_columns if codes[i] == _UUID)
         self._readers: dict[str, tuple[int, _Reader]] | None = None
 
-    def scan(self, data: bytes) -> list[Row]:
+    def check(self, data: bytes) -> list[int]:
         """Find and check the rows of a block.
 
-        After this, `unpack` and `get` cannot fail for any of them.
+        After this, `head`, `unpack` and `get` cannot fail for any of them.
 
         Args:
             data: the rows, one after the other, nothing else.
 
+        Returns:
+            the offset of each row.
+
         Raises:
             DecodeError: a length that doesn't add up, or a map or list that is none.
         """
-        rows: list[Row] = []
-        head, minimum, end = self._head, self.fixed.size, len(data)
-        variable = [self.codes[i] for i in self.variable_columns]
-        nested = [(place, code) for place, code in enumerate(variable) if code in (MAP, LIST)]
-        sound: set[tuple[int, bytes]] = set()
-        start = 0
-        try:
-            while start < end:
-                size, update, create, delete, name_size, *sizes = head(data, start)
-                name_at = start + _LENGTH + minimum
-                values_at = name_at + name_size
-                stop = start + _LENGTH + size
-                if values_at + sum(sizes) != stop or stop > end:
-                    raise DecodeError(f"row at offset {start}: its lengths do not add up to {size} bytes")
-                if nested:
-                    self._check_nested(data, start, values_at, sizes, nested, sound)
-                name = data[name_at:values_at].decode("utf-8", "surrogateescape")
-                rows.append(Row(start, name, update, create, delete))
-                start = stop
-        except (struct.error, IndexError):
-            raise DecodeError(f"row at offset {start}: the data ends at {end}, inside the row") from None
-        return rows
+        check = self._check
+        if check is None:
+            skipped = self._lengths_at - _LENGTH - self.bitmap_size
+            nested = [code in (MAP, LIST) for _, code in self._variables]
+            check = self._check = row_check(self.bitmap_size, skipped, nested, self._read_nested)
+        return check(data)
 
-    def _check_nested(
-        self,
-        data: bytes,
-        start: int,
-        at: int,
-        sizes: list[int],
-        nested: list[tuple[int, int]],
-        sound: set[tuple[int, bytes]],
-    ) -> None:
-        """See that maps and lists can be read; many rows hold the same, so those seen before are taken as read."""
-        for place, code in nested:
-            size = sizes[place]
-            if not size:
-                if self._has(data, start, self.variable_columns[place]):
-                    raise DecodeError(f"row at offset {start}: a map or list without bytes")
-                continue
-            begin = at + sum(sizes[:place])
-            raw = data[begin : begin + size]
-            if (code, raw) in sound:
-                continue
+    def head(self, data: bytes, offset: int) -> Row:
+        """Name and times of the row at `offset`."""
+        update, create, delete, size = self._head(data, offset)
+        start = offset + _LENGTH + self.fixed.size
+        return Row(offset, data[start : start + size].decode("utf-8", "surrogateescape"), update, create, delete)
+
+    def scan(self, data: bytes) -> list[Row]:
+        """`check`, and the `head` of each row."""
+        return [self.head(data, offset) for offset in self.check(data)]
+
+    def _read_nested(self, bitmap: bytes, start: int, place: int, raw: bytes) -> None:
+        """See that a map or list of the row at `start` can be read."""
+        column, code = self._variables[place]
+        if raw:
             _nested(raw, code)
-            if len(sound) < _MAX_SOUND:
-                sound.add((code, raw))
+        elif bitmap[column >> 3] >> (column & 7) & 1:
+            raise DecodeError(f"row at offset {start}: a map or list without bytes")
 
     def _has(self, data: bytes, offset: int, column: int) -> bool:
         return bool(data[offset + _LENGTH + (column >> 3)] >> (column & 7) & 1)
@@ -231,8 +225,21 @@ class RowLayout:
             raise KeyError(name)
         return read(data, offset)
 
-    def unpack(self, data: bytes, offset: int) -> dict[str, object]:
-        """Every value of the row at `offset`, in the order of columns; columns without a value are left out."""
+    def _unpack_first(self, data: bytes, offset: int) -> dict[str, object]:
+        """`unpack` of the first rows."""
+        self._unpacked += 1
+        if self._unpacked > BUILD_AFTER:
+            self.unpack = unpack_function(
+                self.columns,
+                self.codes,
+                flats=self._flats,
+                readers={**_VARIABLE, MAP: self._map, LIST: self._list},
+                remove=self._remove_absent,
+                again=self._unpack_any,
+            )
+        return self._unpack_any(data, offset)
+
+    def _unpack_any(self, data: bytes, offset: int) -> dict[str, object]:
         fields = self.fixed.unpack_from(data, offset + _LENGTH)
         at = 4 + len(self.fixed_columns)
         values: list[object] = [None] * len(self.columns)
@@ -244,26 +251,33 @@ class RowLayout:
         end = offset + _LENGTH + self.fixed.size + fields[at]
         for (i, code), size in zip(self._variables, fields[at + 1 :], strict=True):
             start, end = end, end + size
-            if not bits >> i & 1:
-                continue
-            raw = data[start:end]
-            values[i] = self._map(raw) if code == MAP else _VARIABLE[code](raw)
+            if bits >> i & 1:
+                values[i] = _VARIABLE[code](data[start:end])
         if bits == self._all:
             return dict(zip(self.columns, values, strict=True))
         return {name: values[i] for i, name in enumerate(self.columns) if bits >> i & 1}
 
+    def _remove_absent(self, values: dict[str, object], bitmap: bytes) -> None:
+        """Take out the columns without a value. Most rows without some lack the same ones."""
+        absent = self._absent.get(bitmap)
+        if absent is None:
+            if len(self._absent) >= MAX_BITMAPS:
+                self._absent.clear()
+            absent = tuple(name for i, name in enumerate(self.columns) if not bitmap[i >> 3] >> (i & 7) & 1)
+            self._absent[bitmap] = absent
+        for name in absent:
+            del values[name]
+
     def _map(self, raw: bytes) -> object:
-        """A nested map; references and settings of many objects are the same."""
-        found = self._maps.get(raw)
-        if found is not None:
-            return found.copy()
-        value = _nested(raw, MAP)
-        # A copy of one that holds others would share them.
-        flat = isinstance(value, dict) and not any(isinstance(item, dict | list) for item in value.values())
-        if flat and isinstance(value, dict) and len(raw) <= _MAX_MAP_SIZE:
-            if len(self._maps) >= _MAX_MAPS:
-                self._maps.clear()
-            self._maps[raw] = value.copy()
+        return self._nested(raw, MAP)
+
+    def _list(self, raw: bytes) -> object:
+        return self._nested(raw, LIST)
+
+    def _nested(self, raw: bytes, code: int) -> object:
+        """A nested map or list that is not remembered; references and settings of many objects are the same."""
+        value = _nested(raw, code)
+        remember(self._flats[code], raw, value)
         return value
 
     def _make_readers(self) -> dict[str, tuple[int, _Reader]]:

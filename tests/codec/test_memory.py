@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.vectors import NAMES, Vector, parametrized
 
-from qmf.codec import Message, Section, decode_message, encode_message
+from qmf.codec import EncodeError, Message, Section, decode_message, encode_message
 from qmf.codec._message_decode import MAX_HEADS, MAX_SECTIONS
 from qmf.codec.message import SectionMemory
 from qmf.errors import DecodeError
@@ -64,3 +66,77 @@ def test_messages_that_differ_in_their_body_only(size: int) -> None:
     for number in range(MAX_HEADS + 5):
         decode_message(encode_message(Message(subject=str(number), body=b"", section=Section.DATA)), memory=memory)
     assert len(memory.heads) == MAX_HEADS
+
+
+def answer(number: object, body: bytes = b"body", **others: object) -> bytes:
+    properties = {"qmf.opcode": "_method_response"}
+    return encode_message(
+        Message(
+            to="to",
+            subject="subject",
+            correlation_id=number,
+            content_type="amqp/map",
+            application_properties=properties,
+            section=Section.DATA,
+            body=body,
+            **others,  # type: ignore[arg-type]
+        )
+    )
+
+
+def test_answers_that_differ_in_body_and_correlation_id_only() -> None:
+    memory = SectionMemory()
+    for number in (*range(1, 120), 1000, 12345, 99, 100):
+        for body in (b"", b"x", b"x" * number):
+            data = answer(str(number), body)
+            assert outcome(data, memory) == outcome(data, None)
+            for broken in (
+                data[:-1],
+                data + b"\x00",
+                data + b"\x00\x53\x75\xa0\x01y",
+                data + b"\x00\x53\x78\xc1\x01\x00",
+            ):
+                assert outcome(broken, memory) == outcome(broken, None)
+    assert sorted(item[1] for item in memory.answers) == [1, 2, 3, 4, 5]
+    assert memory.heads == []
+    memory.values.clear()
+    decode_message(answer("54321"), memory=memory)
+    assert memory.values == {}, "the sections of an answer like earlier ones are not decoded"
+
+
+@pytest.mark.parametrize(
+    "number", ["", "5", "5" * 255, "5" * 256, "é", "to", "subject", "\udcff", b"\xff", b"ab", 5, 2**63, UUID(int=5)]
+)
+def test_correlation_ids_of_all_kinds(number: object) -> None:
+    memory = SectionMemory()
+    for data in (answer(number), answer("12"), answer(number, b"other"), answer("ab"), answer(number, message_id="m")):
+        assert outcome(data, memory) == outcome(data, None)
+
+
+def test_an_id_that_is_no_text_is_refused_however_much_the_rest_is_known() -> None:
+    memory = SectionMemory()
+    decode_message(answer("12"), memory=memory)
+    data = answer("12").replace(b"\xa1\x0212", b"\xa1\x02\xff\xff")
+    assert data != answer("12")
+    assert outcome(data, memory) == outcome(data, None) == "broken"
+
+
+@given(
+    number=st.text(max_size=20), again=st.text(max_size=20), body=st.binary(max_size=300), subject=st.text(max_size=5)
+)
+def test_any_two_answers(number: str, again: str, body: bytes, subject: str) -> None:
+    memory = SectionMemory()
+    for correlation_id in (number, again, number):
+        message = Message(subject=subject, correlation_id=correlation_id, section=Section.DATA, body=body)
+        try:
+            data = encode_message(message)
+        except EncodeError:
+            return
+        assert outcome(data, memory) == outcome(data, None)
+
+
+def test_answers_remembered_are_bounded() -> None:
+    memory = SectionMemory()
+    for number in range(MAX_HEADS + 5):
+        decode_message(answer("1" * number), memory=memory)
+    assert len(memory.answers) == MAX_HEADS

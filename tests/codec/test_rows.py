@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -11,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.codec import amqp010
-from qmf.codec.rows import BINARY, FIXED_FORMATS, LIST, MAP, TEXT, Row, RowLayout, RowValues
+from qmf.codec.row_check import MAX_SOUND
+from qmf.codec.rows import BINARY, BUILD_AFTER, FIXED_FORMATS, LIST, MAP, MAX_BITMAPS, TEXT, Row, RowLayout, RowValues
+from qmf.codec.runs import MAX_FLAT, MAX_FLAT_SIZE
 from qmf.errors import DecodeError
 
 TIMES = (3, 2, 1)
@@ -36,6 +39,12 @@ def of_code(code: int) -> st.SearchStrategy[object]:
         LIST: st.lists(st.integers(0, 9), max_size=3),
     }
     return others[code]
+
+
+def eager(layout: RowLayout) -> RowLayout:
+    """A layout whose `unpack` is written out when it is used next."""
+    layout._unpacked = BUILD_AFTER
+    return layout
 
 
 CODES = st.lists(st.sampled_from([*FIXED_FORMATS, TEXT, BINARY, MAP, LIST]), max_size=20).map(bytes)
@@ -114,6 +123,21 @@ def test_rows_come_back(block: tuple[RowLayout, list[tuple[str, dict[str, object
 
 @pytest.mark.slow
 @settings(deadline=None)
+@given(block=blocks())
+def test_the_function_of_a_layout_that_is_used_often_does_the_same(
+    block: tuple[RowLayout, list[tuple[str, dict[str, object]]]],
+) -> None:
+    layout, rows = block
+    data = b"".join(packed(layout, name, values) for name, values in rows)
+    slow, quick = RowLayout(layout.columns, layout.codes), eager(layout)
+    for _ in range(3):
+        for offset in layout.check(data):
+            expected, found = slow.unpack(data, offset), quick.unpack(data, offset)
+            assert repr(found) == repr(expected)
+
+
+@pytest.mark.slow
+@settings(deadline=None)
 @given(block=blocks(), changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4))
 def test_broken_rows_are_refused_or_read_in_full(
     block: tuple[RowLayout, list[tuple[str, dict[str, object]]]], changes: list[tuple[int, int]]
@@ -127,9 +151,11 @@ def test_broken_rows_are_refused_or_read_in_full(
         found = layout.scan(bytes(data))
     except DecodeError:
         return
-    for row in found:
-        values = RowValues(layout, bytes(data), row.offset)
-        assert repr({name: values[name] for name in values}) == repr(values.unpacked())
+    eager(layout)
+    for _ in range(2):
+        for row in found:
+            values = RowValues(layout, bytes(data), row.offset)
+            assert repr({name: values[name] for name in values}) == repr(values.unpacked())
 
 
 @pytest.mark.slow
@@ -203,6 +229,27 @@ def test_a_set_map_needs_bytes() -> None:
         layout.scan(bytes(data))
 
 
+def test_maps_and_lists_beside_each_other_are_all_read() -> None:
+    layout = RowLayout(("a", "text", "b", "c", "d", "e"), bytes((MAP, TEXT, MAP, LIST, 0x02, MAP)))
+    values = {"a": {"k": 1}, "text": "x", "b": {}, "c": [1], "d": 5, "e": {"k": 2}}
+    rows = [packed(layout, f"n{number}", {**values, "text": "x" * number}) for number in range(5)]
+    assert [row.name for row in layout.scan(b"".join(rows))] == ["n0", "n1", "n2", "n3", "n4"]
+    for name in ("a", "b", "c", "e"):
+        whole = packed(layout, "n", values)
+        raw = variable(layout.codes[layout.columns.index(name)], values[name])
+        # As long as it was: it claims another size.
+        broken = whole.replace(raw, bytes((0, 0, 0, 99)) + raw[4:])
+        assert broken != whole
+        with pytest.raises(DecodeError):
+            layout.check(b"".join([*rows, broken]))
+
+
+def test_more_maps_than_are_remembered() -> None:
+    layout = RowLayout(("map",), bytes((MAP,)))
+    rows = [packed(layout, "n", {"map": {"k": number}}) for number in range(MAX_SOUND + 5)]
+    assert len(layout.check(b"".join(rows))) == len(rows)
+
+
 def test_a_nested_map_must_fill_its_length() -> None:
     layout = RowLayout(("map",), bytes((MAP,)))
     body = amqp010.encode_map({}) + b"\x00"
@@ -210,3 +257,52 @@ def test_a_nested_map_must_fill_its_length() -> None:
     data = struct.pack(">I", len(fixed) + 1 + len(body)) + fixed + b"n" + body
     with pytest.raises(DecodeError, match="before its length says"):
         layout.scan(data)
+
+
+def test_nested_values_that_are_equal_keep_their_types_and_are_not_shared() -> None:
+    layout = eager(RowLayout(("map", "list"), bytes((MAP, LIST))))
+    for _ in range(3):
+        for one in (1, True, 1.0, "1", None):
+            row = packed(layout, "n", {"map": {"k": one}, "list": [one]})
+            found: dict[str, Any] = layout.unpack(row, 0)
+            assert repr(found) == repr({"map": {"k": one}, "list": [one]})
+            found["map"]["more"] = 1
+            found["list"].append(1)
+            found["one more"] = 1
+
+
+def test_what_a_layout_remembers_is_bounded() -> None:
+    layout = eager(RowLayout(("map", "list", *(f"c{i}" for i in range(8))), bytes((MAP, LIST, *[0x02] * 8))))
+    for number in range(MAX_FLAT + 10):
+        values: dict[str, object] = {"map": {"k": number}, "list": [number]}
+        values |= {f"c{i}": number % 256 for i in range(8) if number >> i & 1}
+        assert layout.unpack(packed(layout, "n", values), 0) == values
+    long: dict[str, object] = {"map": {"k": "x" * MAX_FLAT_SIZE}, "list": ["x" * MAX_FLAT_SIZE]}
+    assert layout.unpack(packed(layout, "n", long), 0) == long
+    for flats in layout._flats.values():
+        assert 0 < len(flats) <= MAX_FLAT
+        assert all(len(raw) <= MAX_FLAT_SIZE for raw in flats)
+    assert 0 < len(layout._absent) <= MAX_BITMAPS
+
+
+def test_bits_behind_the_last_column_mean_nothing() -> None:
+    layout = eager(LAYOUT)
+    data = bytearray(packed(layout, "n", {"number": 5}))
+    data[4] |= 0xF0
+    assert [layout.unpack(bytes(data), 0) for _ in range(3)] == [{"number": 5}] * 3
+
+
+def test_text_that_is_no_utf8_of_a_layout_that_is_used_often() -> None:
+    layout = eager(RowLayout(LAYOUT.columns, LAYOUT.codes))
+    data = packed(layout, "n", {"text": "tt", "map": {}}).replace(b"tt", b"t\xfe")
+    assert [layout.unpack(data, 0) for _ in range(3)] == [{"text": "t\udcfe", "map": {}}] * 3
+
+
+def test_a_broken_map_is_found_in_every_block() -> None:
+    layout = RowLayout(("map",), bytes((MAP,)))
+    good = packed(layout, "n", {"map": {"k": 1}})
+    broken = good.replace(b"\x01k\x31", b"\x01k\xb0")
+    for _ in range(2):
+        assert layout.check(good) == [0]
+        with pytest.raises(DecodeError):
+            layout.check(good + broken)

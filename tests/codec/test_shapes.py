@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, amqp010
-from qmf.codec.shapes import BUILD_AFTER, MAX_SOUND, Shape, ShapeValues, learn
+from qmf.codec.runs import MAX_FLAT, MAX_FLAT_SIZE, MAX_SOUND
+from qmf.codec.shapes import BUILD_AFTER, MAX_MISSED, Shape, ShapeValues, learn
 from qmf.errors import DecodeError
 
 DEPTH = 3
@@ -51,7 +53,22 @@ def read(shape: Shape, data: bytes) -> ShapeValues | None:
     if len(data) < 8 or struct.unpack_from(">II", data) != (len(data) - 4, len(shape.names)):
         return None
     found = shape.match(data, 8, len(data), set(), DEPTH)
-    return None if found is None else ShapeValues(shape, data, 8, len(data))
+    return None if found is None else ShapeValues(shape, data, 8, len(data), found)
+
+
+def built(*maps: dict[str, object], depth: int = DEPTH) -> Shape:
+    """A shape whose functions were written out after it had seen these maps again and again."""
+    shape = learned(amqp010.encode_map(maps[0]))
+    for number in range(BUILD_AFTER + 1):
+        data = amqp010.encode_map(maps[number % len(maps)])
+        assert shape.match(data, 8, len(data), set(), depth) is not None
+    return shape
+
+
+def unpacked(shape: Shape, value: dict[str, object]) -> dict[str, object]:
+    found = read(shape, amqp010.encode_map(value))
+    assert found is not None
+    return found.unpacked()
 
 
 def changed(value: object) -> object:
@@ -115,6 +132,26 @@ def test_what_matches_is_what_the_general_decoder_reads(
     if found is not None:
         general = amqp010.decode_map(bytes(data), text=True)
         assert repr(found.unpacked()) == repr(general)  # NaN equals nothing, but prints the same
+
+
+@pytest.mark.slow
+@settings(deadline=None)
+@given(value=MAPS, others=st.lists(st.text(max_size=300) | st.text("a", min_size=200, max_size=400), max_size=4))
+def test_what_was_usual_is_never_taken_for_what_is_there(value: dict[str, object], others: list[str]) -> None:
+    value = {**value, "text": "usual", "map": {"k": "usual"}, "list": ["usual"]}
+    shape = learned(amqp010.encode_map(value))
+    shape._used = BUILD_AFTER
+    assert read(shape, amqp010.encode_map(value)) is not None
+    for text in [*others, "usual"]:
+        for name in ("text", "map", "list"):
+            inside: dict[str, object] = {"text": text, "map": {"k": text}, "list": [text]}
+            data = amqp010.encode_map({**value, name: inside[name]})
+            found = read(shape, data)
+            general = amqp010.decode_map(data, text=True)
+            assert found is not None
+            for values in (found, found.detached()):
+                assert repr(values.unpacked()) == repr(general)
+                assert repr({item: values[item] for item in values}) == repr(general)
 
 
 @pytest.mark.slow
@@ -243,3 +280,87 @@ def test_a_nested_map_too_deep_for_the_general_decoder_matches_nothing() -> None
     nested = amqp010.encode_map({"m": deep})
     assert learned(data).match(nested, 8, len(nested), set(), 2) is not None
     assert learned(data).match(nested, 8, len(nested), set(), 3) is None
+
+
+ONES: list[object] = [1, True, 1.0, UInt8(1), Int64(1), Float32(1.0), "1", b"1", None]
+
+
+@pytest.mark.parametrize("usual", [0, 1])
+def test_nested_values_that_are_equal_keep_their_types(usual: int) -> None:
+    maps: list[dict[str, object]] = [{"map": {"k": one}, "list": [one]} for one in ONES]
+    shape = built(maps[0]) if usual else built(*maps)
+    for _ in range(2):
+        for value in maps:
+            general = amqp010.decode_map(amqp010.encode_map(value), text=True)
+            assert repr(unpacked(shape, value)) == repr(general)
+
+
+def test_who_changes_what_was_read_changes_nothing_else() -> None:
+    usual: dict[str, object] = {"map": {"k": 1}, "list": [1], "deep": {"a": {"b": [1]}}}
+    other: dict[str, object] = {"map": {"k": 2}, "list": [2], "deep": {"a": {"b": [2]}}}
+    for shape in (learned(amqp010.encode_map(usual)), built(usual), built(usual, other)):
+        for value in (usual, other, usual, other):
+            found: dict[str, Any] = unpacked(shape, value)
+            assert found == value
+            for item in (found["map"], found["deep"], found["deep"]["a"]):
+                item["more"] = 1
+            for items in (found["list"], found["deep"]["a"]["b"]):
+                items.append(1)
+            found["one more"] = 1
+
+
+def test_nested_maps_remembered_read_are_bounded() -> None:
+    shape = built({"m": {"k": 0}}, {"m": {"k": 1}})
+    for number in range(MAX_FLAT + 10):
+        assert unpacked(shape, {"m": {"number": number}}) == {"m": {"number": number}}
+        assert 0 < len(shape._flats) <= MAX_FLAT
+    long: dict[str, object] = {"m": {"text": "x" * MAX_FLAT_SIZE}}
+    assert unpacked(shape, long) == long
+    assert all(len(raw) <= MAX_FLAT_SIZE for raw in shape._flats)
+
+
+def test_what_is_too_long_is_never_usual() -> None:
+    value: dict[str, object] = {"text": "x" * (MAX_FLAT_SIZE + 1), "m": {"text": "x" * (MAX_FLAT_SIZE + 1)}}
+    shape = built(value)
+    assert unpacked(shape, value) == value
+    assert all(place.usual is None for place in shape._seen.values())
+
+
+def test_values_that_are_not_usual_any_more() -> None:
+    shape = built({"same": "a", "text": "a"})
+    match = shape.match
+    for number in range(MAX_MISSED + 1):
+        assert unpacked(shape, {"same": "a", "text": str(number)}) == {"same": "a", "text": str(number)}
+    assert shape.match is not match
+    assert [place.usual for place in shape._seen.values()] == [b"\0\1a", None]
+    assert unpacked(shape, {"same": "b", "text": "a"}) == {"same": "b", "text": "a"}
+
+
+def test_long_values_where_short_ones_were() -> None:
+    shape = built(*({"text": str(number), "m": {"k": number}, "b": True} for number in range(5)))
+    match = shape.match
+    assert read(shape, amqp010.encode_map({"Text": "x", "m": {}, "b": True})) is None
+    assert shape.match is match
+    for size in (300, 70):
+        value: dict[str, object] = {"text": "x" * size, "m": {"k": "x" * size}, "b": True}
+        assert unpacked(shape, value) == value
+    assert shape.match is not match
+
+
+def test_deeper_than_what_was_seen() -> None:
+    deep: dict[str, object] = {}
+    for _ in range(28):
+        deep = {"d": deep}
+    nested = amqp010.encode_map({"m": deep})
+    shape = built({"m": deep}, depth=2)
+    assert shape.match(nested, 8, len(nested), set(), 2) is not None
+    assert shape.match(nested, 8, len(nested), set(), 4) is None
+    assert shape.match(nested, 8, len(nested), set(), 2) is not None
+
+
+def test_a_value_is_found_without_the_places_of_the_match() -> None:
+    data = amqp010.encode_map({"a": "text", "m": {"k": 1}, "z": UInt8(7)})
+    shape = learned(data)
+    values = ShapeValues(shape, data, 8, len(data))
+    assert values["z"] == 7
+    assert values.unpacked() == {"a": "text", "m": {"k": 1}, "z": 7}
