@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from qmf.codec import amqp010, amqp10
+from qmf.codec._amqp010_encode import encode_map_into
 from qmf.codec.errors import escaped
 from qmf.codec.message import Message, Section, encode_message
 from qmf.codec.types import Symbol, UInt32, UInt64
@@ -53,6 +54,7 @@ from qmf.protocol.queries import (
 )
 from qmf.protocol.schemas import schema_to_map
 from qmf.protocol.v1 import V1Message, encode_frames
+from qmf.protocol.values import ObjectId
 
 _Body = Mapping[str, object] | Sequence[object]
 
@@ -100,13 +102,14 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010, 
 
 
 class RequestEncoder:
-    """Encodes requests like `encode`, and remembers what is the same in all to one address.
+    """Encodes requests like `encode`, and remembers what is the same in all to one address, and to one method.
 
     One for each connection.
     """
 
     def __init__(self) -> None:
         self._frames: dict[tuple[str | None, str | None, str | None, type], tuple[bytes, bytes, bytes]] = {}
+        self._calls: dict[tuple[str, ObjectId | None], tuple[bytes, bytes]] = {}
 
     def encode(self, message: Envelope) -> bytes:
         """The same as ``encode(message)``."""
@@ -120,8 +123,12 @@ class RequestEncoder:
                 self._frames.clear()
             frame = self._frames[key] = _frame(message)
         before, behind, properties = frame
-        value = _KINDS[key[3]].body(message.content)
-        body = amqp010.encode_map(value) if isinstance(value, Mapping) else amqp010.encode_list(value)
+        content = message.content
+        if type(content) is MethodRequest and not content.subtypes:
+            body = self._call(content)
+        else:
+            value = _KINDS[key[3]].body(content)
+            body = amqp010.encode_map(value) if isinstance(value, Mapping) else amqp010.encode_list(value)
         fields = b"".join((before, bytes((0xA1, len(number))), number.encode(), behind))
         return b"".join(
             (
@@ -136,12 +143,29 @@ class RequestEncoder:
             )
         )
 
+    def _call(self, content: MethodRequest) -> bytes:
+        """The body of a call: a map of the method's name, the arguments, and the id of the object if there is one."""
+        key = content.method, content.object_id
+        frame = self._calls.get(key)
+        if frame is None:
+            if len(self._calls) >= MAX_FRAMES:
+                self._calls.clear()
+            frame = self._calls[key] = _call_frame(content)
+        before, behind = frame
+        arguments = bytearray()
+        encode_map_into(arguments, wire_values(content.arguments), 1)
+        size = len(before) + len(arguments) + len(behind) + 4
+        return b"".join((_MAP(size, 3 if behind else 2), before, arguments, behind))
 
-#: Addresses that a `RequestEncoder` remembers, and the longest correlation id that fits its frames.
+
+#: Addresses that a `RequestEncoder` remembers, and calls; and the longest correlation id that fits its frames.
 MAX_FRAMES, _LONGEST_ID = 500, 100
 
 _LIST8, _LIST32 = struct.Struct(">BBB").pack, struct.Struct(">BII").pack
+_MAP = struct.Struct(">II").pack
 _DATA8, _DATA32 = struct.Struct(">BBBBB").pack, struct.Struct(">BBBBI").pack
+#: Bytes of an AMQP 0-10 map before its first entry: size and count.
+_MAP_HEAD = 8
 
 
 def _is_plain(message: Envelope) -> bool:
@@ -165,6 +189,14 @@ def _frame(message: Envelope) -> tuple[bytes, bytes, bytes]:
     before = b"".join(amqp10.encode(item) for item in (None, None, message.to, message.subject, message.reply_to))
     behind = amqp10.encode(Symbol(words.MAP_TYPE if kind.is_map else words.LIST_TYPE))
     return before, behind, b"\x00\x53\x74" + amqp10.encode(_properties(message, kind))
+
+
+def _call_frame(content: MethodRequest) -> tuple[bytes, bytes]:
+    """The encoded entries of a call's body: up to the type code of the arguments' map, and behind that map."""
+    before = amqp010.encode_map({"_method_name": content.method})[_MAP_HEAD:] + b"\x0a_arguments\xa8"
+    if content.object_id is None:
+        return before, b""
+    return before, amqp010.encode_map({"_object_id": object_id_to_map(content.object_id)})[_MAP_HEAD:]
 
 
 def _v1(message: V1Message) -> Message:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from qmf.codec.errors import EncodeError, escaped
 from qmf.codec.limits import MAX_DEPTH
-from qmf.codec.rows import RowLayout, RowValues
+from qmf.codec.rows import RowLayout
 from qmf.codec.types import (
     Float32,
     Int8,
@@ -36,6 +36,7 @@ from qmf.protocol.fields import (
     need_bytes,
     need_text,
 )
+from qmf.protocol.row_objects import RowObjects
 from qmf.protocol.values import AgentInfo, EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, Kind
 
@@ -209,26 +210,6 @@ def block_from_map(fields: Map) -> ObjectBlock:
     )
 
 
-def objects_from_block(block: ObjectBlock, layout: RowLayout) -> list[ObjectData]:
-    """The objects of a block; their values stay rows until they are read.
-
-    Raises:
-        DecodeError: the rows are broken.
-    """
-    key, agent, epoch, rows = block.class_key, block.agent_name, block.agent_epoch, block.rows
-    return [
-        ObjectData(
-            values=RowValues(layout, rows, offset),
-            object_id=ObjectId(name, agent, epoch),
-            class_key=key,
-            update_ts=update,
-            create_ts=create,
-            delete_ts=delete,
-        )
-        for offset, name, update, create, delete in layout.scan(rows)
-    ]
-
-
 def objects_from_list(items: Iterable[object]) -> list[ObjectData]:
     """The objects of a body."""
     out: list[ObjectData] = []
@@ -239,7 +220,7 @@ def objects_from_list(items: Iterable[object]) -> list[ObjectData]:
         fields = mapping(item, "object")
         if "_row_form" in fields:
             block = block_from_map(fields)
-            out += objects_from_block(block, RowLayout(block.columns, block.codes))
+            out += RowObjects(block, RowLayout(block.columns, block.codes))
             continue
         if fields.get("_schema_id") != raw_key:
             key = get_class_key(fields)

@@ -17,11 +17,13 @@ import attrs
 
 from qmf.codec import amqp010
 from qmf.codec._amqp010_decode import decode_map_at
+from qmf.codec.drafts import maker
 from qmf.codec.generated import build
 from qmf.codec.message import SectionMemory
 from qmf.codec.rows import RowLayout
-from qmf.codec.shapes import Shape, ShapeValues, learn
+from qmf.codec.shapes import BUILD_AFTER, Shape, ShapeValues, learn
 from qmf.errors import DecodeError
+from qmf.protocol.event_reading import EventReader, Look, event_reader
 from qmf.protocol.fields import Map, mapping
 from qmf.protocol.maps import (
     block_from_map,
@@ -29,14 +31,15 @@ from qmf.protocol.maps import (
     event_from_map,
     nearest_severity,
     object_id_from_map,
-    objects_from_block,
     objects_from_list,
 )
+from qmf.protocol.row_objects import RowObjects
 from qmf.protocol.values import EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, Kind
 
 #: Bounds of what is remembered. Each is above what a large system needs; what is full starts anew.
 MAX_OUTER, MAX_FRAMES, MAX_CLASSES, MAX_COUNTS, MAX_SHAPES, MAX_LAYOUTS = 8, 32, 1000, 30, 8, 200
+MAX_USES, MAX_EVENT_READERS = 100, 16
 
 _MAP, _TEXT16, _BINARY16 = 0xA8, 0x95, 0x90
 
@@ -49,6 +52,9 @@ _LEVELS = frozenset(range(8))
 _MAPS = ("_values", "_object_id", "_schema_id")
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+
+#: In the order of their fields.
+_make_object, _make_id = maker(ObjectData), maker(ObjectId)
 
 _unpack_u32_pair = struct.Struct(">II").unpack_from
 _unpack_u32 = struct.Struct(">I").unpack_from
@@ -95,10 +101,11 @@ class _IdFrame:
 
 @attrs.frozen
 class _Class:
-    """One class: its key, and the shapes of its values by their number."""
+    """One class: its key, the shapes of its values by their number, and how often those of events were used."""
 
     key: ClassKey | None
     shapes: dict[int, list[Shape]] = attrs.field(factory=dict)
+    uses: dict[tuple[_Outer, Shape], int] = attrs.field(factory=dict)
 
 
 class _Kin:
@@ -120,7 +127,7 @@ class ObjectReader:
     """Reads objects and events, and remembers what they look like.
 
     Attributes:
-        matched: objects and events whose values were kept as bytes so far.
+        matched: objects and events that looked like others before, so far; values of objects were kept as bytes.
         general: those that the general decoder read.
         sections: of the messages around them.
     """
@@ -133,8 +140,9 @@ class ObjectReader:
         self._events = _Kin(Kind.EVENT, ("_timestamp", "_severity"))
         self._layouts: dict[tuple[tuple[str, ...], bytes], RowLayout] = {}
         self._frames: list[_IdFrame] = []
+        self._event_readers: list[EventReader] = []
 
-    def objects(self, body: bytes) -> list[ObjectData]:
+    def objects(self, body: bytes) -> Sequence[ObjectData]:
         """The objects of a body that is an AMQP 0-10 list.
 
         Raises:
@@ -142,60 +150,105 @@ class ObjectReader:
             ProtocolError: what it holds are no objects.
         """
         out: list[ObjectData] = []
+        rows: RowObjects | None = None
         for pos, end in _items(body):
+            if rows is not None:
+                out += rows
+                rows = None
             found = self._find(self._objects, body, pos, end)
             values = None if found is None else self._values(found, body)
             if found is None or values is None:
-                self._general_objects(body, pos, end, out)
+                more = self._general_objects(body, pos, end)
+                if isinstance(more, RowObjects):
+                    rows = more
+                else:
+                    out += more
                 continue
             outer, starts, class_ = found[:3]
             update, create, delete = outer.numbers(body, starts)
             out.append(
-                ObjectData(
-                    values=values,
-                    object_id=None if outer.object_id is None else self._object_id(outer.object_id, starts, body),
-                    class_key=class_.key,
-                    update_ts=update or 0,
-                    create_ts=create or 0,
-                    delete_ts=delete or 0,
-                    subtypes=_NOTHING,
+                _make_object(
+                    values,
+                    None if outer.object_id is None else self._object_id(outer.object_id, starts, body),
+                    class_.key,
+                    update or 0,
+                    create or 0,
+                    delete or 0,
+                    _NOTHING,
+                    False,
                 )
             )
-        return out
+        if rows is None:
+            return out
+        # Mostly there is nothing but one block.
+        return [*out, *rows] if out else rows
 
     def events(self, body: bytes) -> list[EventData]:
         """The events of a body that is an AMQP 0-10 list; errors as of `objects`."""
         out: list[EventData] = []
+        readers = self._event_readers
         for pos, end in _items(body):
-            found = self._find(self._events, body, pos, end)
-            values = None if found is None else self._values(found, body)
-            if found is None or values is None:
-                out.append(event_from_map(_decoded(body, pos, end)))
-                self.general += 1
-                self._learn(self._events, body, pos, end)
-                continue
-            outer, starts, class_ = found[:3]
-            timestamp, severity = outer.numbers(body, starts)
-            out.append(
-                EventData(
-                    values=values,
-                    class_key=class_.key,
-                    timestamp=timestamp or 0,
-                    severity=severity if severity in _LEVELS else nearest_severity(severity),
-                    object_id=None if outer.object_id is None else self._object_id(outer.object_id, starts, body),
-                )
-            )
+            for read in readers:
+                item = read(body, pos, end)
+                if item is not None:
+                    self.matched += 1
+                    if read is not readers[0]:
+                        readers.remove(read)
+                        readers.insert(0, read)
+                    break
+            else:
+                item = self._event(body, pos, end)
+            out.append(item)
         return out
 
-    def _general_objects(self, body: bytes, pos: int, end: int, out: list[ObjectData]) -> None:
+    def _event(self, body: bytes, pos: int, end: int) -> EventData:
+        """An event of a look that is not frequent, or not yet."""
+        found = self._find(self._events, body, pos, end)
+        values = None if found is None else self._values(found, body)
+        if found is None or values is None:
+            event = event_from_map(_decoded(body, pos, end))
+            self.general += 1
+            self._learn(self._events, body, pos, end)
+            return event
+        outer, starts, class_ = found[:3]
+        self._count_event(found, values.layout, body)
+        timestamp, severity = outer.numbers(body, starts)
+        return EventData(
+            values=values,
+            class_key=class_.key,
+            timestamp=timestamp or 0,
+            severity=severity if severity in _LEVELS else nearest_severity(severity),
+            object_id=None if outer.object_id is None else self._object_id(outer.object_id, starts, body),
+        )
+
+    def _count_event(self, found: _Found, shape: object, body: bytes) -> None:
+        """Count the events of a look; what is frequent gets a reader of its own."""
+        outer, starts, class_ = found[:3]
+        if not isinstance(shape, Shape):
+            return
+        if len(class_.uses) >= MAX_USES:
+            class_.uses.clear()
+        count = class_.uses[outer, shape] = class_.uses.get((outer, shape), 0) + 1
+        if count % BUILD_AFTER:
+            return
+        schema_id = b""
+        if outer.schema_id is not None:
+            run, offset = outer.schema_id
+            schema_id = body[starts[run] + offset : starts[run + 1]]
+        fields = list(zip(outer.shape.names, outer.shape.codes, strict=True))
+        look = Look(fields, schema_id, class_.key, shape.names, shape.codes)
+        self._event_readers.insert(0, event_reader(look, self._object_id_at))
+        del self._event_readers[MAX_EVENT_READERS:]
+
+    def _general_objects(self, body: bytes, pos: int, end: int) -> Sequence[ObjectData]:
         fields = _decoded(body, pos, end)
         if "_row_form" in fields:
             block = block_from_map(fields)
-            out += objects_from_block(block, self._layout(block))
-            return
-        out += objects_from_list([fields])
+            return RowObjects(block, self._layout(block))
+        found = objects_from_list([fields])
         self.general += 1
         self._learn(self._objects, body, pos, end)
+        return found
 
     def _layout(self, block: ObjectBlock) -> RowLayout:
         key = (block.columns, block.codes)
@@ -246,17 +299,21 @@ class ObjectReader:
         shapes = class_.shapes.get(size)
         if shapes is not None:
             for shape in shapes:
-                if shape.match(data, begin, end, self._sound, _VALUE) is not None:
+                starts = shape.match(data, begin, end, self._sound, _VALUE)
+                if starts is not None:
                     if shape is not shapes[0]:
                         shapes.remove(shape)
                         shapes.insert(0, shape)
                     self.matched += 1
-                    return ShapeValues(shape, data, begin, end)
+                    return ShapeValues(shape, data, begin, end, starts)
         return None
 
     def _object_id(self, place: tuple[int, int], starts: Sequence[int], data: bytes) -> ObjectId:
         run, offset = place
-        pos, end = starts[run] + offset, starts[run + 1]
+        return self._object_id_at(data, starts[run] + offset, starts[run + 1])
+
+    def _object_id_at(self, data: bytes, pos: int, end: int) -> ObjectId:
+        """The object id between two offsets, of which the first is that of its size field."""
         frames = self._frames
         for frame in frames:
             if not data.startswith(frame.head, pos + 4):
@@ -275,7 +332,7 @@ class ObjectReader:
                 name = raw.decode() if frame.text else raw.decode(errors="surrogateescape")
             except UnicodeDecodeError:
                 break
-            return ObjectId(name, frame.agent_name, frame.agent_epoch)
+            return _make_id(name, frame.agent_name, frame.agent_epoch)
         object_id = object_id_from_map(amqp010.decode_map(data[pos:end], text=True))
         self._learn_frame(data, pos, end, object_id)
         return object_id

@@ -9,7 +9,7 @@ import attrs
 from qmf.schema.model import ClassKey
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class ObjectId:
     """Names an object. Opaque: never take it apart.
 
@@ -27,7 +27,7 @@ class ObjectId:
         return self.object_name
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class ObjectData:
     """One object, or the changed part of one.
 
@@ -70,7 +70,7 @@ class ObjectBlock:
     rows: bytes
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class EventData:
     """One event.
 

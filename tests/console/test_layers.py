@@ -10,13 +10,26 @@ from hypothesis import strategies as st
 
 from qmf.codec import UInt32, UInt64, amqp010
 from qmf.codec.lazy import LazyValues
+from qmf.codec.row_encode import RowEncoder
+from qmf.codec.rows import RowLayout
 from qmf.console.aio import ClassView, RemoteObject
 from qmf.console.aio.events import EventArguments, argument_types
 from qmf.console.aio.layers import Layers, lay, plain
-from qmf.console.aio.objects import difference, merge
+from qmf.console.aio.objects import difference, merge, of_rows
+from qmf.console.aio.schemas import class_runs
 from qmf.console.aio.store import ObjectStore
 from qmf.console.aio.views import MAX_GROUPS
-from qmf.protocol import Envelope, ObjectData, ObjectId, ObjectReader, ObjectsIndication, decode, encode
+from qmf.protocol import (
+    Envelope,
+    ObjectBlock,
+    ObjectData,
+    ObjectId,
+    ObjectReader,
+    ObjectsIndication,
+    decode,
+    encode,
+)
+from qmf.protocol.row_objects import RowObjects
 
 AGENT = "example.org:widgets:1"
 VIEW = ClassView(WIDGET)
@@ -132,3 +145,64 @@ def test_arguments_of_an_event_are_typed_when_they_are_read() -> None:
 def test_lazy_values_are_what_amqp_says() -> None:
     values = lazy({"name": "w", "size": 1}).values
     assert amqp010.decode_map(amqp010.encode_map(values)) == {"name": "w", "size": 1}
+
+
+def rows(*values: dict[str, object], agent: str | None = AGENT) -> RowObjects:
+    """Objects as our own agents send them."""
+    layout = RowLayout(("name", "turns"), b"\x95\x32")
+    encoder = RowEncoder(layout, 1, (), "widget")
+    raw = [encoder.row(5, 4, 0, encoder.lead(f"id-{item['name']}", [item["name"]]), item["turns"]) for item in values]
+    block = ObjectBlock(
+        class_key=WIDGET.key,
+        agent_name=agent,
+        agent_epoch=3,
+        columns=layout.columns,
+        codes=layout.codes,
+        rows=b"".join(raw),
+    )
+    return RowObjects(block, layout)
+
+
+VALUES: list[dict[str, object]] = [{"name": "a", "turns": 1}, {"name": "b", "turns": 2}]
+
+
+@pytest.mark.parametrize("agent", [AGENT, None, "broker"])
+def test_objects_of_rows_are_what_they_would_be_one_by_one(agent: str | None) -> None:
+    block = rows(*VALUES, agent=agent)
+    found = of_rows(block, AGENT, VIEW, None)
+    ids = [ObjectId("id-a", AGENT, 3), ObjectId("id-b", AGENT, 3)]
+    expected = [RemoteObject(data, oid, AGENT, VIEW, None) for data, oid in zip(block, ids, strict=True)]
+    assert found == expected
+    assert [obj.object_id for obj in of_rows(block, AGENT, VIEW, None)] == ids
+    assert {*found} == {*expected}
+    for obj, other, values in zip(found, expected, VALUES, strict=True):
+        assert obj.data == other.data
+        assert obj.data is obj.data
+        assert obj.object_id is obj.object_id
+        assert (obj["name"], obj.turns) == (values["name"], values["turns"])
+        assert (obj.class_key, obj.agent) == (WIDGET.key, AGENT)
+        assert obj.timestamps == other.timestamps
+        assert repr(obj) == repr(other)
+        assert obj.properties == other.properties
+        assert obj.detached() == obj.merged(other.data) == other
+    with pytest.raises(AttributeError):
+        found[0].object_id = ids[1]  # type: ignore[misc]
+
+
+def test_objects_of_rows_are_not_made_before_they_are_looked_at() -> None:
+    first, second = of_rows(rows(*VALUES), AGENT, VIEW, None)
+    assert first["turns"] == 1
+    assert isinstance(first._said, ObjectData)
+    assert isinstance(second._said, RowObjects)
+
+
+def test_runs_of_a_class() -> None:
+    one, other = (ObjectData(values={}, class_key=key) for key in (WIDGET.key, None))
+    assert class_runs([]) == []
+    assert class_runs([one, one]) == [(WIDGET.key, [one, one])]
+    twin = attrs.evolve(one, class_key=attrs.evolve(WIDGET.key))
+    assert class_runs([one, twin]) == [(WIDGET.key, [one, twin])]
+    assert class_runs([one, other, other, one]) == [(WIDGET.key, [one]), (None, [other, other]), (WIDGET.key, [one])]
+    block = rows(*VALUES)
+    assert class_runs(block) == [(WIDGET.key, block)]
+    assert class_runs(rows()) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 import attrs
 import pytest
@@ -36,7 +37,7 @@ from qmf.console.aio.store import ObjectStore
 from qmf.console.aio.views import schema_name, typed, with_agent
 from qmf.errors import CallerError, ConstraintError, NotFoundError, RemoteError, RequestTimeout
 from qmf.protocol import ObjectData, ObjectId
-from qmf.schema import TYPES, ClassKey, ClassSchema, Severity, Statistic
+from qmf.schema import TYPES, Argument, ClassKey, ClassSchema, Method, Severity, Statistic
 
 AGENT = "example.org:widgets:1"
 VIEW = ClassView(WIDGET)
@@ -255,8 +256,40 @@ LINK = WIDGET.methods[1]
 def test_wrong_arguments_are_named(
     args: tuple[object, ...], kwargs: dict[str, object], error: type[Exception], words: str
 ) -> None:
-    with pytest.raises(error, match=words):
-        calls.bind("widget", ECHO, args, kwargs)
+    for bind in (partial(calls.bind, "widget", ECHO), partial(calls.Signature(WIDGET, ECHO).bind, "widget")):
+        with pytest.raises(error, match=words):
+            bind(args, kwargs)
+
+
+LIMITED = Method(
+    name="set",
+    arguments=(
+        Argument(name="small", type=TYPES["int8"], minimum=-5, maximum=1000),
+        Argument(name="any", type=TYPES["uint64"]),
+        Argument(name="short", type=TYPES["sstr"], max_len=3),
+        Argument(name="long", type=TYPES["sstr"], default="d"),
+        Argument(name="flag", type=TYPES["bool"]),
+        Argument(name="rate", type=TYPES["float"], maximum=2),
+        Argument(name="time", type=TYPES["absTime"]),
+    ),
+)
+
+
+@pytest.mark.parametrize("position", range(len(LIMITED.inputs)))
+@pytest.mark.parametrize(
+    "value",
+    [0, 5, -5, -6, 127, 128, 2**64 - 1, 2**64, 1.0, 2.5, True, None, "", "abc", "abcd", "é", "éé", "x" * 256, b"a", []],
+)
+def test_a_signature_binds_as_bind_does(position: int, value: object) -> None:
+    method = Method(name="set", arguments=(LIMITED.arguments[position],))
+    results: list[object] = []
+    for bind in (partial(calls.bind, "widget", method), partial(calls.Signature(WIDGET, method).bind, "widget")):
+        try:
+            found = bind((value,), {})
+            results.append((found, [type(item) for item in found.values()]))
+        except ConstraintError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize("target", [ObjectId("p"), remote(part("p", {}))])

@@ -10,9 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.vectors import NAMES, Vector, parametrized
 
-from qmf.codec import Int64, UInt32, UInt64, amqp010
+from qmf.codec import (
+    Float32,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Timestamp,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    amqp010,
+)
 from qmf.codec.lazy import LazyValues
 from qmf.codec.rows import RowLayout
+from qmf.codec.shapes import BUILD_AFTER
 from qmf.errors import DecodeError, ProtocolError
 from qmf.protocol import (
     Content,
@@ -29,8 +42,17 @@ from qmf.protocol import (
     decode,
     encode,
 )
-from qmf.protocol.maps import ROW_FORM, block_to_map
-from qmf.protocol.reading import MAX_CLASSES, MAX_FRAMES, MAX_LAYOUTS, MAX_OUTER, MAX_SHAPES
+from qmf.protocol.maps import ROW_FORM, block_to_map, object_to_map
+from qmf.protocol.reading import (
+    MAX_CLASSES,
+    MAX_EVENT_READERS,
+    MAX_FRAMES,
+    MAX_LAYOUTS,
+    MAX_OUTER,
+    MAX_SHAPES,
+    MAX_USES,
+)
+from qmf.protocol.row_objects import RowObjects
 from qmf.schema import ClassKey, Kind
 
 AGENT = "example.org:widgets:1"
@@ -128,6 +150,155 @@ def test_whatever_differs_is_read_all_the_same(other: dict[str, object]) -> None
         found = objects(reader, thing(1), strange, thing(3), strange, strange)
         assert len(found) == 5
     assert is_lazy(found[0])
+
+
+# -- events of one look
+
+
+def taught(*looks: EventData) -> ObjectReader:
+    """A reader that has seen so many events of each look that it reads them in one go."""
+    reader = ObjectReader()
+    for look in looks:
+        for _ in range(2):
+            events(reader, *[look] * BUILD_AFTER)
+    assert len(reader._event_readers) == len(looks)
+    return reader
+
+
+#: An argument of each type.
+EVERYTHING: dict[str, object] = {
+    "none": None,
+    "true": True,
+    "false": False,
+    "text": "wäit",
+    "long": "x" * 300,
+    "binary": b"\xff\xfe",
+    "wide": b"\xff" * 70_000,
+    "float": 0.25,
+    "float32": Float32(0.5),
+    "time": Timestamp(1_795_000_000_000),
+    "uuid": UUID(int=5),
+    "map": {"k": UInt32(1), "t": "x"},
+    "nested": {"k": {"l": [1, 2]}},
+    "empty": {},
+    "list": [1, "x"],
+    **{kind.__name__: kind(7) for kind in (Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64)},
+}
+
+
+def test_frequent_events_are_read_in_one_go() -> None:
+    reader = taught(alarm(0))
+    general, matched = reader.general, reader.matched
+    found = events(reader, *map(alarm, range(5)))
+    assert [type(item.values) for item in found] == [dict] * 5
+    assert found == list(map(alarm, range(5)))
+    assert all(item.class_key is found[0].class_key for item in found)
+    assert (reader.general, reader.matched) == (general, matched + 5)
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_arguments_of_each_type(name: str) -> None:
+    value = EVERYTHING[name]
+    before, behind = {"a": "b"}, {"z": UInt32(3), "y": "x"}
+    one = alarm(1, values={**before, name: value, **behind})
+    reader = taught(one)
+    (found,) = events(reader, one)
+    assert found.values[name] == value
+    assert repr(found.values) == repr(events(ObjectReader(), one)[0].values)
+
+
+def test_arguments_are_not_shared() -> None:
+    one = alarm(1, values={"map": {"k": "v"}})
+    first, second = events(taught(one), one, one)
+    nested = first.values["map"]
+    assert isinstance(nested, dict)
+    nested["k"] = "w"
+    assert second.values == one.values
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"values": {"level": UInt32(1)}}, id="another set of arguments"),
+        pytest.param({"values": {"level": UInt32(1), "name": b"\xff"}}, id="another type"),
+        pytest.param({"values": {"level": UInt32(1), "nama": "x"}}, id="another name"),
+        pytest.param({"values": {"level": UInt32(1), "name": "\U0001f600" * 9000}}, id="a long text"),
+        pytest.param({"values": {"name": "x", "level": UInt32(1)}}, id="another order"),
+        pytest.param({"values": {}}, id="no arguments"),
+        pytest.param({"severity": 7}, id="another severity"),
+        pytest.param({"timestamp": 2**64 - 1}, id="a late time"),
+        pytest.param({"class_key": None}, id="no class"),
+        pytest.param({"class_key": attrs.evolve(ALARM, hash=None)}, id="no hash"),
+        pytest.param({"class_key": attrs.evolve(ALARM, hash=UUID(int=9))}, id="another version"),
+        pytest.param({"object_id": ObjectId("w", AGENT, 3)}, id="an object"),
+    ],
+)
+def test_events_that_differ_from_frequent_ones(other: dict[str, object]) -> None:
+    reader = taught(alarm(1))
+    strange = alarm(2, **other)
+    for _ in range(3):
+        assert events(reader, alarm(1), strange, alarm(3), strange) == [alarm(1), strange, alarm(3), strange]
+
+
+def test_frequent_events_about_an_object() -> None:
+    reader = taught(alarm(1, object_id=ObjectId("w", AGENT, 3)))
+    others = [alarm(1, object_id=ObjectId(name, AGENT, 3)) for name in ("one", "ä", "x" * 300)]
+    assert events(reader, *others) == others
+
+
+def test_several_looks_are_frequent() -> None:
+    looks = [alarm(1), alarm(2, values={"level": UInt32(1)}), alarm(3, class_key=None)]
+    reader = taught(*looks)
+    assert events(reader, *looks, *reversed(looks)) == [*looks, *reversed(looks)]
+
+
+def test_severities_that_are_none_are_the_nearest() -> None:
+    reader = taught(alarm(1))
+    data = bytearray(encode(Envelope(content=EventsIndication([alarm(1)]))))
+    data[data.index(b"_severity") + 10] = 200
+    envelope = decode(bytes(data), reader)
+    assert envelope == decode(bytes(data))
+    assert isinstance(envelope, Envelope)
+    assert isinstance(envelope.content, EventsIndication)
+    assert envelope.content.events[0].severity == 7
+
+
+def test_frequent_looks_are_bounded() -> None:
+    reader = ObjectReader()
+
+    def look(number: int) -> EventData:
+        return alarm(1, values={f"n{number}": 1, **{f"more{i}": 1 for i in range(number // 8)}})
+
+    for number in range(MAX_EVENT_READERS + 3):
+        events(reader, *[look(number)] * (BUILD_AFTER + 1))
+    for number in range(MAX_USES + 20):
+        events(reader, *[look(number)] * 2)
+    assert len(reader._event_readers) == MAX_EVENT_READERS
+    assert max(len(item.uses) for item in reader._events.classes.values()) <= MAX_USES
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=400)
+@given(
+    everything=st.booleans(),
+    changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3),
+)
+def test_changed_bytes_of_frequent_events_are_read_the_same(everything: bool, changes: list[tuple[int, int]]) -> None:
+    data = bytearray(FREQUENT[everything])
+    for position, byte in changes:
+        data[position % len(data)] = byte
+    expected, found = outcome(bytes(data), None), outcome(bytes(data), SEEN)
+    if isinstance(expected, type):
+        assert isinstance(found, type)
+    else:
+        assert shown(found) == shown(expected)
+
+
+EVERY = alarm(
+    2, object_id=ObjectId("w", AGENT), values={name: EVERYTHING[name] for name in EVERYTHING if name != "wide"}
+)
+FREQUENT = [encode(Envelope(content=EventsIndication([item, item]))) for item in (alarm(1), EVERY)]
+SEEN = taught(alarm(1), EVERY)
 
 
 @parametrized(NAMES)
@@ -302,6 +473,40 @@ def test_a_block_becomes_objects(
         )
         for number in range(3)
     ]
+
+
+def test_objects_of_a_block_alone_are_made_when_they_are_asked_for() -> None:
+    content = read(ObjectReader(), ObjectsResponse([], [block(COLUMNS, CODES, ROWS)])).content
+    assert isinstance(content, ObjectsResponse)
+    found = content.objects
+    assert isinstance(found, RowObjects)
+    assert len(found) == 3
+    assert found.class_key == KEY
+    assert [item.values["count"] for item in found] == [0, 1, 2]
+    assert found[1] == found[1:][0] == list(found)[1] == found.at(found.offsets[1])
+    assert found[-1].object_id == ObjectId("w2", AGENT, 3)
+    assert found == list(found)
+    assert found != list(found)[1:]
+    assert found != 5
+    assert repr(found) == repr(list(found))
+    with pytest.raises(IndexError):
+        found[3]
+    with pytest.raises(TypeError):
+        hash(found)
+
+
+def test_blocks_and_objects_keep_their_order() -> None:
+    rows = block(COLUMNS, CODES, ROWS)
+    items = [block_to_map(rows), object_to_map(thing(7)), block_to_map(rows), block_to_map(rows)]
+    data = encode(Envelope(content=ObjectsResponse(())), body=amqp010.encode_list(items))
+    reader = ObjectReader()
+    for _ in range(2):
+        envelope = decode(data, reader)
+        assert envelope == decode(data)
+        assert isinstance(envelope, Envelope)
+        assert isinstance(envelope.content, ObjectsResponse)
+        names = [item.object_id.object_name[-2:] for item in envelope.content.objects if item.object_id]
+        assert names == ["w0", "w1", "w2", "w7", "w0", "w1", "w2", "w0", "w1", "w2"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.codec import EncodeError, UInt32, amqp010, decode_message
+from qmf.codec.limits import MAX_DEPTH
 from qmf.protocol import (
     Content,
     Envelope,
@@ -28,6 +29,10 @@ CONTENTS: list[Content] = [
     QueryRequest(what=What.OBJECT, object_id=ObjectId("x" * 300, "a:b:c"), row_form=1),
     MethodRequest(method="echo", object_id=ObjectId("n"), arguments={"sequence": UInt32(1), "body": "x"}),
     SubscribeRequest(interval=1.5, row_form=1),
+    MethodRequest(method="echo"),
+    MethodRequest(method="m" * 70_000, object_id=ObjectId("n", "a:b:c", 5), arguments={"text": "x" * 70_000}),
+    MethodRequest(method="echo", arguments={"where": ObjectId("n", "a"), "map": {"list": [1, None]}}),
+    MethodRequest(method="echo", object_id=ObjectId("n"), arguments={"a": 1}, subtypes={"a": "time"}),
 ]
 
 TEXTS = st.none() | st.text(st.characters(codec="utf-8"), max_size=300)
@@ -101,3 +106,45 @@ def test_a_query_without_rows_does_not_mention_them() -> None:
 def test_a_body_that_is_encoded_already_is_sent_as_it_is() -> None:
     body = amqp010.encode_list([])
     assert encode(Envelope(content=ObjectsResponse(())), body=body) == encode(Envelope(content=ObjectsResponse(())))
+
+
+def test_calls_of_several_methods_and_objects_do_not_mix() -> None:
+    encoder = RequestEncoder()
+    targets = [None, ObjectId("n"), ObjectId("n", "a"), ObjectId("n", "a", 1), ObjectId("o", "a", 1)]
+    for number in range(3):
+        for target in targets:
+            for method in ("echo", "reset"):
+                content = MethodRequest(method=method, object_id=target, arguments={"n": number})
+                envelope = Envelope(content=content, to="x", correlation_id=str(number))
+                assert encoder.encode(envelope) == encode(envelope)
+                assert decode(encoder.encode(envelope)) == envelope
+
+
+def test_arguments_that_cannot_be_encoded_are_refused_each_time() -> None:
+    encoder = RequestEncoder()
+    deep: object = 1
+    for _ in range(MAX_DEPTH):
+        deep = [deep]
+    for _ in range(2):
+        for value in (deep, 2**64, object()):
+            envelope = Envelope(content=MethodRequest(method="echo", arguments={"x": value}), correlation_id="1")
+            with pytest.raises(EncodeError) as expected:
+                encode(envelope)
+            with pytest.raises(EncodeError) as caught:
+                encoder.encode(envelope)
+            assert str(caught.value) == str(expected.value)
+
+
+def test_values_as_deep_as_can_be_are_encoded_alike() -> None:
+    deep: object = 1
+    for _ in range(MAX_DEPTH - 3):
+        deep = [deep]
+    envelope = Envelope(content=MethodRequest(method="echo", arguments={"x": deep}), correlation_id="1")
+    assert RequestEncoder().encode(envelope) == encode(envelope)
+
+
+def test_calls_remembered_are_bounded() -> None:
+    encoder = RequestEncoder()
+    for number in range(MAX_FRAMES + 5):
+        encoder.encode(Envelope(content=MethodRequest(method=f"m{number}"), correlation_id="1"))
+    assert 0 < len(encoder._calls) <= MAX_FRAMES

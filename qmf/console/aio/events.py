@@ -55,7 +55,7 @@ def argument_types(schema: EventSchema | None) -> Mapping[str, QmfType]:
     return {item.name: item.type for item in schema.arguments} if schema else {}
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, weakref_slot=False)
 class RemoteEvent:
     """Something that happened at an agent.
 

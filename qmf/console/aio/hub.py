@@ -35,7 +35,7 @@ from qmf.console.aio.notifications import (
 )
 from qmf.console.aio.questions import Questions
 from qmf.console.aio.requests import Requests
-from qmf.console.aio.schemas import SchemaCache, distinct_keys
+from qmf.console.aio.schemas import SchemaCache, class_runs, distinct_keys
 from qmf.console.aio.store import ObjectStore
 from qmf.console.aio.subscriptions import Subscriptions
 from qmf.console.aio.tracker import Tracker
@@ -141,6 +141,11 @@ class Hub:
         """The error for a question that can't be asked."""
         return DisconnectedError(self.wire.bus.url, self.reason)
 
+    def saw_all(self, keys: Iterable[ClassKey | None], agent: Agent) -> None:
+        """`saw` for each key, once."""
+        for key in distinct_keys(keys):
+            self.saw(key, agent)
+
     def saw(self, key: ClassKey, agent: Agent) -> None:
         """Note that an agent uses a class, and tell it when it is news."""
         if self.schemas.saw_package(key.package):
@@ -243,13 +248,13 @@ class Hub:
         self._count(agent, envelope)
         if isinstance(content, ObjectsIndication):
             self.publishing.add(agent.name)
-            for key in distinct_keys(content.objects):
-                self.saw(key, agent)
-            self.indications.objects(content.objects, agent, received)
+            updated = class_runs(content.objects)
+            self.saw_all((key for key, _ in updated), agent)
+            self.indications.objects(updated, agent, received)
         else:
-            for key in distinct_keys(content.events):
-                self.saw(key, agent)
-            self.indications.events(content.events, agent, received)
+            raised = class_runs(content.events)
+            self.saw_all((key for key, _ in raised), agent)
+            self.indications.events(raised, agent, received)
 
     def _count(self, agent: Agent, envelope: Envelope) -> None:
         if envelope.sequence is None or envelope.subject is None:

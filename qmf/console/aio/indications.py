@@ -8,12 +8,12 @@ prefetch limit, and nothing has to be dropped. Where a schema can't be had, the 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
-import operator
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 from qmf.bus.base import Received
+from qmf.codec.drafts import maker
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.events import EventArguments, RemoteEvent, argument_types
 from qmf.console.aio.notifications import EventRaised, Notification, ObjectUpdated
@@ -28,6 +28,10 @@ from qmf.schema import ClassKey, EventSchema, QmfType
 log = logging.getLogger("qmf.console")
 
 MakeObject = Callable[[ObjectData, Agent], RemoteObject]
+
+D = TypeVar("D", ObjectData, EventData)
+#: What follows each other of one class, see `class_runs`.
+Runs = Sequence[tuple[ClassKey | None, Sequence[D]]]
 
 
 class Indications:
@@ -50,17 +54,15 @@ class Indications:
         self._tasks: set[asyncio.Task[None]] = set()
         self._types: dict[ClassKey, Mapping[str, QmfType]] = {}
 
-    def objects(self, objects: Sequence[ObjectData], agent: Agent, received: Received) -> None:
-        """Take the objects of one indication."""
+    def objects(self, runs: Runs[ObjectData], agent: Agent, received: Received) -> None:
+        """Take the objects of one indication, by class."""
         # One message holds objects of one class; a peer that mixes them gets each run of a class its own turn.
-        runs = [(key, list(run)) for key, run in itertools.groupby(objects, key=_class_key)]
         done = _countdown(len(runs), received)
         for key, run in runs:
             self._when_known(key, lambda run=run: self._update(run, agent), done)  # type: ignore[misc]
 
-    def events(self, events: Sequence[EventData], agent: Agent, received: Received) -> None:
-        """Take the events of one indication."""
-        runs = [(key, list(run)) for key, run in itertools.groupby(events, key=_class_key)]
+    def events(self, runs: Runs[EventData], agent: Agent, received: Received) -> None:
+        """Take the events of one indication, by class."""
         done = _countdown(len(runs), received)
         for key, run in runs:
             self._when_known(key, lambda run=run: self._raise(run, agent), done)  # type: ignore[misc]
@@ -104,7 +106,7 @@ class Indications:
             except Exception:
                 log.exception("bug: handling an indication of %s failed", key)
 
-    def _update(self, objects: list[ObjectData], agent: Agent) -> None:
+    def _update(self, objects: Sequence[ObjectData], agent: Agent) -> None:
         if not self._present(agent.name):
             return  # it left while the schema was fetched: its objects went with it
         view = self._schemas.view(objects[0].class_key)
@@ -117,23 +119,18 @@ class Indications:
             # A deletion may come without values; it is news all the same.
             self._publish(ObjectUpdated(obj, properties=properties or not statistics, statistics=statistics))
 
-    def _raise(self, events: list[EventData], agent: Agent) -> None:
+    def _raise(self, events: Sequence[EventData], agent: Agent) -> None:
         key = events[0].class_key
         schema = self._schemas.known(key) if key else None
         known = schema if isinstance(schema, EventSchema) else None
         types = self._argument_types(key, known)
         name, publish = agent.name, self._publish
         for data in events:
-            event = RemoteEvent(
-                agent=agent,
-                class_key=key,
-                schema=known,
-                timestamp=data.timestamp,
-                severity=data.severity,
-                arguments=EventArguments(data.values, types, name),
-                object_id=None if data.object_id is None else with_agent(data.object_id, name),
-            )
-            publish(EventRaised(event))
+            arguments = EventArguments(data.values, types, name)
+            about = data.object_id
+            object_id = None if about is None else with_agent(about, name)
+            event = _make_event(agent, key, known, data.timestamp, data.severity, arguments, object_id)
+            publish(_make_raised(event))
 
     def _argument_types(self, key: ClassKey | None, schema: EventSchema | None) -> Mapping[str, QmfType]:
         if key is None or schema is None:
@@ -144,7 +141,8 @@ class Indications:
         return types
 
 
-_class_key = operator.attrgetter("class_key")
+#: In the order of their fields.
+_make_event, _make_raised = maker(RemoteEvent), maker(EventRaised)
 
 
 def _countdown(count: int, received: Received) -> Callable[[], None]:

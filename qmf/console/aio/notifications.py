@@ -152,7 +152,7 @@ class ClassSeen:
     agent: Agent
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class ObjectUpdated:
     """An agent published an object, or what changed of it.
 
@@ -167,7 +167,7 @@ class ObjectUpdated:
     statistics: bool
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class EventRaised:
     """An agent raised an event."""
 

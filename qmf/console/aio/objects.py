@@ -8,11 +8,13 @@ from typing import Any, Protocol
 
 import attrs
 
+from qmf.codec.drafts import maker
 from qmf.codec.lazy import LazyValues
 from qmf.console.aio.layers import Layers, lay, plain
-from qmf.console.aio.views import ClassView, Slot, schema_name
+from qmf.console.aio.views import ClassView, Slot, schema_name, with_agent
 from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectData, ObjectId
+from qmf.protocol.row_objects import RowObjects
 from qmf.schema import ClassKey, ClassSchema, Method
 
 #: Inputs of a method by position, and values by name.
@@ -100,25 +102,44 @@ class RemoteObject:
     An object without a client stands for none at an agent: it has values, and can't be asked for anything.
     """
 
-    __slots__ = ("_client", "_data", "_view", "agent", "object_id")
+    __slots__ = ("_client", "_id", "_place", "_said", "_view", "agent")
 
     agent: str
     """Name of the agent that it lives in."""
-    object_id: ObjectId
-    """Its id, agent name included."""
-    _data: ObjectData
+    _id: ObjectId | None
+    #: What the agent sent. While that is a row of many it stays one, at an offset, until the object is looked at.
+    _said: ObjectData | RowObjects
+    _place: int
     _view: ClassView | None
     _client: Requester | None
 
     def __init__(
         self, data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: Requester | None
     ) -> None:
-        put = object.__setattr__  # past our own `__setattr__`: thousands of objects are made at a time
-        put(self, "_data", data)
+        put = object.__setattr__  # past our own `__setattr__`
+        put(self, "_said", data)
+        put(self, "_place", 0)
         put(self, "_view", view)
         put(self, "_client", client)
         put(self, "agent", agent)
-        put(self, "object_id", object_id)
+        put(self, "_id", object_id)
+
+    @property
+    def _data(self) -> ObjectData:
+        said = self._said
+        if isinstance(said, RowObjects):
+            said = said.at(self._place)
+            object.__setattr__(self, "_said", said)
+        return said
+
+    @property
+    def object_id(self) -> ObjectId:
+        """Its id, agent name included."""
+        found = self._id
+        if found is None:
+            found = with_agent(self._data.object_id or ObjectId(""), self.agent)
+            object.__setattr__(self, "_id", found)
+        return found
 
     @property
     def class_key(self) -> ClassKey | None:
@@ -226,7 +247,7 @@ class RemoteObject:
             NotFoundError: the agent, or the object, is not there any more.
             RequestTimeout, NetworkError, AgentLost, RemoteError: see `qmf.console.aio.Client`.
         """
-        self._data = await self._requester().refresh(self, timeout)
+        object.__setattr__(self, "_said", await self._requester().refresh(self, timeout))
 
     async def call(self, method: str, /, *args: object, _timeout: float | None = None, **kwargs: object) -> CallResult:
         """Call a method.
@@ -266,7 +287,8 @@ class RemoteObject:
             RequestTimeout, NetworkError, AgentLost: no answer; the properties may have been set.
         """
         sent = await self._requester().assign(self, values, _timeout)
-        self._data = attrs.evolve(self._data, values={**plain(self._data.values), **sent})
+        data = attrs.evolve(self._data, values={**plain(self._data.values), **sent})
+        object.__setattr__(self, "_said", data)
 
     async def follow(self, reference: str, timeout: float | None = None) -> RemoteObject | None:
         """The object that a reference property names; None when the reference is not set.
@@ -315,6 +337,21 @@ class RemoteObject:
     def _name(self) -> str:
         key = self.class_key
         return f"{key.package}:{key.name}" if key else "object"
+
+
+_make = maker(RemoteObject)
+
+
+def remote(
+    data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: Requester | None
+) -> RemoteObject:
+    """The same as ``RemoteObject(...)``, quicker."""
+    return _make(client, object_id, 0, data, view, agent)  # in the order of the slots
+
+
+def of_rows(rows: RowObjects, agent: str, view: ClassView | None, client: Requester | None) -> list[RemoteObject]:
+    """The objects of a block; what the agent said of each is read when it is looked at."""
+    return [_make(client, None, offset, rows, view, agent) for offset in rows.offsets]
 
 
 def merge(old: ObjectData, new: ObjectData, view: ClassView | None) -> ObjectData:

@@ -14,8 +14,8 @@ from qmf.console.aio.agents import Agent
 from qmf.console.aio.answers import Answers, one_failure
 from qmf.console.aio.filters import Test, Where, anything, prepare
 from qmf.console.aio.hub import Hub
-from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge
-from qmf.console.aio.schemas import distinct_keys
+from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge, of_rows, remote
+from qmf.console.aio.schemas import class_runs, distinct_keys
 from qmf.console.aio.views import ClassView, with_agent
 from qmf.errors import CallerError, ConstraintError, NotFoundError, QmfError
 from qmf.protocol import (
@@ -29,6 +29,7 @@ from qmf.protocol import (
     QueryRequest,
     What,
 )
+from qmf.protocol.row_objects import RowObjects
 from qmf.schema import ClassKey, Kind
 
 log = logging.getLogger("qmf.console")
@@ -37,6 +38,8 @@ T = TypeVar("T")
 
 #: Name of the method that sets properties, understood by agents of this project. No schema name starts with ``_``.
 SET_PROPERTIES = "_set_properties"
+#: Methods whose signatures are remembered.
+MAX_SIGNATURES = 500
 
 
 @attrs.frozen
@@ -78,11 +81,19 @@ class Queries:
         self._core = core
         self._last_key: ClassKey | None = None
         self._last_view: ClassView | None = None
+        self._signatures: dict[tuple[int, str], calls.Signature] = {}
 
     def make(self, data: ObjectData, agent: Agent) -> RemoteObject:
         """A remote object of what an agent sent."""
-        object_id = with_agent(data.object_id or ObjectId(""), agent.name)
-        return RemoteObject(data, object_id, agent.name, self._view(data.class_key), self)
+        name = agent.info.name
+        object_id = with_agent(data.object_id or ObjectId(""), name)
+        return remote(data, object_id, name, self._view(data.class_key), self)
+
+    def make_all(self, objects: Sequence[ObjectData], agent: Agent) -> list[RemoteObject]:
+        """Remote objects of what an agent sent."""
+        if isinstance(objects, RowObjects):
+            return of_rows(objects, agent.name, self._view(objects.class_key), self)
+        return [self.make(data, agent) for data in objects]
 
     def _view(self, key: ClassKey | None) -> ClassView | None:
         """The view of a class; that of the object made before, mostly."""
@@ -193,20 +204,33 @@ class Queries:
         """Call a method of an object; see `RemoteObject.call`."""
         inputs = self.check_call(target, method, args, kwargs)
         values = await self._invoke(target, method, inputs, timeout)
-        found = target.schema.method(method) if target.schema else None
-        return CallResult(calls.outputs(found, values, target.agent))
+        signature = self._signature(target, method)
+        return CallResult(calls.outputs(signature.method if signature else None, values, target.agent))
 
     def check_call(self, target: RemoteObject, method: str, args: Args, kwargs: Values) -> dict[str, object]:
         """The inputs of a call, checked and ready for the wire; see `RemoteObject.call`."""
         owner = target.class_key.name if target.class_key else "object"
-        if target.schema is None:
-            if args:
-                raise ConstraintError(f"{owner}.{method}", "no schema", args, "must be given arguments by name")
-            return dict(kwargs)
-        found = target.schema.method(method)
-        if found is None:
+        signature = self._signature(target, method)
+        if signature is not None:
+            return signature.bind(owner, args, kwargs)
+        if target.schema is not None:
             raise NotFoundError(f"method of {owner}", method, [item.name for item in target.schema.methods])
-        return calls.bind(owner, found, args, kwargs)
+        if args:
+            raise ConstraintError(f"{owner}.{method}", "no schema", args, "must be given arguments by name")
+        return dict(kwargs)
+
+    def _signature(self, target: RemoteObject, method: str) -> calls.Signature | None:
+        """A method of an object's class; None when there is no schema, or none of that name in it."""
+        schema = target.schema
+        if schema is None:
+            return None
+        # The signature keeps its schema alive, so that no other one gets the id.
+        known = self._signatures.get((id(schema), method))
+        if known is None and (found := schema.method(method)) is not None:
+            if len(self._signatures) >= MAX_SIGNATURES:
+                self._signatures.clear()
+            known = self._signatures[id(schema), method] = calls.Signature(schema, found)
+        return known
 
     async def assign(self, target: RemoteObject, values: Values, timeout: float | None) -> dict[str, object]:
         """Set properties of an object; see `RemoteObject.set`."""
@@ -257,11 +281,11 @@ class Queries:
         parts = await self._core.questions.ask(
             agent, request, ObjectsResponse, what=f"query for {about}", timeout=seconds
         )
-        keys = distinct_keys(data for part in parts for data in part.objects)
+        keys = distinct_keys(key for part in parts for key, _ in class_runs(part.objects))
         for key in keys:
             self._core.saw(key, agent)
         await asyncio.gather(*(self.learn(key) for key in keys))
-        found = [self.make(data, agent) for part in parts for data in part.objects]
+        found = [obj for part in parts for obj in self.make_all(part.objects, agent)]
         if agent.name in self._core.publishing:
             # qpidd may not announce an object that was just queried (QMF2.md 7.1): later updates build on this.
             for obj in found:

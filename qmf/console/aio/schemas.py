@@ -7,8 +7,10 @@ schema that is being fetched already shares that fetch. How a schema is fetched 
 from __future__ import annotations
 
 import asyncio
+import itertools
+import operator
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
 import attrs
@@ -17,6 +19,7 @@ from qmf.console.aio.errors import AgentLost
 from qmf.console.aio.views import ClassView
 from qmf.errors import DisconnectedError, NotFoundError, QmfError
 from qmf.protocol import EventData, ObjectData
+from qmf.protocol.row_objects import RowObjects
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 
 AnySchema = ClassSchema | EventSchema
@@ -28,7 +31,7 @@ RETRY_AFTER = 30.0
 #: Key objects that are remembered by identity.
 MAX_LATELY = 1000
 
-T = TypeVar("T")
+D = TypeVar("D", ObjectData, EventData)
 
 
 @attrs.define
@@ -192,10 +195,23 @@ class SchemaCache:
             self._entries.setdefault(key, _Entry()).failed_at = self._clock()
 
 
-def distinct_keys(items: Iterable[ObjectData | EventData]) -> list[ClassKey]:
-    """The classes of objects or events, each once; thousands of one message mostly share one key."""
-    found = {id(item.class_key): item.class_key for item in items}
-    return list(dict.fromkeys(key for key in found.values() if key is not None))
+def class_runs(items: Sequence[D]) -> list[tuple[ClassKey | None, Sequence[D]]]:
+    """Objects or events, in order, by what follows each other of one class: mostly all of a message."""
+    if isinstance(items, RowObjects):
+        return [(items.class_key, items)] if items else []
+    keys = list(map(_class_key, items))
+    # In one step where one key object is that of all.
+    if keys and keys.count(keys[0]) == len(keys):
+        return [(keys[0], items)]
+    return [(key, list(run)) for key, run in itertools.groupby(items, key=_class_key)]
+
+
+_class_key = operator.attrgetter("class_key")
+
+
+def distinct_keys(keys: Iterable[ClassKey | None]) -> list[ClassKey]:
+    """Each key once."""
+    return [key for key in dict.fromkeys(keys) if key is not None]
 
 
 def _names(keys: Iterable[ClassKey]) -> set[str]:

@@ -29,6 +29,7 @@ from qmf.console.aio.notifications import Missed
 from qmf.console.aio.objects import RemoteObject, difference
 from qmf.console.aio.picture import ChangeKind, Picture
 from qmf.console.aio.queries import Queries, Wanted
+from qmf.console.aio.schemas import class_runs
 from qmf.console.aio.store import is_another
 from qmf.console.aio.subscriptions import Subscription
 from qmf.console.aio.views import with_agent
@@ -282,9 +283,7 @@ class AgentSource:
             return
         self._next_number += 1
         unknown = {
-            data.class_key
-            for data in content.objects
-            if data.class_key is not None and self._hub.schemas.worth_asking(data.class_key)
+            key for key, _ in class_runs(content.objects) if key is not None and self._hub.schemas.worth_asking(key)
         }
         if unknown:
             # A class that is new at the agent: values need its schema, so it is fetched before subscribing again.

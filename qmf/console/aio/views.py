@@ -18,7 +18,11 @@ from qmf.errors import ProtocolError
 from qmf.protocol import BROKER, ObjectId, from_wire
 from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic
 
-_PLAIN: Mapping[str, type] = {"sstr": str, "lstr": str, "bool": bool, "float": float, "double": float, "uuid": UUID}
+#: What Python type a received value of a base type mostly has, and then is what the schema says without conversion.
+_PLAIN: Mapping[str, type] = {
+    **{kind.base: int for kind in TYPES.values() if kind.is_integer},
+    **{"sstr": str, "lstr": str, "bool": bool, "float": float, "double": float, "uuid": UUID},
+}
 
 #: Different sets of names that a class remembers the groups of; agents send a handful.
 MAX_GROUPS = 100
@@ -32,7 +36,7 @@ class Slot:
         key: its name in QMFv2 objects.
         type: type of the value: for statistics the base type, e.g. ``uint32`` for a ``hilo32``.
         member: the property or statistic that it belongs to.
-        plain: what Python type a received value mostly has, and then is what the schema says without conversion.
+        plain: as in `_PLAIN`.
     """
 
     key: str
@@ -42,7 +46,7 @@ class Slot:
 
     @plain.default
     def _plain_type(self) -> builtins.type | None:
-        return int if self.type.is_integer else _PLAIN.get(self.type.base)
+        return _PLAIN.get(self.type.base)
 
     def read(self, value: object, agent: str) -> object:
         """A value from the wire, see `typed`."""
@@ -59,8 +63,8 @@ def typed(slot_type: QmfType, value: object, agent: str) -> object:
 
     What doesn't fit the type is returned as it came: a foreign agent's mistake must not hide the value.
     """
-    if value is None:
-        return None
+    if value is None or value.__class__ is _PLAIN.get(slot_type.base):
+        return value
     try:
         result = from_wire(slot_type, value)
     except ProtocolError:
