@@ -29,20 +29,21 @@ PACKAGE = "org.apache.qpid.broker"
 OWN, FOREIGN = 10.0, 1.5
 
 
-async def rounds(url: str, agent: str, count: int, repeat: int, *, read: bool) -> float:
-    """Median of the seconds that it takes to get all queues."""
-    times = []
+async def rounds(url: str, agent: str, count: int, repeat: int, *, read: bool) -> tuple[float, float]:
+    """What it takes to get all queues: the median of the seconds, and seconds of this process's processor time."""
+    times, used = [], []
     async with Client(url, events=False, data=False) as client:
         name = next(item.name for item in await client.locate() if item.name.endswith(f":{agent}"))
         for _ in range(repeat + 1):
-            begin = time.perf_counter()
+            begin, before = time.perf_counter(), time.process_time()
             found = await client.objects("queue", package=PACKAGE, agent=name, timeout=120)
             if read:
                 read_all(found)
             times.append(time.perf_counter() - begin)
+            used.append(time.process_time() - before)
             check(found, count)
             del found
-    return statistics.median(times[1:])  # the first one learns the schema
+    return statistics.median(times[1:]), statistics.median(used[1:])  # the first one learns the schema
 
 
 def read_all(found: Sequence[RemoteObject]) -> None:
@@ -80,18 +81,17 @@ def own(count: int, repeat: int) -> tuple[list[Figure], float]:
     with own_broker() as (url, broker), own_agent(url, count) as agent:
         asyncio.run(rounds(url, "bench", count, 1, read=False))  # warm up
         parts: list[Program] = [broker, agent]
-        before = [part.cpu() for part in parts], sum(me.cpu_times()[:2])
-        seconds = asyncio.run(rounds(url, "bench", count, repeat, read=False))
+        before = [part.cpu() for part in parts]
+        seconds, mine = asyncio.run(rounds(url, "bench", count, repeat, read=False))
         got = (repeat + 1) * count
-        used = [part.cpu() - start for part, start in zip(parts, before[0], strict=True)]
-        mine = sum(me.cpu_times()[:2]) - before[1]
-        read = asyncio.run(rounds(url, "bench", count, repeat, read=True))
+        used = [part.cpu() - start for part, start in zip(parts, before, strict=True)]
+        read, _ = asyncio.run(rounds(url, "bench", count, repeat, read=True))
         figures = [
             Figure(f"get {count:,} objects, our agent", count / seconds, "objects/s"),
             Figure(f"get {count:,} objects, our agent, all values read", count / read, "objects/s"),
             Figure(f"  processor time, {count:,}: broker", used[0] / got * 1e6, "µs/object"),
             Figure(f"  processor time, {count:,}: agent", used[1] / got * 1e6, "µs/object"),
-            Figure(f"  processor time, {count:,}: console", mine / got * 1e6, "µs/object"),
+            Figure(f"  processor time, {count:,}: console", mine / count * 1e6, "µs/object"),
             Figure(f"  memory, {count:,}: agent", agent.memory(), "MB"),
             Figure(f"  memory, {count:,}: console", me.memory_info().rss / 1e6, "MB"),
         ]
@@ -131,11 +131,11 @@ def main() -> None:
         own_rate = Figure(f"our console and agent, {most:,}", rates[most], "objects/s", name, peer, at_least=OWN)
         note("our console with libqmf2's agent")
         with libqmf2_agent(most, "cpp2"):
-            foreign = most / asyncio.run(rounds(url, "cpp2", most, arguments.rounds, read=False))
-            all_read = most / asyncio.run(rounds(url, "cpp2", most, arguments.rounds, read=True))
+            foreign = most / asyncio.run(rounds(url, "cpp2", most, arguments.rounds, read=False))[0]
+            all_read = most / asyncio.run(rounds(url, "cpp2", most, arguments.rounds, read=True))[0]
         note("our console and agent over qpidd")
         with own_agent(url, most, "ours"):
-            over = most / asyncio.run(rounds(url, "ours", most, arguments.rounds, read=False))
+            over = most / asyncio.run(rounds(url, "ours", most, arguments.rounds, read=False))[0]
         figures += [
             own_rate,
             Figure(f"our console, libqmf2 agent, {most:,}", foreign, "objects/s", name, peer, at_least=FOREIGN),

@@ -45,6 +45,8 @@ class Answer:
         self._fits = fits
         self._ids_only = ids_only
         self._names: dict[Layout, frozenset[str] | None] = {}
+        #: Makes the rows, where that takes nothing but to write down each object as it is.
+        self._whole = self._rows.whole if self._rows is not None and not wanted.where and not wanted.select else None
 
     def stored(self, obj: ManagedObject) -> Item | Row | None:
         """The item of an object that the agent has, or None if it does not fit.
@@ -52,6 +54,11 @@ class Answer:
         Raises:
             EncodeError: it cannot be encoded.
         """
+        if self._whole is not None:
+            try:
+                return self._whole(obj)
+            except EncodeError:
+                return describe(obj, obj._qmf_values())
         layout = obj._qmf_layout
         raw: Raw | None = None
         if self._wanted.where:
@@ -62,12 +69,7 @@ class Answer:
             return self._writer.name_only(obj)
         names = self._selected(layout)
         if raw is None and names is None:
-            if self._rows is None:
-                return self._writer.whole(obj)
-            try:
-                return self._rows.whole(obj)
-            except EncodeError:
-                return describe(obj, obj._qmf_values())
+            return self._writer.whole(obj)
         return self._partly(obj, read_raw(obj, BOTH) if raw is None else raw, names)
 
     def _partly(self, obj: ManagedObject, raw: Raw, names: frozenset[str] | None) -> Item | Row:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from operator import itemgetter
 from typing import Any
 
-from qmf.agent.collecting import Raw
+from qmf.agent.collecting import Raw, make_row_writer
 from qmf.agent.layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, Layout
 from qmf.agent.model import ManagedObject
 from qmf.agent.objects import ObjectStore
@@ -58,8 +58,9 @@ class RowWriter:
             lead = shape.lead(name_of(obj), read_raw(obj, PROPERTIES))
             if may_be_kept(obj, shape.references):
                 obj._qmf_lead = lead
-        raw = read_raw(obj, STATISTICS)
-        return shape, shape.row(obj._qmf_update_ts, obj._qmf_create_ts, lead, raw)
+        if shape.write is not None:
+            return shape, shape.write(obj, lead)
+        return shape, shape.row(obj._qmf_update_ts, obj._qmf_create_ts, lead, read_raw(obj, STATISTICS))
 
     def read(self, obj: ManagedObject, raw: Raw, names: frozenset[str] | None) -> Row:
         """An object of the store with values that were read just now.
@@ -107,6 +108,8 @@ class Shape:
         leading: how many of them make up the part that is prepared (`qmf.codec.row_encode`).
         references: cells of references in the class.
         pick: takes the columns' values from all values of an object, or None where that is all of them.
+        write: makes a row of an object and its lead in one go; None where not all values are in it, or statistics are
+            maps or lists.
     """
 
     def __init__(self, layout: Layout, names: frozenset[str] | None, empty: ObjectId, *, loose: bool) -> None:
@@ -131,6 +134,9 @@ class Shape:
         converts = [_CONVERTS.get(code) if code not in FIXED_FORMATS else None for code in codes]
         self._lead_converts = _numbered(converts[: self.leading])
         self._converts = _numbered(converts[self.leading :])
+        self.write: Callable[[ManagedObject, Lead], bytes] | None = None
+        if names is None and not loose and not self._converts:
+            self.write = make_row_writer(layout, self._encoder)
         self._block = (layout.key, empty.agent_name, empty.agent_epoch, self.columns, codes)
 
     def lead(self, name: str, values: Sequence[Any]) -> Lead:
@@ -169,6 +175,11 @@ def content(
     kind: type[ObjectsResponse] | type[ObjectsIndication], items: Sequence[Row | ObjectData]
 ) -> ObjectsResponse | ObjectsIndication:
     """Rows and ordinary objects as what a message says."""
+    if items and set(map(type, items)) == {tuple}:
+        # Mostly all are of one shape.
+        shapes, raw = zip(*items, strict=True)
+        if shapes.count(shapes[0]) == len(shapes):
+            return kind((), [shapes[0].block(raw)])
     rows: dict[Shape, list[bytes]] = {}
     objects = []
     for item in items:

@@ -7,7 +7,7 @@ widths in it and no dictionary: encoders that know the class take it as it is. I
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmf.agent.derived import number
@@ -15,6 +15,7 @@ from qmf.agent.guarded import HAS_GLOBAL_LOCK
 from qmf.agent.layout import STATISTICS, Field, Layout
 from qmf.agent.references import resolve
 from qmf.codec.generated import build
+from qmf.codec.row_encode import Lead, RowEncoder
 from qmf.schema import Style
 
 #: Values of an object, in wire order.
@@ -45,6 +46,24 @@ def make_taker(layout: Layout, groups: int, *, locked: bool = not HAS_GLOBAL_LOC
     return taker
 
 
+def make_row_writer(
+    layout: Layout, encoder: RowEncoder, *, locked: bool = not HAS_GLOBAL_LOCK
+) -> Callable[[Any, Lead], bytes]:
+    """The function that makes the row of an object, which has that lead, from its statistics as they are.
+
+    Args:
+        layout: of the class.
+        encoder: of rows with all values of the class, none of which is a map or list behind the lead.
+        locked: as of `make_reader`.
+    """
+    source = _Source(layout, STATISTICS, taking=False, locked=locked)
+    reading, values = source.reading()
+    writing, names = encoder.steps(values)
+    times = "update, create, delete = obj._qmf_update_ts, obj._qmf_create_ts, 0"
+    writer: Callable[[Any, Lead], bytes] = source.build([*reading, times, *writing], names, "obj, lead")
+    return writer
+
+
 class _Source:
     """Puts the text of one function together."""
 
@@ -58,6 +77,18 @@ class _Source:
 
     def function(self) -> Callable[[Any], Any]:
         """Make the function."""
+        steps, values = self.reading()
+        result = f"({''.join(f'{value}, ' for value in values)})"
+        steps.append(f"return {result}, intervals" if self._taking else f"return {result}")
+        return self.build(steps, {})
+
+    def build(self, steps: list[str], names: Mapping[str, object], arguments: str = "obj") -> Callable[..., Any]:
+        """A function of these steps, which need the names besides those of the reading ones."""
+        source = "\n".join([f"def collect({arguments}):", *(f"    {step}" for step in steps), ""])
+        return build("collect", source, {**self._names, **names}, f"{self._layout.schema.name} {self._groups}")
+
+    def reading(self) -> tuple[list[str], list[str]]:
+        """The steps that read, and the expressions of the values in wire order then; called once."""
         layout, fields = self._layout, self._layout.fields(self._groups)
         values: dict[Field, list[str]] = {
             field: self._read(position, field) for position, field in enumerate(fields) if field.formula is None
@@ -69,11 +100,8 @@ class _Source:
             }
             for position, field in enumerate(layout.derived):
                 values[field] = self._derive(position, field, numbers)
-        result = f"({''.join(f'{value}, ' for field in fields for value in values[field])})"
         steps = ["cells = obj._qmf_cells", *(["intervals = []"] if self._taking else []), *self._steps]
-        steps.append(f"return {result}, intervals" if self._taking else f"return {result}")
-        source = "\n".join(["def collect(obj):", *(f"    {step}" for step in steps), ""])
-        return build("collect", source, self._names, f"{layout.schema.name} {self._groups}")
+        return steps, [value for field in fields for value in values[field]]
 
     def _read(self, position: int, field: Field) -> list[str]:
         """Add the steps that read a field; gives the expressions of its values."""

@@ -155,7 +155,7 @@ def _make_entries(cls: type[Event]) -> Callable[[Event], tuple[bytes, int]]:
             columns[number] = Column(column.name, column.code)
     names["encode"] = entry_encoder(columns, _DEPTH, schema.name)
     arguments = ", ".join(f"v{number}" for number in range(len(columns)))
-    lines += [f"    return encode({arguments})", ""]
+    lines += [f"    return encode([{arguments}])", ""]
     function: Callable[[Event], tuple[bytes, int]] = build("entries", "\n".join(lines), names, schema.name)
     return function
 

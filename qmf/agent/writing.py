@@ -166,7 +166,7 @@ class _ClassWriter:
         encode = self._encoders.get(groups)
         if encode is None:
             encode = self._encoders[groups] = self._make_encoder(groups)
-        return encode(*values)
+        return encode(values)
 
     def properties(self, obj: ManagedObject) -> tuple[bytes, int]:
         """The properties of an object as entries of a map, and their number."""

@@ -25,7 +25,7 @@ from qmf.agent import (
 )
 from qmf.agent.blocks import RowWriter
 from qmf.agent.blocks import content as row_content
-from qmf.agent.collecting import make_reader, make_taker
+from qmf.agent.collecting import make_reader, make_row_writer, make_taker
 from qmf.agent.guarded import guarded
 from qmf.agent.layout import BOTH, PROPERTIES, STATISTICS
 from qmf.agent.model import ManagedType
@@ -171,6 +171,12 @@ def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[M
                     accessor = getattr(obj, field.slot)
                     accessor.sample(value) if field.type.style is Style.MMA else accessor.set(value)
         assert make_reader(layout, BOTH)(one) == make_reader(layout, BOTH, locked=True)(two)
+        if not {"map", "list", "objId"} & {base.base for field in layout.statistics for _, base in field.wire}:
+            encoder = RowWriter(ObjectStore("v:p:i", 1, lambda: 7))._shape(layout, None)._encoder
+            lead = encoder.lead("n", [None] * len(layout.wire[PROPERTIES]))
+            written = make_row_writer(layout, encoder, locked=False)(one, lead)
+            assert written == make_row_writer(layout, encoder, locked=True)(two, lead)
+            assert written == encoder.row(0, 0, 0, lead, *read_raw(one, STATISTICS))
         assert make_taker(layout, STATISTICS)(one) == make_taker(layout, STATISTICS, locked=True)(two)
 
 
@@ -252,6 +258,36 @@ def test_what_does_not_fit_a_row_is_told(store: ObjectStore) -> None:
     store.add(belt, "a\udcff")
     with pytest.raises(EncodeError, match="lone surrogate"):
         RowWriter(store).whole(belt)
+
+
+def test_a_statistic_that_does_not_fit_a_row_is_told(store: ObjectStore) -> None:
+    cls = managed([("sstr", False)], ["sstr", "count32"], assign=False)
+    obj, other = cls(), cls()
+    for item in (obj, other):
+        store.add(item, str(id(item)))
+    rows = RowWriter(store)
+    obj.s0 = "a\udcff"  # type: ignore[attr-defined]
+    with pytest.raises(EncodeError, match=r"lone surrogate: 'a\\udcff'"):
+        rows.whole(obj)
+    as_read([describe(other, other._qmf_values())], [rows.whole(other)])
+    obj.s0 = "a"  # type: ignore[attr-defined]
+    as_read([describe(obj, obj._qmf_values())], [rows.whole(obj)])
+    obj.s1._value = 2**32  # type: ignore[attr-defined]  # past its checks
+    with pytest.raises(EncodeError, match="out of the range"):
+        rows.whole(obj)
+
+
+def test_rows_of_several_classes_go_together(store: ObjectStore) -> None:
+    shelf, site, other = Shelf(number=1), Site(name="s"), Shelf(number=2)
+    for obj in (shelf, site, other):
+        store.add(obj, None)
+    rows = RowWriter(store)
+    found = [rows.whole(obj) for obj in (shelf, site, other)]
+    content = row_content(ObjectsResponse, found)
+    assert [len(block.rows) for block in content.blocks] == [len(found[0][1]) + len(found[2][1]), len(found[1][1])]
+    described = [describe(obj, obj._qmf_values()) for obj in (shelf, other, site)]
+    as_read(described, found)
+    assert row_content(ObjectsResponse, []) == ObjectsResponse([], [])
 
 
 def test_selections_are_not_remembered_for_ever(store: ObjectStore) -> None:
