@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import ssl
 import uuid
 from collections.abc import Iterable, Mapping
@@ -207,7 +208,8 @@ class Broker:
 
 
 def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno).lower()  # asyncio puts its own sentence around the system's words
     if isinstance(error, OSError) and error.strerror:
-        # asyncio puts its own sentence around the system's words.
-        return error.strerror.rsplit(": ", 1)[-1].lower()
+        return error.strerror.lower()
     return str(error)

@@ -115,8 +115,12 @@ class Engine:
             self._start += data[: len(_TLS_HEADER) - len(self._start)]
             if self._start.startswith((_TLS_HANDSHAKE, _TLS_HEADER)):
                 self.fail("amqp:connection:framing-error", "the peer speaks TLS, this port does not")
-        transport, size = self._transport_impl, len(data)
-        source = ffi.from_buffer(data)
+        # Let go of at once: who lent the bytes takes them back as soon as this ends.
+        with ffi.from_buffer(data) as source:
+            self._push(source, len(data))
+
+    def _push(self, source: Any, size: int) -> None:
+        transport = self._transport_impl
         offset = 0
         while offset < size and not self._failed:
             room = lib.pn_transport_capacity(transport)
