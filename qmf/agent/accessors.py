@@ -21,6 +21,9 @@ import math
 from qmf.agent.complaints import out_of_range, whole
 from qmf.agent.layout import STATISTICS_CELL, Cells, Field
 
+#: The default of what counts: whether it is what was given costs less to tell than a type.
+_ONE = 1
+
 #: What `_take` took away; opaque, for `_restore`.
 Interval = tuple[int | float, ...]
 
@@ -130,9 +133,9 @@ class HiLo(Counter):
         """Lowest value since the interval began."""
         return self._low
 
-    def inc(self, n: int = 1) -> None:
+    def inc(self, n: int = _ONE) -> None:
         """Add; as `Counter.inc`."""
-        if type(n) is not int:
+        if n is not _ONE and type(n) is not int:
             n = whole(n, self._field)
         new = self._value + n
         # What lies between the marks is in range.
@@ -147,9 +150,9 @@ class HiLo(Counter):
         self._value = new
         self._cells[STATISTICS_CELL] = True
 
-    def dec(self, n: int = 1) -> None:
+    def dec(self, n: int = _ONE) -> None:
         """Subtract; as `Counter.inc`."""
-        if type(n) is not int:
+        if n is not _ONE and type(n) is not int:
             n = whole(n, self._field)
         new = self._value - n
         if new > self._high:

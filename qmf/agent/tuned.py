@@ -15,7 +15,7 @@ from qmf.codec.generated import build
 
 _METHOD = """\
 def {name}(self, {argument}):
-    if type({value}) is not int:
+    if {strange}:
         {value} = whole({value}, self._field)
     new = {result}
     if not ({fits}):
@@ -30,11 +30,14 @@ _STORE_NEW = f"""if new != self._value:
         self._value = new
         self._cells[{STATISTICS_CELL}] = True"""
 
-#: Argument, what it is called, what the new value is, and how it is stored.
+#: Whether an argument needs a closer look. Mostly it is the default, which costs less to compare than a type.
+_STRANGE = "n is not one and type(n) is not int"
+
+#: Argument, what it is called, whether it is strange, what the new value is, and how it is stored.
 _METHODS = {
-    "inc": ("n=1", "n", "self._value + n", _STORE),
-    "dec": ("n=1", "n", "self._value - n", _STORE),
-    "set": ("value", "value", "value", _STORE_NEW),
+    "inc": ("n=one", "n", _STRANGE, "self._value + n", _STORE),
+    "dec": ("n=one", "n", _STRANGE, "self._value - n", _STORE),
+    "set": ("value", "value", "type(value) is not int", "value", _STORE_NEW),
 }
 
 
@@ -46,10 +49,11 @@ def counter_for(field: Field) -> type[Counter]:
 @functools.cache
 def _counter(low: int, high: int) -> type[Counter]:
     fits = inside("new", low, high)
-    names = {"whole": whole, "out_of_range": out_of_range}
+    names = {"whole": whole, "out_of_range": out_of_range, "one": 1}
     members: dict[str, object] = {"__slots__": (), "__doc__": Counter.__doc__, "__module__": Counter.__module__}
-    for name, (argument, value, result, store) in _METHODS.items():
-        source = _METHOD.format(name=name, argument=argument, value=value, result=result, fits=fits, store=store)
+    for name, (argument, value, strange, result, store) in _METHODS.items():
+        parts = {"argument": argument, "value": value, "strange": strange, "result": result, "store": store}
+        source = _METHOD.format(name=name, fits=fits, **parts)
         method = build(name, source, names, f"Counter {low} {high}")
         method.__doc__ = getattr(Counter, name).__doc__
         method.__qualname__ = f"Counter.{name}"
