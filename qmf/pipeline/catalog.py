@@ -30,6 +30,9 @@ _TYPES: dict[Cell, T.DataType] = {
     Cell.TIME: T.TimestampType(),
 }
 
+#: Columns of a frame of several classes at most: each row pays for those that it doesn't have.
+MOST_COLUMNS = 250
+
 _TOLD = ("package", "class", "hash", "event", "columns")
 
 
@@ -96,14 +99,14 @@ def tables(lake: str, spark: SparkSession | None = None) -> list[Table]:
     return sorted(found, key=lambda table: (table.package, table.name, table.hash))
 
 
-def files(lake: str, spark: SparkSession | None = None) -> list[str]:
-    """The files that a lake's log says are in it, by path inside the lake.
+def files(lake: str, spark: SparkSession | None = None) -> dict[str, int]:
+    """The files that a lake's log says are in it, by path inside the lake, with their rows.
 
     Raises:
         PipelineError: the lake is behind a URL, and `spark` is missing.
     """
     if is_local(lake):
-        return list(Lake(local(lake)).files())
+        return Lake(local(lake)).files()
     if spark is None:
         raise PipelineError(f"{lake}: is read by Spark only")
     try:
@@ -111,7 +114,7 @@ def files(lake: str, spark: SparkSession | None = None) -> list[str]:
         named = [(row[0], row[1]) for row in told.select("_metadata.file_name", "value").collect()]
     except AnalysisException as error:
         raise LakeError(f"{lake}: no lake, or nothing in it yet: {error.getCondition()}") from error
-    return list(replay(named))
+    return replay(named)
 
 
 def versions(known: Sequence[Table], package: str | None, name: str, hash: str | None = None) -> list[Table]:
@@ -153,6 +156,34 @@ def choose(known: Sequence[Table], names: Iterable[str] = (), *, events: bool = 
         (package or None, name) for package, _, name in (text.rpartition(":") for text in names)
     ] or sorted({(table.package, table.name) for table in own})
     return [versions(own, package, name) for package, name in wanted]
+
+
+def together(of: Iterable[Table], most: int = MOST_COLUMNS) -> list[list[Table]]:
+    """Tables of any classes in groups that one frame can read, and tell apart: a name has one type in each.
+
+    Args:
+        of: the tables.
+        most: columns of a group, unless one table has more.
+    """
+    groups: list[tuple[list[Table], dict[str, tuple[str, Cell]]]] = []
+    for table in of:
+        # Sessions that are not ours may take names for the same that differ in case only.
+        own = {column.name.lower(): (column.name, column.cell) for column in table.columns}
+        for tables, columns in groups:
+            joined = {**own, **columns}
+            fits = len(joined) <= most and all(joined[name] == cell for name, cell in own.items())
+            if fits and _is_plain(table) and _is_plain(tables[0]):
+                columns.update(own)
+                tables.append(table)
+                break
+        else:
+            groups.append(([table], own))
+    return [tables for tables, _columns in groups]
+
+
+def _is_plain(table: Table) -> bool:
+    """Spark tells its name right when it takes it from the folder's: it takes bytes of UTF-8 for letters."""
+    return f"{table.package}{table.name}{table.hash}".isascii()
 
 
 def columns_by_member(of: Sequence[Table]) -> dict[str, list[Column]]:

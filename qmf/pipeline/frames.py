@@ -23,7 +23,7 @@ from qmf.pipeline import catalog
 from qmf.pipeline.following import DEFAULT_FILES
 from qmf.pipeline.kinds import PARTITIONS, RowKind
 from qmf.pipeline.lake import Lake
-from qmf.pipeline.layout import NO_HASH, ORIGINALS, Place, class_folder
+from qmf.pipeline.layout import NO_HASH, ORIGINALS, Place, class_folder, date_of
 from qmf.pipeline.members import Cell, Table
 
 
@@ -87,6 +87,10 @@ class Frames:
             return self._follow({"class": tables[0].name, "package": tables[0].package, "hash": hash or ""})
         return self._read(kind, tables, hash)
 
+    def count(self, tables: Sequence[Table]) -> int:
+        """How many rows a batch of the versions of one class has, as the lake's log tells without reading them."""
+        return sum(self._chosen(RowKind.EVENTS if tables[0].event else RowKind.OBJECTS, tables).values())
+
     def table(self, kind: RowKind) -> DataFrame:
         """Rows of a kind without classes: heartbeats, agents, schemas, gaps, untyped."""
         if self.stream and catalog.is_local(self.lake):
@@ -102,18 +106,29 @@ class Frames:
         if self.stream and catalog.is_local(self.lake):
             return self._follow({"kind": kind.value})
         of = [table for table in catalog.tables(self.lake, self.spark) if table.event is (kind is RowKind.EVENTS)]
-        frames = [self._as_json(kind, table) for table in of]
+        if self.stream:
+            frames = [self._as_json(kind, [table], self._read(kind, [table], table.hash or NO_HASH)) for table in of]
+        else:
+            # A scan for each class would have to be planned for each, which costs more than a small lake's rows.
+            groups = catalog.together(of)
+            frames = [self._as_json(kind, group, self._files(kind, group)) for group in groups]
         if not frames:
             return self.spark.createDataFrame([], catalog.any_schema(kind))
         return reduce(DataFrame.unionByName, frames)
 
-    def _as_json(self, kind: RowKind, table: Table) -> DataFrame:
-        frame = self._read(kind, [table], table.hash or NO_HASH)
-        values = [F.col(column.name) for column in table.columns if column.cell is not Cell.TIME]
-        told = {"package": table.package, "class": table.name, "hash": table.hash}
-        return frame.select(
-            *catalog.schema_of(kind).fieldNames(),
-            *(F.lit(value).alias(name) for name, value in told.items()),
+    def _as_json(self, kind: RowKind, of: Sequence[Table], rows: DataFrame) -> DataFrame:
+        common = catalog.schema_of(kind).fieldNames()
+        columns = {column.name: column for table in of for column in table.columns}
+        values = [F.col(name) for name, column in columns.items() if column.cell is not Cell.TIME]
+        if len(of) == 1:
+            told = [F.lit(of[0].package), F.lit(of[0].name), F.lit(of[0].hash)]
+        else:
+            package, name, hash = (F.col(partition) for partition in PARTITIONS[:3])
+            told = [package, name, F.when(hash == NO_HASH, "").otherwise(hash)]
+        return rows.select(
+            *common,
+            *(value.alias(name) for value, name in zip(told, ("package", "class", "hash"), strict=True)),
+            # Columns that a class doesn't have are null, and so not in the text.
             (F.to_json(F.struct(*values)) if values else F.lit("{}")).alias("values"),
         )
 
@@ -130,23 +145,32 @@ class Frames:
             stream = stream.option("pathGlobFilter", ORIGINALS).option("maxFilesPerTrigger", self.files)
             named = (of[0].package, of[0].name) if of else ("", "")
             return stream.parquet(f"{root}/{class_folder(kind, *named, hash or '')}")
+        return self._files(kind, of).select(*schema.fieldNames())
+
+    def _files(self, kind: RowKind, of: Sequence[Table]) -> DataFrame:
+        """Rows of files in the lake, with its partitions as columns: of some tables, or of a kind without classes."""
+        schema = catalog.schema_of(kind, of)
         extra = PARTITIONS if of else PARTITIONS[-1:]
         full = T.StructType([*schema.fields, *(T.StructField(name, T.StringType()) for name in extra)])
-        folders = [Place(kind, item.package, item.name, item.hash, "").folder for item in of] or [kind.value]
-        base = f"{root}/{kind.value}"
-        paths = [
-            str(Lake(root).find(path)) if catalog.is_local(self.lake) else f"{root}/{path}"
-            for path in catalog.files(self.lake, self.spark)
-            if any(path.startswith(f"{folder}/") for folder in folders)
-        ]
+        root = str(catalog.local(self.lake)) if catalog.is_local(self.lake) else self.lake.rstrip("/")
+        found = self._chosen(kind, of)
+        paths = [str(Lake(root).find(path)) if catalog.is_local(self.lake) else f"{root}/{path}" for path in found]
         if not paths:
-            return self.spark.createDataFrame([], schema)
-        frame = self.spark.read.schema(full).option("basePath", base).parquet(*paths)
-        if self.first:
-            frame = frame.where(F.col("qmf_date") >= self.first)
-        if self.last:
-            frame = frame.where(F.col("qmf_date") <= self.last)
-        return frame.select(*schema.fieldNames())
+            return self.spark.createDataFrame([], full)
+        return self.spark.read.schema(full).option("basePath", f"{root}/{kind.value}").parquet(*paths)
+
+    def _chosen(self, kind: RowKind, of: Sequence[Table]) -> dict[str, int]:
+        """The files that a batch of some tables, or of a kind without classes, reads, with their rows."""
+        folders = {Place(kind, item.package, item.name, item.hash, "").folder for item in of} or {kind.value}
+        # A file lies in the folder of its day, that in its table's.
+        return {
+            path: rows
+            for path, rows in catalog.files(self.lake, self.spark).items()
+            if path.rsplit("/", 2)[0] in folders and self._wants(date_of(path))
+        }
+
+    def _wants(self, date: str | None) -> bool:
+        return date is None or (self.first or date) <= date <= (self.last or date)
 
 
 #: The name under which a stream's progress counts rows that claim to come from the future.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import reduce
 
 import attrs
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -22,7 +22,10 @@ from qmf.pipeline.frames import Frames
 from qmf.pipeline.layout import NAME
 from qmf.pipeline.members import Table
 from qmf.pipeline.queries import Counted, Say, progress
-from qmf.pipeline.rollup import rollup, seconds
+from qmf.pipeline.rollup import rolled, rollup, seconds, values
+
+#: The folders between a size and its days.
+_FOLDERS = ("qmf_package", "qmf_class")
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +58,7 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, say: Say) -> int:
     Args:
         spark: to run on.
         options: what.
-        say: told of each class and size that is done.
+        say: told of each size that is done, and of its classes.
 
     Returns:
         rows written.
@@ -65,18 +68,26 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, say: Say) -> int:
     """
     _check(options)
     frames = Frames(spark, options.lake, first=options.first, last=options.last)
+    classes = frames.classes(options.classes)
+    # All classes in one plan: what each costs besides its rows is much, and would come one after the other.
+    each = [values(frames.of(of), of) for of in classes]
     total = 0
-    for of in frames.classes(options.classes):
-        for size in options.sizes:
-            started = time.monotonic()
-            samples = Counted(frames.of(of))
-            rolled = Counted(rollup(samples.frame, of, size, continued=options.continued))
-            what = f"{of[0].package}:{of[0].name} by {size}"
-            with progress(spark, what, say):
-                sinks.replace(sinks.dated(rolled.frame, "window_start"), _path(options, "batch", size, of))
-            took = time.monotonic() - started
-            say(f"{what}: {samples.rows} samples became {rolled.rows} rows in {took:.1f} s")
-            total += rolled.rows
+    for size in options.sizes if each else ():
+        started = time.monotonic()
+        made = Counted(
+            rolled(reduce(DataFrame.unionByName, each), size, continued=options.continued),
+            {_what(of): (F.col("package") == of[0].package) & (F.col("class") == of[0].name) for of in classes},
+        )
+        dated = sinks.dated(made.frame, "window_start").withColumns(
+            {folder: _escaped_column(F.col(name)) for folder, name in zip(_FOLDERS, ("package", "class"), strict=True)}
+        )
+        with progress(spark, f"rollup by {size}", say):
+            sinks.replace(dated, _path(options, "batch", size), (*_FOLDERS, sinks.DAY))
+        for of in classes:
+            rows = made.rows[_what(of)]
+            say(f"{_what(of)} by {size}: {frames.count(of)} samples became {rows} rows")
+            total += rows
+        say(f"Rolled up by {size} in {time.monotonic() - started:.1f} s")
     return total
 
 
@@ -103,7 +114,7 @@ def rollup_stream(
         sinks.append(
             rollup(frames.of(of), of, size, late=options.late, continued=options.continued),
             _path(options, "stream", size, of),
-            name=f"{of[0].package}:{of[0].name} by {size}",
+            name=f"{_what(of)} by {size}",
             every=every,
             once=once,
         )
@@ -138,6 +149,20 @@ def _check(options: RollupOptions) -> None:
         seconds(size)
 
 
-def _path(options: RollupOptions, by: str, size: str, of: Sequence[Table]) -> str:
-    package, name = (part if NAME.fullmatch(part) else part.encode().hex() for part in (of[0].package, of[0].name))
-    return f"{options.out.rstrip('/')}/{by}/qmf_size={size}/qmf_package={package}/qmf_class={name}"
+def _what(of: Sequence[Table]) -> str:
+    return f"{of[0].package}:{of[0].name}"
+
+
+def _path(options: RollupOptions, by: str, size: str, of: Sequence[Table] = ()) -> str:
+    names = (of[0].package, of[0].name) if of else ()
+    parts = [f"{folder}={_escaped(name)}" for folder, name in zip(_FOLDERS, names, strict=False)]
+    return "/".join([options.out.rstrip("/"), by, f"qmf_size={size}", *parts])
+
+
+def _escaped(name: str) -> str:
+    return name if NAME.fullmatch(name) else name.encode().hex()
+
+
+def _escaped_column(name: Column) -> Column:
+    """`_escaped`, done by Spark."""
+    return F.when(name.rlike(rf"\A{NAME.pattern}\z"), name).otherwise(F.lower(F.hex(name)))

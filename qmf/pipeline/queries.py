@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import attrs
 from py4j.protocol import Py4JError
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -36,10 +36,10 @@ class Metrics:
     Attributes:
         batches: that had rows.
         read: rows.
-        late: rows that came too late, and were dropped.
+        late: what came too late and was dropped, counted as the query groups it: a rollup by object, window and member.
         ahead: rows from the future, left out, see `qmf.pipeline.frames.watermarked`.
         busy: seconds at work.
-        state: rows that wait in the state, at the end.
+        state: what waits in the state at the end, counted the same way.
     """
 
     batches: int = 0
@@ -155,13 +155,23 @@ def progress(spark: SparkSession, what: str, say: Say) -> Iterator[None]:
 
 
 class Counted:
-    """Counts the rows that go through a frame of a batch, without reading them twice."""
+    """Counts the rows that go through a frame of a batch, by conditions, without reading them twice."""
 
-    def __init__(self, frame: DataFrame) -> None:
+    def __init__(self, frame: DataFrame, of: Mapping[str, Column]) -> None:
+        """Make it.
+
+        Args:
+            frame: whose rows.
+            of: what is counted, under which name.
+        """
         self._observation = Observation()
-        self.frame = frame.observe(self._observation, F.count(F.lit(1)).alias("rows"))
+        self._names = tuple(of)
+        # Not under their names: Spark would look into these for dots.
+        counts = [F.count_if(condition).alias(f"n{index}") for index, condition in enumerate(of.values())]
+        self.frame = frame.observe(self._observation, *counts)
 
     @property
-    def rows(self) -> int:
-        """How many went through; known when an action on `frame` has ended."""
-        return int(self._observation.get["rows"])
+    def rows(self) -> dict[str, int]:
+        """How many went through, by name; known when an action on `frame` has ended."""
+        found = self._observation.get
+        return {name: int(found[f"n{index}"]) for index, name in enumerate(self._names)}

@@ -74,6 +74,23 @@ _NUMBERS = (*_WHOLE, Cell.FLOAT, Cell.DOUBLE)
 
 _ORDER = ("_ts_ns", "_run", "_seq")
 
+#: What a value takes from its sample.
+_OF_SAMPLE = ("_ts", *_ORDER, "_epoch")
+
+#: Whole numbers of a sample: exact for all of 64 bits.
+_SHORT = T.DecimalType(20, 0)
+
+_EXACTS, _REALS = ("exact", "low_exact", "high_exact"), ("real", "low", "high")
+
+#: One statistic of a sample: the value itself and its extremes, in the columns of one of the two kinds of numbers.
+_VALUE = T.StructType(
+    [
+        *(T.StructField(name, T.StringType()) for name in ("member", "style", "unit")),
+        *(T.StructField(name, _SHORT) for name in (*_EXACTS, "weight")),
+        *(T.StructField(name, T.DoubleType()) for name in _REALS),
+    ]
+)
+
 #: Samples of a counter, in order.
 _ROWS = T.ArrayType(
     T.StructType(
@@ -118,30 +135,80 @@ def rollup(
     Returns:
         `ROLLUP`; no rows for classes without numbers among their statistics.
     """
-    length = f"{seconds(size)} seconds"
+    told = samples.where(F.col("_statistics"))
+    return rolled(values(told if late is None else watermarked(told, late), of), size, continued=continued)
+
+
+def values(samples: DataFrame, of: Sequence[Table]) -> DataFrame:
+    """Samples as one row per value of a statistic: the same columns for all classes, so that they can be united.
+
+    Args:
+        samples, of: as of `rollup`.
+
+    Returns:
+        `_OF_SAMPLE`, whose it is, and `_VALUE`; no rows for classes without numbers among their statistics.
+    """
     numbers = [columns for columns in columns_by_member(of).values() if _is_number(columns)]
-    if not numbers:
-        return samples.select(*_nothing()).limit(0)
-    frame = samples.where(F.col("_statistics"))
-    if late is not None:
-        frame = watermarked(frame, late)
-    grouped = frame.groupBy(
-        F.window("_ts", length).alias("window"), F.col("_agent").alias("agent"), F.col("_object").alias("object")
-    ).agg(F.array(*(_member(columns) for columns in numbers)).alias("members"))
+    told = {
+        "package": F.lit(of[0].package),
+        "class": F.lit(of[0].name),
+        "agent": F.col("_agent"),
+        "object": F.col("_object"),
+    }
+    found = F.array(*(_value(columns) for columns in numbers)) if numbers else F.array().cast(T.ArrayType(_VALUE))
+    exploded = samples.where(F.col("_statistics")).select(
+        *_OF_SAMPLE, *(value.alias(name) for name, value in told.items()), F.explode(found).alias("value")
+    )
+    return exploded.select(*_OF_SAMPLE, *told, "value.*").where(F.col("exact").isNotNull() | F.col("real").isNotNull())
+
+
+def rolled(each: DataFrame, size: str, *, continued: bool = False) -> DataFrame:
+    """Roll values up, those of many classes together if need be.
+
+    Args:
+        each: as `values` gives them; a batch or a stream.
+        size, continued: as of `rollup`.
+
+    Returns:
+        `ROLLUP`.
+    """
+    length = f"{seconds(size)} seconds"
+    is_whole = F.col("exact").isNotNull()
+    sample = F.struct(*_ORDER, "_epoch", "exact", "real")
+    amount = F.when(F.col("weight").isNull(), F.col("exact").cast(EXACT)).otherwise(
+        (F.col("exact") * F.col("weight")).cast(EXACT)
+    )
+    heavy = F.coalesce("weight", F.lit(1).cast(_SHORT))
+    is_counter = F.col("style") == Style.COUNT.value
+    # Only counters need their samples in order; all else is folded as the samples come.
+    counted = F.when(is_counter, F.struct(*_ORDER, "_epoch", F.col("exact").alias("value")))
+    grouped = each.groupBy(F.window("_ts", length).alias("window"), *KEY).agg(
+        F.count("*").alias("samples"),
+        F.min(sample).alias("f"),
+        F.max(sample).alias("l"),
+        F.sum(heavy).alias("weight"),
+        F.min("low_exact").alias("low_exact"),
+        F.min("low").alias("low"),
+        F.max("high_exact").alias("high_exact"),
+        F.max("high").alias("high"),
+        F.sum(amount).alias("total_exact"),
+        F.sum(F.when(~is_whole, F.col("real") * heavy.cast(T.DoubleType()))).alias("total"),
+        F.sort_array(F.collect_list(counted)).cast(_ROWS).alias("rows"),
+    )
+    ends = (("f", "first"), ("l", "last"))
     return (
-        grouped.select("window", "agent", "object", F.explode("members").alias("m"))
-        .where(F.col("m.samples") > 0)
-        # Once for all counters: an expression for each would make the plan too large to compile.
-        .withColumn("walked", _walk(F.col("m.rows"), _SAMPLE, continued, inner=False))
-        .withColumn("steps", _corrected(F.col("walked"), F.col("m.rows"), continued))
+        grouped.withColumn("walked", F.when(is_counter, _walk(F.col("rows"), _SAMPLE, continued, inner=False)))
+        .withColumn("steps", F.when(is_counter, _corrected(F.col("walked"), F.col("rows"), continued)))
         .select(
             F.col("window.start").alias("window_start"),
             F.col("window.end").alias("window_end"),
-            F.lit(of[0].package).alias("package"),
-            F.lit(of[0].name).alias("class"),
-            "agent",
-            "object",
-            *(F.col(f"m.{name}").alias(name) for name in _MEMBER_FIELDS),
+            *KEY,
+            *("samples", "weight", "total_exact", "low_exact", "high_exact"),
+            *(F.col(f"{row}._ts_ns").alias(f"{name}_ns") for row, name in ends),
+            *(F.col(f"{row}._epoch").alias(f"{name}_epoch") for row, name in ends),
+            *(F.col(f"{row}.exact").alias(f"{name}_exact") for row, name in ends),
+            *(_either(f"{row}.exact", f"{row}.real").alias(name) for row, name in ends),
+            *(_either(f"{name}_exact", name).alias(name) for name in ("low", "high", "total")),
             F.col("steps.delta").alias("delta_exact"),
             F.col("steps.resets").alias("resets"),
         )
@@ -149,17 +216,17 @@ def rollup(
     )
 
 
-def coarser(rolled: DataFrame, size: str, *, continued: bool = False) -> DataFrame:
+def coarser(finer: DataFrame, size: str, *, continued: bool = False) -> DataFrame:
     """Rollups of rollups: the same rows that the samples would give, and exactly so for whole numbers.
 
     Args:
-        rolled: `ROLLUP` of one size.
+        finer: `ROLLUP` of one size.
         size: of the new windows: a multiple of the old.
         continued: as of `rollup`.
     """
     length = f"{seconds(size)} seconds"
     parts = [field.name for field in ROLLUP if field.name not in (*KEY, "window_start", "window_end")]
-    grouped = rolled.groupBy(F.window("window_start", length).alias("window"), *KEY).agg(
+    grouped = finer.groupBy(F.window("window_start", length).alias("window"), *KEY).agg(
         F.sort_array(F.collect_list(F.struct("first_ns", *(name for name in parts if name != "first_ns")))).alias(
             "rows"
         )
@@ -198,70 +265,35 @@ def coarser(rolled: DataFrame, size: str, *, continued: bool = False) -> DataFra
 #: Fields of a sample of a counter, as `_walk` wants them.
 _SAMPLE = ("value", "value", "_epoch", "_epoch")
 
-#: Columns of `ROLLUP` that are known for each member before the steps of counters are.
-_MEMBER_FIELDS = [
-    *("member", "style", "unit", "samples", "first_ns", "last_ns", "first_epoch", "last_epoch"),
-    *("first_exact", "last_exact", "low_exact", "high_exact", "weight", "total_exact"),
-    *("total", "first", "last", "low", "high"),
-]
-
 
 def _is_number(columns: Sequence[Member]) -> bool:
     first = columns[0]
     return first.group is Group.STATISTIC and first.cell in _NUMBERS and TYPES[first.type].base != "absTime"
 
 
-def _member(columns: Sequence[Member]) -> Column:
-    """One member of a group as a struct of `_MEMBER_FIELDS` and `rows`, made of aggregates.
+def _either(exact: str, real: str) -> Column:
+    return F.coalesce(F.col(exact).cast(T.DoubleType()), F.col(real))
 
-    Only counters need their samples in order, as `rows`; all else is folded as the samples come.
-    """
+
+def _value(columns: Sequence[Member]) -> Column:
+    """One member of a sample as `_VALUE`: whole numbers exactly, others as double; both null where there is none."""
     by_part = {column.part: column.name for column in columns}
     style = columns[0].style
-    is_mma = style is Style.MMA
-    main = F.col(by_part[Part.AVERAGE if is_mma else Part.VALUE])
+    main = F.col(by_part[Part.AVERAGE if style is Style.MMA else Part.VALUE])
     low = by_part.get(Part.LOW if style is Style.HILO else Part.MIN)
     high = by_part.get(Part.HIGH if style is Style.HILO else Part.MAX)
     whole = columns[0].cell in _WHOLE
-    present = main.isNotNull()
-    weight = F.lit(1).cast(EXACT)
-    if is_mma:
-        count = F.col(by_part[Part.COUNT])
-        present = present & (count > 0)
-        weight = count.cast(T.DecimalType(20, 0))
-    value = main.cast(T.DecimalType(20, 0)) if whole else main.cast(T.DoubleType())
-    sample = F.when(present, F.struct(*_ORDER, "_epoch", value.alias("value")))
-    first, last = F.min(sample), F.max(sample)
+    weight = F.lit(None)
+    if style is Style.MMA:
+        # Without a sample behind it, it says nothing.
+        weight = F.col(by_part[Part.COUNT])
+        main = F.when(weight > 0, main)
+    lowest, highest = (F.when(main.isNotNull(), F.col(name)) if name else main for name in (low, high))
     nothing = F.lit(None)
-
-    def exact(value: Column) -> Column:
-        return value.cast(EXACT) if whole else nothing.cast(EXACT)
-
-    def both(name: str, value: Column) -> dict[str, Column]:
-        return {f"{name}_exact": exact(value), name: value.cast(T.DoubleType())}
-
-    total = F.sum(F.when(present, value * weight if is_mma else value))
-    values: dict[str, Column] = {
-        "member": F.lit(columns[0].member),
-        "style": F.lit(style.value),
-        "unit": F.lit(columns[0].unit),
-        "samples": F.count(F.when(present, F.lit(1))),
-        "first_ns": first["_ts_ns"],
-        "last_ns": last["_ts_ns"],
-        "first_epoch": first["_epoch"],
-        "last_epoch": last["_epoch"],
-        "weight": F.sum(F.when(present, weight)),
-        **both("first", first["value"]),
-        **both("last", last["value"]),
-        **both("low", F.min(F.when(present, F.col(low) if low else main))),
-        **both("high", F.max(F.when(present, F.col(high) if high else main))),
-        **both("total", total),
-    }
-    types = {field.name: field.dataType for field in ROLLUP}
-    rows = F.sort_array(F.collect_list(sample)) if style is Style.COUNT else nothing
-    return F.struct(
-        *(values[name].cast(types[name]).alias(name) for name in _MEMBER_FIELDS), rows.cast(_ROWS).alias("rows")
-    )
+    own, other = (main, lowest, highest), (nothing,) * 3
+    # In the order of the fields, and cast as a whole: each call of Spark's from Python costs.
+    named = (F.lit(columns[0].member), F.lit(style.value), F.lit(columns[0].unit))
+    return F.struct(*named, *(own if whole else other), weight, *(other if whole else own)).cast(_VALUE)
 
 
 def _corrected(walked: Column, rows: Column, continued: bool) -> Column:
@@ -337,7 +369,3 @@ def _finished(frame: DataFrame) -> DataFrame:
     return frame.select(
         *((derived.get(field.name, F.col(field.name))).cast(field.dataType).alias(field.name) for field in ROLLUP)
     )
-
-
-def _nothing() -> list[Column]:
-    return [F.lit(None).cast(field.dataType).alias(field.name) for field in ROLLUP]

@@ -19,6 +19,10 @@ from qmf.pipeline import java
 #: Files that Spark opens at once for one task count as so many bytes: a lake's files are small.
 _OPEN_COST = 256 * 1024
 
+#: Files that Spark looks for one by one before it starts a job for it, with a task for each. A lake's are many, and on
+#: this machine looking costs less than a task.
+_LISTED = 100_000
+
 
 def session(
     master: str = "local[*]",
@@ -61,6 +65,7 @@ def session(
         # Spark takes the address of the network else, where it would listen for anybody.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         chosen |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        chosen["spark.sql.sources.parallelPartitionDiscovery.threshold"] = str(_LISTED)
         partitions = partitions or os.cpu_count() or 1
     if master.startswith("local-cluster"):
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))

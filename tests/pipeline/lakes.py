@@ -34,7 +34,7 @@ class Shop:
 
     def put(
         self,
-        *samples: tuple[float, int],
+        *samples: tuple[float, float],
         table: Table | None = None,
         object: str = "one",
         agent: str = "a",

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import attrs
 import pytest
 from pipeline.lakes import Shop
-from pipeline.shop import ROBBED, TILL
+from pipeline.shop import TILL
+from pipeline.tills import QUEUE_DECLARE, Till, read
 
 from qmf.agent.audit import METHOD_CALLED
 from qmf.pipeline import PipelineError
 from qmf.pipeline.cells import to_json
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.members import Table, table_of
-from qmf.schema import TYPES, Argument, EventSchema, Property, Severity
+from qmf.pipeline.members import table_of
+from qmf.schema import TYPES, Property
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.audit.job import AuditOptions, audit_batch, audit_stream  # noqa: E402
-from qmf.pipeline.audit.schemas import CALLS, EVENTS, TABLES  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,36 +30,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 HUGE = (1 << 64) - 1
-TILLS, ROBBERIES = table_of(TILL), table_of(ROBBED)
 RICHER = table_of(
     attrs.evolve(TILL, hash=UUID(int=0x22), properties=(*TILL.properties, Property(name="owner", type=TYPES["sstr"])))
 )
-QUEUE_DECLARE = table_of(
-    EventSchema(
-        package="org.apache.qpid.broker",
-        name="queueDeclare",
-        severity=Severity.INFORM,
-        hash=UUID(int=0x31),
-        arguments=tuple(Argument(name=name, type=TYPES["sstr"]) for name in ("rhost", "user", "qName", "disp")),
-    )
-)
 CALLED = table_of(METHOD_CALLED)
-
-
-class Till:
-    """Writes what a recorder hears of one till."""
-
-    def __init__(self, shop: Shop, name: str = "one", *, created: int = 1, epoch: int = 1) -> None:
-        self.shop, self.name, self.created, self.epoch = shop, name, created, epoch
-
-    def tell(
-        self, at: float, *, table: Table = TILLS, deleted: int = 0, statistics: bool = False, **values: Any
-    ) -> None:
-        """A message; with properties unless with statistics."""
-        self.shop._tell(table)
-        own = (self.name, self.epoch, self.created * 10**9, deleted * 10**9, not statistics, statistics)
-        cells = tuple(values.get(column.name) for column in table.columns)
-        self.shop.add(RowKind.OBJECTS, at, (*own, *cells), table=table, epoch=self.epoch)
 
 
 def first_half(shop: Shop) -> None:
@@ -90,17 +64,6 @@ def second_half(shop: Shop) -> None:
     Till(shop, "two").tell(145, name="two", limit=1)
     shop.agent(160, "removed", reason="goodbye")
     shop.commit()
-
-
-def read(spark: SparkSession, out: Path) -> dict[str, list[dict[str, Any]]]:
-    schemas = {**TABLES, "events": EVENTS, "calls": CALLS}
-    return {
-        name: sorted(
-            (row.asDict() for row in spark.read.parquet(str(out / name)).select(*schema.fieldNames()).collect()),
-            key=str,
-        )
-        for name, schema in schemas.items()
-    }
 
 
 def test_batch_and_stream_agree(spark: SparkSession, tmp_path: Path) -> None:

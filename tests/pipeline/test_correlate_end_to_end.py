@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pipeline.lakes import Shop
+from pipeline.quick import PATIENCE, QUICK
 from support.processes import Process, eventually, running
 
 from qmf.broker import EmbeddedBroker
@@ -77,7 +78,8 @@ def url() -> Iterator[str]:
 
 
 def correlate(lake: Path, rules: Path, *more: str) -> list[str]:
-    spark = ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=1")
+    settings = {**QUICK, "spark.sql.shuffle.partitions": "1"}
+    spark = ("--master", "local[1]", *(f"--conf={key}={value}" for key, value in settings.items()))
     common = ("--lake", str(lake), "--rules", str(rules), "--stream", "--every", "1s", *spark)
     return [sys.executable, "-W", "ignore", "-c", PROGRAM, "correlate", *common, *more]
 
@@ -110,11 +112,11 @@ def test_a_console_hears_of_alerts_from_a_real_agent(url: str, tmp_path: Path) -
             agent.start()
             with running(*correlate(lake, rules, "--late", "2s", "--raise", "-b", url)) as job:
                 started(job)
-                eventually("the alert is told", lambda: watcher.rules("alertRaised") == ["full"], 120)
+                eventually("the alert is told", lambda: watcher.rules("alertRaised") == ["full"], PATIENCE)
                 (shown,) = session.getObjects(_class="alert", _package="qmf.pipeline")
                 assert (shown.message, shown.severity) == ("memory is used", 4)
                 agent.close()
-                eventually("silence is told", lambda: "silent" in watcher.rules("alertRaised"), 120)
+                eventually("silence is told", lambda: "silent" in watcher.rules("alertRaised"), PATIENCE)
                 assert job.end() == 0
             assert "full" not in watcher.rules("alertCleared")
     finally:
@@ -145,7 +147,7 @@ def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: 
         more()
         with running(*job) as process:
             started(process)
-            eventually("a step was begun", lambda: any(state.glob("[0-9]*")), 120)
+            eventually("a step was begun", lambda: any(state.glob("[0-9]*")), PATIENCE)
             more()
             threading.Event().wait(chance.uniform(0, 3))  # anywhere in its work: that is the point
             process.end(signal.SIGKILL)
@@ -153,7 +155,7 @@ def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: 
         shop.put((at, 0), queue=0, object="end")
         with running(*job, "--once") as process:
             started(process)
-            assert process.popen.wait(120) == 0
+            assert process.popen.wait(PATIENCE) == 0
         out = f"{shop.root}/_tables/correlate"
         table = alerts(spark, out)
         assert table is not None

@@ -8,7 +8,6 @@ import attrs
 import pytest
 
 from qmf.pipeline.correlate import RuleError, load_rules, parse_rules
-from qmf.pipeline.correlate.durations import format_duration, parse_duration
 from qmf.pipeline.correlate.messages import default_message, render
 from qmf.pipeline.correlate.rulefile import template_fields
 from qmf.pipeline.correlate.rules import (
@@ -23,6 +22,7 @@ from qmf.pipeline.correlate.rules import (
     Source,
     ThresholdRule,
 )
+from qmf.pipeline.durations import format_duration, parse_duration
 from qmf.schema import Severity
 
 SECOND = 10**9

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 from pipeline.lakes import Shop
 from pipeline.quick import PATIENCE
@@ -121,6 +122,12 @@ def test_a_version_with_another_type_stops_a_stream_with_the_reason(
 def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     shop.events((1, {"till": "ä\n", "amount": HUGE}), (2, {"till": None, "amount": 3}))
     shop.put((3, 7), opened=1_000_001, opened_ns=1_000_001_234, name="n")
+    # A version more, one whose column has another type, and classes without a hash and without a column.
+    shop.put((4, 8), table=newer(), coins=5)
+    float_sales = attrs.evolve(other(), hash="h2")
+    shop.put((5, 9.5), table=float_sales)
+    shop.put((6, 1), table=attrs.evolve(newer(), name="a b%/ä", hash=""), coins=6)
+    shop.put((7, 0), table=attrs.evolve(newer(), name="empty", hash="h3", columns=()))
     columns = ("_seq", "package", "class", "hash", "values")
     for kind in (RowKind.EVENTS, RowKind.OBJECTS):
         drain(Frames(spark, shop.root, stream=True).any(kind), tmp_path / kind.value)
@@ -128,7 +135,25 @@ def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession
         streamed = read(spark, tmp_path / kind.value, *columns)
         assert [row[:4] for row in streamed] == [row[:4] for row in batch]
         assert [json.loads(row[4]) for row in streamed] == [json.loads(row[4]) for row in batch]
-    assert {"opened_ns": 1_000_001_234, "sales": 7, "name": "n"} in [json.loads(row[4]) for row in batch]
+    told = {row[1:4]: json.loads(row[4]) for row in batch}
+    assert {"opened_ns": 1_000_001_234, "sales": 7, "name": "n"} in told.values()
+    assert told[PACKAGE, "a b%/ä", ""] == {"sales": 1, "coins": 6}
+    assert told[PACKAGE, "till", "h2"] == {"sales": 9.5}
+    assert told[PACKAGE, "empty", "h3"] == {}
+
+
+def test_tables_that_agree_are_read_together() -> None:
+    def table(name: str, **types: str) -> Table:
+        properties = tuple(Property(name=key, type=TYPES[type]) for key, type in types.items())
+        return table_of(ClassSchema(package=PACKAGE, name=name, properties=properties))
+
+    one, two = table("one", a="sstr", b="uint8"), table("two", b="uint8", c="bool")
+    another_type, another_case = table("three", b="uint16"), table("four", A="sstr")
+    assert catalog.together([one, another_type, two, another_case]) == [[one, two], [another_type, another_case]]
+    assert catalog.together([one, two], most=2) == [[one], [two]]
+    assert catalog.together([]) == []
+    foreign = table("ä", b="uint8")
+    assert catalog.together([one, foreign, two]) == [[one, two], [foreign]]
 
 
 def test_other_tables(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:

@@ -198,6 +198,7 @@ NEWEST = 20 * DAY * NS
         (("1970-01-05", None, "2d"), 4 * DAY, 6 * DAY),
         (("1970-01-05", None, None), 4 * DAY, 20 * DAY + 1e-9),
         ((None, "1970-01-05T02:00+02:00", "90m"), 4 * DAY - 5400, 4 * DAY),
+        ((None, "1970-01-05", "1h30m"), 5 * DAY - 5400, 5 * DAY),
     ],
 )
 def test_time_ranges(words: tuple[str | None, str | None, str | None], first: float, last: float) -> None:
@@ -211,6 +212,7 @@ def test_time_ranges(words: tuple[str | None, str | None, str | None], first: fl
     [
         (("yesterday", None, None), "'yesterday' is no time"),
         ((None, None, "3w"), "a length is e.g."),
+        ((None, None, "0s"), "a length is e.g."),
         (("1970-01-06", "1970-01-05", None), "the time range is empty"),
         (("1970-01-06", "1970-01-07", "1d"), "give two of"),
     ],

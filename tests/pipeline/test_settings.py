@@ -9,6 +9,7 @@ import pytest
 
 from qmf.pipeline.cli import main, parsers
 from qmf.pipeline.commands.base import duration
+from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.settings import parse
 
 
@@ -33,7 +34,7 @@ def test_a_file_gives_what_the_line_does_not(config: Path) -> None:
         ("1m", "1h"),
         ("cpu", "disk"),
     )
-    assert (chosen.continued, chosen.stream, chosen.late, chosen.first) == (True, False, "5 minutes", "2030-01-31")
+    assert (chosen.continued, chosen.stream, chosen.late, chosen.first) == (True, False, "300 seconds", "2030-01-31")
     assert dict(chosen.conf) == {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "7", "spark.a": "b=c"}
 
 
@@ -71,13 +72,27 @@ def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("10s", "10 seconds"), ("5 minutes", "5 minutes"), ("1h", "1 hours"), (" 2 day ", "2 days")]
+    ("text", "said"),
+    [
+        ("10s", "10 seconds"),
+        ("0s", "0 seconds"),
+        ("5 minutes", "300 seconds"),
+        ("1h", "3600 seconds"),
+        (" 2 day ", "172800 seconds"),
+        ("1m30s", "90 seconds"),
+        ("1h 30m", "5400 seconds"),
+        ("1.5s", "1500 milliseconds"),
+        ("500ms", "500 milliseconds"),
+        ("1m500ms", "60500 milliseconds"),
+    ],
 )
 def test_times(text: str, said: str) -> None:
     assert duration(text) == said
+    # What one option says can be read where another is: it is the same time.
+    assert parse_duration(said) == parse_duration(text)
 
 
-@pytest.mark.parametrize("text", ["", "10", "m", "1 week", "1s; drop"])
+@pytest.mark.parametrize("text", ["", "10", "m", "1 week", "1s; drop", "-1s", "0.5ms", "1m30"])
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a time"):
         duration(text)

@@ -41,7 +41,7 @@ from qmf.pipeline import sinks
 from qmf.pipeline.spark import session
 url, spool, out, settings = sys.argv[1:]
 spark = session("local[1]", partitions=1, settings=json.loads(settings))
-stream = spark.readStream.format("qmf").options(url=url, spool=spool, kind="objects", interval="0.1").load()
+stream = spark.readStream.format("qmf").options(url=url, spool=spool, kind="objects", interval="0.5").load()
 query = sinks.append(stream, out, name="killed", every="0 seconds", after=lambda _rows, number: print("batch", number))
 print("following", flush=True)
 query.awaitTermination()
@@ -50,7 +50,7 @@ query.awaitTermination()
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    settings = Settings(interval=0.2, instance="spark", selection=Selection.parse("none"))
+    settings = Settings(interval=0.5, instance="spark", selection=Selection.parse("none"))
     with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, settings=settings):
         yield broker.url
 

@@ -11,20 +11,26 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 from pipeline.kills import kill_family
 from pipeline.lakes import Shop
 from pipeline.quick import PATIENCE, QUICK
+from pipeline.shop import TILL
 from support.processes import eventually, running
 
 from qmf.pipeline import PipelineError
+from qmf.pipeline.members import table_of
 from qmf.pipeline.upkeep import compact
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
+from pyspark.sql import functions as F
+
 from qmf.pipeline import jobs, sinks
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.queries import Meter, follow
+from qmf.pipeline.rollup import rollup
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,12 +81,37 @@ def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(
     shop.put((1, 10), (61, 20), (90, 25))
     said: list[str] = []
     assert jobs.rollup_batch(spark, options, said.append) == 2
-    assert said[-1].startswith("org.example.shop:till by 1m: 3 samples became 2 rows in ")
+    assert said[-2] == "org.example.shop:till by 1m: 3 samples became 2 rows"
+    assert said[-1].startswith("Rolled up by 1m in ")
     first = rows(spark, options)
     assert batch(spark, options) == first == [(0, "one", 0, 0, 1), (60, "one", 5, 0, 2)]
     shop.put((30, 14))
     compact(shop.lake)
     assert batch(spark, options) == [(0, "one", 4, 0, 2), (60, "one", 5, 0, 2)]
+
+
+def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
+    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+) -> None:
+    strange = attrs.evolve(table_of(TILL), package="p/q", name="ä b")
+    texts = attrs.evolve(strange, name="texts", columns=strange.columns[:1])
+    shop.put((1, 10), (2, 12), queue=3, queueLow=1, queueHigh=5)
+    shop.put((1, 5), (61, 3), table=strange, serviceCount=2, serviceMin=1, serviceMax=9, serviceAvg=4)
+    shop.put((1, 0), table=texts, name="x")
+    said: list[str] = []
+    assert jobs.rollup_batch(spark, options, said.append) == 2 + 4
+    assert said[:-1] == [
+        "org.example.shop:till by 1m: 2 samples became 2 rows",
+        "p/q:texts by 1m: 1 samples became 0 rows",
+        "p/q:ä b by 1m: 2 samples became 4 rows",
+    ]
+    together = sorted(jobs.rolled_up(spark, options).collect())
+    folders = {path.relative_to(options.out).as_posix() for path in Path(options.out).glob("batch/*/*/*")}
+    assert f"batch/qmf_size=1m/qmf_package={b'p/q'.hex()}/qmf_class={'ä b'.encode().hex()}" in folders
+    alone: list[Any] = []
+    for of in Frames(spark, shop.root).classes():
+        alone += rollup(Frames(spark, shop.root).of(of), of, "1m").withColumn("qmf_size", F.lit("1m")).collect()
+    assert together == sorted(alone)
 
 
 def test_a_stream_waits_for_late_data_and_counts_what_comes_too_late(

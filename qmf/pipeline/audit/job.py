@@ -13,7 +13,7 @@ twice changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial, reduce
 
 import attrs
@@ -57,18 +57,20 @@ class AuditOptions:
     out: str
 
 
-def tables_of(found: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+def tables_of(found: Mapping[str, DataFrame], keep: Callable[[str, DataFrame], DataFrame]) -> dict[str, DataFrame]:
     """The tables that are made of parts.
 
     Args:
         found: folded parts by name.
+        keep: called with name and frame of each table; gives the same rows, kept somewhere: tables are made of those
+            before them, which would be made again otherwise.
 
     Returns:
-        `schemas.TABLES` by name.
+        `schemas.TABLES` by name, as kept.
     """
-    presence = availability(found["runs"], found["signs"], found["changes"])
-    lived = lives(found["objects"], presence)
-    return {"availability": presence, "lives": lived, "history": history(found["properties"], lived)}
+    presence = keep("availability", availability(found["runs"], found["signs"], found["changes"]))
+    lived = keep("lives", lives(found["objects"], presence))
+    return {"availability": presence, "lives": lived, "history": keep("history", history(found["properties"], lived))}
 
 
 def parts_of(rows: Mapping[RowKind, DataFrame], known: DataFrame) -> dict[str, DataFrame]:
@@ -100,15 +102,21 @@ def audit_batch(spark: SparkSession, options: AuditOptions, say: Say) -> dict[st
     frames = Frames(spark, options.lake)
     known = parts.known(spark, catalog.tables(options.lake, spark))
     counts: dict[str, int] = {}
+
+    def write(name: str, frame: DataFrame, by: str | None = None) -> DataFrame:
+        written = _write(frame, f"{options.out}/{name}", by)
+        counts[name] = written.count()
+        say(f"{name}: {counts[name]} rows")
+        return written
+
     # Checkpoints cut the plans short: a lake of many classes is a union of many frames, and planning that once for each
     # use would cost more than the work.
     told = parts.once(_all_events(frames, known)).localCheckpoint()
-    for name, frame in (("events", told), ("calls", calls(told))):
-        counts[name] = _write(frame, f"{options.out}/{name}", say, by="time")
+    write("events", told, "time")
+    write("calls", calls(told), "time")
     rows = {kind: frames.table(kind) for kind in _PRESENCE} | {RowKind.OBJECTS: frames.any(RowKind.OBJECTS)}
     found = {name: parts.folded(name, part).localCheckpoint() for name, part in parts_of(rows, known).items()}
-    for name, frame in tables_of(found).items():
-        counts[name] = _write(frame, f"{options.out}/{name}", say)
+    tables_of(found, write)
     return counts
 
 
@@ -158,18 +166,15 @@ def _all_events(frames: Frames, known: DataFrame) -> DataFrame:
     return typed.unionByName(parts.untyped_events(frames.table(RowKind.UNTYPED)))
 
 
-def _write(frame: DataFrame, path: str, say: Say, by: str | None = None) -> int:
-    """Replace a table as a whole; by day where `by` is a time. Gives its rows."""
+def _write(frame: DataFrame, path: str, by: str | None = None) -> DataFrame:
+    """Replace a table as a whole; by day where `by` is a time. Gives what it holds then."""
     # Days that no longer have rows must go, too: the default replaces only those that have some.
     writer = (
         (sinks.dated(frame, by) if by else frame).write.mode("overwrite").option("partitionOverwriteMode", "static")
     )
     (writer.partitionBy(sinks.DAY) if by else writer).parquet(path)
-    # Reading it back costs less than making it twice; without a row there is no day, and so no file.
-    written = sinks.table(frame.sparkSession, path)
-    count = 0 if written is None else written.count()
-    say(f"{path.rpartition('/')[2]}: {count} rows")
-    return count
+    # Reading it back costs less than making it twice.
+    return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
 # -- a stream's batches
@@ -250,8 +255,7 @@ class _Keeper:
         if self._batch is not None:
             self._batch.unpersist()
         found = {name: _part(written, name) for name in PARTS}
-        for name, frame in tables_of(found).items():
-            sinks.replace(frame, f"{self._options.out}/{name}", by=())
+        tables_of(found, lambda name, frame: _write(frame, f"{self._options.out}/{name}"))
         _forget(written.sparkSession, f"{self._path}/{sinks.BATCH}={number - 2}")
 
 

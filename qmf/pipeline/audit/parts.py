@@ -11,7 +11,10 @@ from types import MappingProxyType
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 
+from qmf.pipeline.arrow import library
 from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, shaped
 from qmf.pipeline.members import Cell, Part, Table
 from qmf.pipeline.members import Column as Member
@@ -23,24 +26,29 @@ DISCONNECTED, CONNECTED = "disconnected", "connected again"
 _CLASS = ("package", "class", "hash")
 _MAP = "map<string,string>"
 
+_TEXT = T.StringType()
+_COLUMN = T.StructType([T.StructField(name, _TEXT) for name in ("name", "property", "cell")])
+_KNOWN = T.StructType(
+    [*(T.StructField(name, _TEXT) for name in _CLASS), T.StructField("columns", T.ArrayType(_COLUMN))]
+)
+
 
 def known(spark: SparkSession, tables: Iterable[Table]) -> DataFrame:
     """What is needed to read the JSON of `Frames.any`: the properties or arguments of each version of each class."""
-    rows = [
-        (
-            *(table.package, table.name, table.hash),
-            [
-                (column.name, _property(column), column.cell.value)
+    rows: list[dict[str, object]] = [
+        {
+            **{"package": table.package, "class": table.name, "hash": table.hash},
+            "columns": [
+                {"name": column.name, "property": _property(column), "cell": column.cell.value}
                 for column in table.columns
                 if column.group is not MemberGroup.STATISTIC and column.cell is not Cell.TIME
             ],
-        )
+        }
         for table in tables
     ]
-    return spark.createDataFrame(
-        rows,
-        "package string, class string, hash string, columns array<struct<name:string,property:string,cell:string>>",
-    )
+    pa = library()
+    # The driver holds it: rows of Python's would be sent and read again by each query.
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=to_arrow_schema(_KNOWN)), _KNOWN)
 
 
 def runs(rows: DataFrame) -> DataFrame:

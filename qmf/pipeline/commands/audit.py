@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from qmf.pipeline.commands.base import Command, say, spark_session
+from qmf.pipeline.commands.base import Command, duration, say, spark_session
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -13,7 +13,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--stream", action="store_true", help="follow the lake until a signal ends it")
     parser.add_argument("--once", action="store_true", help="a stream ends when it has read what is there")
-    parser.add_argument("--every", default="1 minute", metavar="TIME", help="time from batch to batch of a stream")
+    parser.add_argument(
+        "--every", type=duration, default="1 minute", metavar="TIME", help="time from batch to batch of a stream"
+    )
 
 
 def _run(options: argparse.Namespace) -> None:

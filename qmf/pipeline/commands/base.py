@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from qmf.pipeline.durations import spark_duration
 from qmf.pipeline.errors import MissingExtraError, PipelineError
 from qmf.pipeline.lake import Lake
 
@@ -60,12 +60,11 @@ def positive(text: str) -> float:
 
 
 def duration(text: str) -> str:
-    """A time such as ``10s``, ``5m``, ``1h`` or ``10 minutes``, as Spark writes it."""
-    match = re.fullmatch(r"\s*(\d+)\s*(s|m|h|d|seconds?|minutes?|hours?|days?)\s*", text)
-    if match is None:
-        raise argparse.ArgumentTypeError(f"must be a time such as 30s, 10m or 1h, not {text!r}")
-    unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}[match[2][0]]
-    return f"{match[1]} {unit}"
+    """A time such as ``10s``, ``1m30s``, ``1h`` or ``10 minutes``, as Spark writes it."""
+    try:
+        return spark_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def local_lake(lake: str) -> Lake:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import DEFAULT_URL, Command, add_days, add_stream, say, spark_session
+from qmf.pipeline.commands.base import DEFAULT_URL, Command, add_days, add_stream, duration, say, spark_session
 from qmf.pipeline.correlate import Rule, load_rules
-from qmf.pipeline.correlate.durations import parse_duration
 from qmf.pipeline.correlate.messages import iso
-from qmf.pipeline.errors import PipelineError
+from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.stopping import stop_on_signals
 
 if TYPE_CHECKING:
@@ -39,14 +38,17 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--domain", default="default", help="QMF domain, for --raise; default: %(default)s")
     parser.add_argument("--instance", metavar="NAME", help="last part of the agent's name; default: the machine's")
     parser.add_argument(
-        "--max-age", default="1 hour", metavar="TIME", help="--raise leaves out what ended longer ago than this"
+        "--max-age",
+        type=duration,
+        default="1 hour",
+        metavar="TIME",
+        help="--raise leaves out what ended longer ago than this",
     )
 
 
 def _run(options: argparse.Namespace) -> None:
     rules = load_rules(options.rules)
-    late, max_age = _time("--late", options.late), _time("--max-age", options.max_age)
-    every = _time("--every", options.every)
+    late, max_age, every = (parse_duration(text) for text in (options.late, options.max_age, options.every))
     out = options.out or f"{options.lake.rstrip('/')}/_tables/correlate"
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
@@ -133,13 +135,6 @@ def _tell_user(alerts: Sequence[Alert]) -> None:
     for alert in alerts:
         what, text = ("raised ", alert.message) if alert.raised else ("cleared", alert.reason)
         say(f"{iso(alert.at_ns)} {what} {alert.rule}: {text} ({alert.subject})")
-
-
-def _time(option: str, text: str) -> int:
-    try:
-        return parse_duration(text)
-    except ValueError as error:
-        raise PipelineError(f"{option}: {error}") from error
 
 
 COMMAND = Command("correlate", "Look for the patterns of rules, and raise alerts", _options, _run, spark=True)

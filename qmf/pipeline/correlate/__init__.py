@@ -2,7 +2,7 @@
 
 From the rule outwards:
 
-* `rules`, `durations` and `rulefile`: what a rule is, and reading it from TOML;
+* `rules` and `rulefile`: what a rule is, and reading it from TOML;
 * `messages` and `machines`: what rules do with signals, pure and without Spark;
 * `signals` and `fold`: rows of the lake as signals, and the machines over all of them, on Spark;
 * `times`, `table` and `jobs`: as a batch, or step by step as the lake grows, each step exactly once;

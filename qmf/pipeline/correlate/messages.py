@@ -7,7 +7,6 @@ import string
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.durations import format_duration
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
@@ -17,6 +16,7 @@ from qmf.pipeline.correlate.rules import (
     SequenceRule,
     ThresholdRule,
 )
+from qmf.pipeline.durations import format_duration
 
 #: Names in templates that are no columns.
 BASE = frozenset({"rule", "subject", "agent", "object", "value", "count", "began", "at", "limit", "duration"})

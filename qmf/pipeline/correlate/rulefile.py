@@ -20,7 +20,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from qmf.pipeline.correlate.durations import parse_duration
 from qmf.pipeline.correlate.rules import (
     SECOND,
     AbsenceRule,
@@ -35,6 +34,7 @@ from qmf.pipeline.correlate.rules import (
     Source,
     ThresholdRule,
 )
+from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
 from qmf.schema import Severity
 

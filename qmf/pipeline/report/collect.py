@@ -24,7 +24,7 @@ from qmf.pipeline.queries import Say
 from qmf.pipeline.report import tables
 from qmf.pipeline.report.model import Chart, Mover, Report, Series
 from qmf.pipeline.report.spans import NS, Span
-from qmf.pipeline.rollup import rollup
+from qmf.pipeline.rollup import rolled, values
 from qmf.schema import Style
 
 _KEY = ("package", "class", "agent", "object", "member", "style", "unit")
@@ -102,17 +102,17 @@ def _series(spark: SparkSession, options: ReportOptions, report: Report) -> Repo
     classes = [of for of in catalog.choose(catalog.tables(options.lake, spark), options.classes) if not of[0].event]
     if not classes:
         return report
-    rolled = [rollup(_inside(frames.of(of), span), of, span.size, continued=options.continued) for of in classes]
+    each = [values(_inside(frames.of(of), span), of) for of in classes]
     # As in the audit: what is made of many classes is planned once.
-    values = _values(reduce(DataFrame.unionByName, rolled), options.continued).localCheckpoint()
-    movers = _movers(values, (span.first_ns + span.last_ns) / 2 / NS, options.top)
-    charts = _charts(values)
-    counts = [
-        _inside(frames.of(of), span).select("_agent", F.lit(of[0].name).alias("class"), "_object") for of in classes
-    ]
+    rows = rolled(reduce(DataFrame.unionByName, each), span.size, continued=options.continued)
+    series = _series_of(rows, options.continued).localCheckpoint()
+    movers = _movers(series, (span.first_ns + span.last_ns) / 2 / NS, options.top)
+    charts = _charts(series)
+    wanted = ((F.col("package") == of[0].package) & (F.col("class") == of[0].name) for of in classes)
+    told = _inside(frames.any(RowKind.OBJECTS), span)
     row = (
-        reduce(DataFrame.unionByName, counts)
-        .groupBy("_agent", "class", "_object")
+        (told.where(reduce(Column.__or__, wanted)) if options.classes else told)
+        .groupBy("_agent", "package", "class", "_object")
         .count()
         .agg(F.coalesce(F.sum("count"), F.lit(0)), F.count("*"))
         .first()
@@ -121,7 +121,7 @@ def _series(spark: SparkSession, options: ReportOptions, report: Report) -> Repo
     return attrs.evolve(report, movers=movers, charts=charts, samples=samples, objects=objects)
 
 
-def _values(rolled: DataFrame, continued: bool) -> DataFrame:
+def _series_of(rolled: DataFrame, continued: bool) -> DataFrame:
     """One value for each window: gauges' means; what counters grew by since the window before, per second."""
     own = Window.partitionBy(*_KEY).orderBy("window_start")
     before = F.lag(F.struct("last", "last_ns", "last_epoch")).over(own)
@@ -245,7 +245,7 @@ def _audited(spark: SparkSession, options: ReportOptions, report: Report) -> Rep
     untyped = parts.untyped_events(frames.table(RowKind.UNTYPED))
     inside = F.col("time_ns").between(span.first_ns, span.last_ns - 1)
     events = parts.once(typed.unionByName(untyped)).where(inside).localCheckpoint()
-    made = {name: frame.localCheckpoint() for name, frame in tables_of(found).items()}
+    made = tables_of(found, lambda _name, frame: frame.localCheckpoint())
     intervals = tables.presence(made["availability"], span)
     ended, ended_left = tables.ended(made["lives"], span, options.top)
     told, told_left = tables.told(calls(events), options.top)

@@ -7,11 +7,10 @@ import re
 
 import attrs
 
+from qmf.pipeline.durations import parse_duration
 from qmf.pipeline.errors import PipelineError
 
 NS = 10**9
-
-_UNITS = {"m": 60, "h": 3600, "d": 86400}
 
 #: Sizes of windows, as `qmf.pipeline.rollup` takes them, and their seconds.
 _SIZES = {"10s": 10, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600, "6h": 21600, "1d": 86400}
@@ -70,7 +69,7 @@ def span(first: str | None, last: str | None, length: str | None, newest_ns: int
 
     Args:
         first, last: ``2030-01-31``, ``2030-01-31T12:00`` or ``...:30``, in UTC; a day as `last` is included whole.
-        length: ``90m``, ``12h``, ``7d``, before `last` or behind `first`; None for a day where one bound is missing.
+        length: ``90m``, ``1h30m``, ``7d``, before `last` or behind `first`; None for a day where one bound is missing.
         newest_ns: end of what is recorded, for no `last`.
 
     Raises:
@@ -78,13 +77,13 @@ def span(first: str | None, last: str | None, length: str | None, newest_ns: int
     """
     if first and last and length:
         raise PipelineError("give two of --from, --to and --for: the third follows")
-    seconds = _seconds(length or "1d")
+    long = _length(length or "1d")
     if first:
         begin = _time(first, whole_day=False)
-        end = _time(last, whole_day=True) if last else begin + seconds * NS if length else max(newest_ns, begin) + 1
+        end = _time(last, whole_day=True) if last else begin + long if length else max(newest_ns, begin) + 1
     else:
         end = _time(last, whole_day=True) if last else newest_ns + 1
-        begin = end - seconds * NS
+        begin = end - long
     if begin >= end:
         raise PipelineError(f"the time range is empty: from {first} to {last}")
     return Span(begin, end)
@@ -103,12 +102,14 @@ def _time(text: str, *, whole_day: bool) -> int:
     return round(time.timestamp()) * NS
 
 
-def _seconds(text: str) -> int:
-    match = re.fullmatch(r"(\d+)([mhd])", text)
-    value = int(match[1]) * _UNITS[match[2]] if match else 0
-    if not value:
-        raise PipelineError(f"a length is e.g. 90m, 12h or 7d, not {text!r}")
-    return value
+def _length(text: str) -> int:
+    try:
+        length = parse_duration(text)
+    except ValueError:
+        length = 0
+    if length < NS:
+        raise PipelineError(f"a length is e.g. 90m, 1h30m or 7d, not {text!r}")
+    return length
 
 
 def _day(time_ns: int) -> str:

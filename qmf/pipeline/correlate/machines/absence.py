@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.durations import format_duration
 from qmf.pipeline.correlate.machines.base import GONE, NEVER, Context, Machine, Proof, Signal, proof
 from qmf.pipeline.correlate.rules import AbsenceRule
+from qmf.pipeline.durations import format_duration
 
 
 class AbsenceMachine(Machine):

@@ -1,11 +1,11 @@
-"""Times in words: ``90s``, ``1m30s``, ``500ms``, ``2h``, ``1d``. Nanoseconds inside."""
+"""Times in words: ``90s``, ``1m30s``, ``500ms``, ``2h``, ``1d``, ``10 minutes``. Nanoseconds inside."""
 
 from __future__ import annotations
 
 import re
 
 _UNITS = {"ms": 10**6, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9}
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|seconds?|minutes?|hours?|days?|s|m|h|d)\s*")
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|seconds?|minutes?|hours?|days?|s|m|h|d)\s*")
 
 
 def parse_duration(text: str) -> int:
@@ -17,7 +17,7 @@ def parse_duration(text: str) -> int:
     total, at = 0.0, 0
     text = text.strip()
     while match := _PART.match(text, at):
-        unit = match[2] if match[2] == "ms" else match[2][0]
+        unit = "ms" if match[2].startswith(("ms", "milli")) else match[2][0]
         total += float(match[1]) * _UNITS[unit]
         at = match.end()
     if not text or at != len(text):
@@ -35,3 +35,15 @@ def format_duration(ns: int) -> str:
     if rest or not parts:
         parts.append(f"{rest / 10**9:g}s")
     return " ".join(parts)
+
+
+def spark_duration(text: str) -> str:
+    """The same time as Spark writes it, with one unit: ``90 seconds``.
+
+    Raises:
+        ValueError: it is none, or finer than a millisecond.
+    """
+    milliseconds, rest = divmod(parse_duration(text), 10**6)
+    if rest:
+        raise ValueError(f"must be a time of whole milliseconds, not {text!r}")
+    return f"{milliseconds} milliseconds" if milliseconds % 1000 else f"{milliseconds // 1000} seconds"

@@ -1,0 +1,153 @@
+"""How long do the jobs take over a lake of many classes, where planning costs more than rows?
+
+Makes a lake with all classes and events of the schemas in `schemas/`, those of a broker and a host among them, with a
+few thousand samples each, and runs the batches of rollup, audit and report over it. Prints seconds for each.
+
+    python bench/pipeline_classes.py [--samples N] [--classes N] [--lake DIR] [rollup|audit|report ...]
+
+With `--lake` the lake is made there, or taken as it is where there is one, and what the jobs write stays in it. Spark's
+start is not counted. All have two processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pipeline_lake import SECOND
+
+from qmf.pipeline.audit.job import AuditOptions, audit_batch
+from qmf.pipeline.buffers import Buffers, commit
+from qmf.pipeline.jobs import RollupOptions, rollup_batch
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake import Lake
+from qmf.pipeline.members import Cell, Column, Group, Part, Table, table_of
+from qmf.pipeline.report.collect import ReportOptions, collect, newest
+from qmf.pipeline.report.spans import span
+from qmf.pipeline.spark import session
+from qmf.schema import Style, read_schema
+
+SCHEMAS = Path(__file__).parent.parent / "schemas"
+RUN = "00000000000000000001_1"
+AGENT = "example.org:bench:classes"
+
+#: When the lake begins; objects of a class; commits that it is made in; events to a sample of a class.
+START, OBJECTS, COMMITS, EVENTS = 1_900_000_000, 20, 12, 10
+
+
+def classes(most: int | None) -> list[Table]:
+    """The tables of all classes and events."""
+    found: list[Table] = []
+    for path in sorted(SCHEMAS.glob("*.xml")):
+        schema = read_schema(path)
+        found += [table_of(item) for item in schema.classes[:most]]
+        found += [table_of(item) for item in schema.events]
+    return found
+
+
+def value(column: Column, n: int, chance: random.Random) -> object:
+    """A value of a column, of the n-th sample of an object."""
+    if column.group is not Group.STATISTIC:
+        # A property changes now and then.
+        number = n // 500
+    elif column.style is Style.COUNT:
+        number = n * 3 if n % 700 else 0
+    else:
+        number = chance.randrange(100)
+    if column.part is Part.COUNT:
+        number = n % 3
+    match column.cell:
+        case Cell.TEXT:
+            return f"text {number}"
+        case Cell.BOOL:
+            return number % 2 == 0
+        case Cell.FLOAT | Cell.DOUBLE:
+            return number / 7
+        case Cell.TIME:
+            return number * 10**6
+        case _:
+            return number % 100
+
+
+def fill(lake: Lake, tables: list[Table], samples: int) -> int:
+    """Record so many samples of each class; gives the rows written."""
+    chance = random.Random(1)
+    lake.create()
+    buffers = Buffers()
+    seq = files = 0
+
+    def add(kind: RowKind, at_ns: int, cells: tuple[object, ...], table: Table | None = None) -> None:
+        nonlocal seq
+        seq += 1
+        common = (RUN, seq, at_ns // 1000, at_ns, at_ns, AGENT, 1)
+        buffers.add(kind, table, at_ns, (*common, *cells))
+
+    begin = START * SECOND
+    for table in tables:
+        told = (table.package, table.name, table.hash, table.event, table.to_json(), "")
+        add(RowKind.SCHEMAS, begin, told)
+    add(RowKind.AGENTS, begin, ("added", None, 10.0))
+    each = max(1, samples // COMMITS)
+    for n in range(samples):
+        at_ns = begin + (n // OBJECTS) * 5 * SECOND
+        for table in tables:
+            cells = tuple(value(column, n, chance) for column in table.columns)
+            if not table.event:
+                add(RowKind.OBJECTS, at_ns, (f"{table.name}-{n % OBJECTS}", 1, begin, 0, True, True, *cells), table)
+            elif n % EVENTS == 0:
+                add(RowKind.EVENTS, at_ns + n, (6, None, *cells), table)
+        add(RowKind.HEARTBEATS, at_ns, (10.0,))
+        if n % each == each - 1 or n == samples - 1:
+            batch = buffers.take()
+            commit(lake, "bench", RUN, files + 1, batch)
+            files += len(batch.parts)
+    return seq
+
+
+def jobs(spark: Any, root: str) -> dict[str, Callable[[], object]]:
+    """What is measured."""
+
+    def rollup() -> None:
+        rollup_batch(spark, RollupOptions(lake=root, out=f"{root}/_tables/rollup"), lambda _text: None)
+
+    def audit() -> None:
+        audit_batch(spark, AuditOptions(lake=root, out=f"{root}/_tables/audit/batch"), lambda _text: None)
+
+    def report() -> None:
+        options = ReportOptions(lake=root, alerts=f"{root}/_tables/correlate", title="Bench", made_ns=0)
+        collect(spark, options, span(None, None, "1h", newest(spark, root)), lambda _text: None)
+
+    return {"rollup": rollup, "audit": audit, "report": report}
+
+
+def main() -> None:
+    """Make the lake and run the jobs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("jobs", nargs="*", metavar="JOB", help="rollup, audit or report; default: all")
+    parser.add_argument("--samples", type=int, default=2000, metavar="N", help="of each class; default: %(default)s")
+    parser.add_argument("--classes", type=int, metavar="N", help="of each schema at most")
+    parser.add_argument("--lake", type=Path, metavar="DIR", help="make the lake here, and keep it")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = options.lake or Path(folder) / "lake"
+        tables = classes(options.classes)
+        if not root.exists():
+            rows = fill(Lake(root), tables, options.samples)
+            print(f"{rows:,} rows of {len(tables)} classes", flush=True)
+        spark = session("local[2]", name="bench")
+        spark.sparkContext.setLogLevel("ERROR")
+        measured = jobs(spark, str(root))
+        for name in options.jobs or measured:
+            started = time.perf_counter()
+            measured[name]()
+            print(f"{name}: {time.perf_counter() - started:.1f} s", flush=True)
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main()

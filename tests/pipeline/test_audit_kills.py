@@ -1,0 +1,93 @@
+"""The streaming audit killed at random points: what it goes on to make is what a batch makes."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from pipeline.kills import kill_family
+from pipeline.lakes import Shop
+from pipeline.quick import PATIENCE, QUICK
+from pipeline.tills import QUEUE_DECLARE, Till, read
+from support.processes import eventually, running
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+
+from qmf.pipeline.audit.job import AuditOptions, audit_batch, audit_stream
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
+
+
+class Day:
+    """A shop's day that goes on: tills come, change and go, the agent too, and some events are told twice."""
+
+    def __init__(self, shop: Shop, chance: random.Random) -> None:
+        self._shop, self._chance, self._at, self._up = shop, chance, 1000.0, False
+
+    def go_on(self) -> None:
+        """Some more commits."""
+        chance = self._chance
+        for _ in range(chance.randint(2, 4)):
+            self._at += chance.randint(1, 20)
+            if not self._up or chance.random() < 0.2:
+                self._up = not self._up
+                change, reason = ("added", None) if self._up else ("removed", chance.choice(["goodbye", "silent"]))
+                self._shop.agent(self._at, change, reason=reason)
+            for name in ("one", "two", "three"):
+                # Late ones are committed after later ones; some end, and are made again under their names.
+                at = self._at - chance.choice([0, 0, 30])
+                deleted = int(at) if chance.random() < 0.2 else 0
+                made = 1 + int(self._at // 60)
+                Till(self._shop, name, created=made).tell(at, name=name, limit=chance.randrange(3), deleted=deleted)
+            self._shop.commit()
+            robbed = [(self._at - chance.choice([0, 1]), {"till": "one", "amount": chance.randrange(2)})] * 2
+            self._shop.events(*robbed)
+            called = {"rhost": "127.0.0.1:1", "user": "me", "qName": f"q{chance.randrange(3)}", "disp": "created"}
+            self._shop.events((self._at, called), (self._at, called), table=QUEUE_DECLARE)
+            self._shop.beat(self._at + 1)
+
+
+def test_killed_at_random_points_it_makes_what_a_batch_makes(spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+    shop = Shop(tmp_path / "lake")
+    day = Day(shop, chance)
+    stream, batch = tmp_path / "stream", tmp_path / "batch"
+    settings = [f"--conf={key}={value}" for key, value in {**QUICK, "spark.sql.shuffle.partitions": "1"}.items()]
+    command = ("audit", "--stream", "--every", "0s", "--lake", shop.root, "--out", str(stream), "--master", "local[2]")
+
+    def begun() -> tuple[int, ...]:
+        return tuple(_last(stream / name / "_checkpoint" / "offsets") for name in ("events", "parts"))
+
+    day.go_on()
+    for _ in range(2):
+        before = begun()
+        with running(sys.executable, "-c", PROGRAM, *command, *settings) as process:
+            eventually("a batch was begun", lambda before=before: begun() != before, PATIENCE)
+            for _ in range(2):
+                day.go_on()
+                threading.Event().wait(chance.uniform(0, 1))  # anywhere in its work: that is the point
+            kill_family(process)
+        day.go_on()
+    for query in audit_stream(spark, AuditOptions(lake=shop.root, out=str(stream)), once=True):
+        assert query.awaitTermination(PATIENCE)
+    audit_batch(spark, AuditOptions(lake=shop.root, out=str(batch)), lambda _text: None)
+    expected = read(spark, batch)
+    assert read(spark, stream) == expected
+    assert all(expected.values())
+    # Told twice in the lake, each event is there once.
+    ids = [row["event_id"] for row in expected["events"]]
+    assert len(ids) == len(set(ids)) > 0
+
+
+def _last(folder: Path) -> int:
+    """The highest number among the files of a folder; -1 for none."""
+    return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)

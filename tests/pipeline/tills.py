@@ -1,0 +1,59 @@
+"""Tills as a recorder hears of them, and the tables of an audit as rows to compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from pipeline.lakes import Shop
+from pipeline.shop import TILL
+
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.members import Table, table_of
+from qmf.schema import TYPES, Argument, EventSchema, Severity
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TILLS = table_of(TILL)
+
+#: An event of a broker that tells of a call.
+QUEUE_DECLARE = table_of(
+    EventSchema(
+        package="org.apache.qpid.broker",
+        name="queueDeclare",
+        severity=Severity.INFORM,
+        hash=UUID(int=0x31),
+        arguments=tuple(Argument(name=name, type=TYPES["sstr"]) for name in ("rhost", "user", "qName", "disp")),
+    )
+)
+
+
+class Till:
+    """Writes what a recorder hears of one till."""
+
+    def __init__(self, shop: Shop, name: str = "one", *, created: int = 1, epoch: int = 1) -> None:
+        self.shop, self.name, self.created, self.epoch = shop, name, created, epoch
+
+    def tell(
+        self, at: float, *, table: Table = TILLS, deleted: int = 0, statistics: bool = False, **values: Any
+    ) -> None:
+        """A message; with properties unless with statistics. It waits for a commit."""
+        self.shop._tell(table)
+        own = (self.name, self.epoch, self.created * 10**9, deleted * 10**9, not statistics, statistics)
+        cells = tuple(values.get(column.name) for column in table.columns)
+        self.shop.add(RowKind.OBJECTS, at, (*own, *cells), table=table, epoch=self.epoch)
+
+
+def read(spark: SparkSession, out: Path) -> dict[str, list[dict[str, Any]]]:
+    """All tables of an audit, their rows in an order."""
+    from qmf.pipeline.audit.schemas import CALLS, EVENTS, TABLES
+
+    schemas = {**TABLES, "events": EVENTS, "calls": CALLS}
+    found = {}
+    for name, schema in schemas.items():
+        # Without a row there may be no file, so the schema is told; folders add columns of their own.
+        rows = spark.read.schema(schema).parquet(str(out / name)).select(*schema.fieldNames()).collect()
+        found[name] = sorted((row.asDict() for row in rows), key=str)
+    return found
