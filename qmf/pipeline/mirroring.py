@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from qmf.pipeline.errors import LakeError
 from qmf.pipeline.hadoop import HadoopFolder
 from qmf.pipeline.lake import Lake
 from qmf.pipeline.layout import LOG, TRASH, day
@@ -53,8 +54,10 @@ def mirror(
         wanted: false ends the work early, after a whole entry.
 
     Raises:
-        LakeError: a file system refused; entries that the copy lacks were dropped from the lake's log.
+        LakeError: no lake; a file system refused; entries that the copy lacks were dropped from the lake's log.
     """
+    if not lake.last():
+        raise LakeError(f"{lake.root}: no lake, or nothing in it yet")
     now = time.time_ns() if now_ns is None else now_ns
     done = _last(target.names(LOG))
     result = Mirrored()

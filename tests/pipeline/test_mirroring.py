@@ -121,3 +121,5 @@ def test_the_command(
     assert capsys.readouterr().out == "Copied 2 files in 1 commits; 0 went out\n"
     assert Lake(tmp_path / "copy").files() == shop.lake.files()
     assert main(["mirror", "--lake", "hdfs://host/lake", "--to", copy]) == 2
+    assert main(["mirror", "--lake", str(tmp_path / "none"), "--to", copy]) == 2
+    assert capsys.readouterr().err.endswith("none: no lake, or nothing in it yet\n")
