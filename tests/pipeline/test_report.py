@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 from pipeline.lakes import Shop
 from pipeline.local import local_frame
@@ -120,3 +121,11 @@ def test_alerts_are_those_open_in_the_span(spark: SparkSession) -> None:
 def test_no_lake(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="no lake, or nothing in it yet"):
         newest(spark, str(tmp_path / "nothing"))
+
+
+def test_classes_of_one_name_in_two_packages_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "lake")
+    shop.put((1000, 1), (1030, 2))
+    shop.put((1000, 1), table=table_of(attrs.evolve(TILL, package="org.example.market")))
+    report = collect(spark, options(shop), span(None, None, "15m", newest(spark, shop.root)), lambda _: None)
+    assert (report.samples, report.objects) == (3, 2)
