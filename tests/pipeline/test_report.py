@@ -127,5 +127,6 @@ def test_classes_of_one_name_in_two_packages_are_told_apart(spark: SparkSession,
     shop = Shop(tmp_path / "lake")
     shop.put((1000, 1), (1030, 2))
     shop.put((1000, 1), table=table_of(attrs.evolve(TILL, package="org.example.market")))
-    report = collect(spark, options(shop), span(None, None, "15m", newest(spark, shop.root)), lambda _: None)
+    about = span("1970-01-01T00:16", None, "15m", 0)
+    report = collect(spark, options(shop), about, lambda _: None)
     assert (report.samples, report.objects) == (3, 2)
