@@ -24,6 +24,9 @@ from qmf.pipeline.members import Table
 from qmf.pipeline.queries import Counted, Say, progress
 from qmf.pipeline.rollup import rolled, rollup, seconds, values
 
+#: Samples from which on a class is rolled up by itself.
+LARGE = 100_000
+
 #: The folders between a size and its days.
 _FOLDERS = ("qmf_package", "qmf_class")
 
@@ -69,13 +72,19 @@ def rollup_batch(spark: SparkSession, options: RollupOptions, say: Say) -> int:
     _check(options)
     frames = Frames(spark, options.lake, first=options.first, last=options.last)
     classes = frames.classes(options.classes)
-    # All classes in one plan: what each costs besides its rows is much, and would come one after the other.
-    each = [values(frames.of(of), of) for of in classes]
+    # All classes in one plan: what each costs besides its rows is much, and would come one after the other. Small ones
+    # share the work, too; large ones are worth a part of their own, which costs less for each row.
+    small = [of for of in classes if frames.count(of) < LARGE]
+    large = [of for of in classes if of not in small]
+    together = [values(frames.of(of), of) for of in small]
     total = 0
-    for size in options.sizes if each else ():
+    for size in options.sizes if classes else ():
         started = time.monotonic()
+        each = [rollup(frames.of(of), of, size, continued=options.continued) for of in large]
+        if together:
+            each.append(rolled(reduce(DataFrame.unionByName, together), size, continued=options.continued))
         made = Counted(
-            rolled(reduce(DataFrame.unionByName, each), size, continued=options.continued),
+            reduce(DataFrame.unionByName, each),
             {_what(of): (F.col("package") == of[0].package) & (F.col("class") == of[0].name) for of in classes},
         )
         dated = sinks.dated(made.frame, "window_start").withColumns(

@@ -36,10 +36,10 @@ class Metrics:
     Attributes:
         batches: that had rows.
         read: rows.
-        late: what came too late and was dropped, counted as the query groups it: a rollup by object, window and member.
+        late: rows that came too late, and were dropped.
         ahead: rows from the future, left out, see `qmf.pipeline.frames.watermarked`.
         busy: seconds at work.
-        state: what waits in the state at the end, counted the same way.
+        state: rows that wait in the state, at the end.
     """
 
     batches: int = 0

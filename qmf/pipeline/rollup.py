@@ -135,12 +135,40 @@ def rollup(
     Returns:
         `ROLLUP`; no rows for classes without numbers among their statistics.
     """
+    numbers = _numbers(of)
     told = samples.where(F.col("_statistics"))
-    return rolled(values(told if late is None else watermarked(told, late), of), size, continued=continued)
+    told = told if late is None else watermarked(told, late)
+    if not numbers:
+        return rolled(values(told, of), size, continued=continued)
+    window = F.window("_ts", f"{seconds(size)} seconds").alias("window")
+    grouped = told.groupBy(window, F.col("_agent").alias("agent"), F.col("_object").alias("object")).agg(
+        F.array(*(_member(columns) for columns in numbers)).alias("members")
+    )
+    return (
+        grouped.select("window", "agent", "object", F.explode("members").alias("m"))
+        .where(F.col("m.samples") > 0)
+        # Once for all counters: an expression for each would make the plan too large to compile.
+        .withColumn("walked", _walk(F.col("m.rows"), _SAMPLE, continued, inner=False))
+        .withColumn("steps", _corrected(F.col("walked"), F.col("m.rows"), continued))
+        .select(
+            F.col("window.start").alias("window_start"),
+            F.col("window.end").alias("window_end"),
+            F.lit(of[0].package).alias("package"),
+            F.lit(of[0].name).alias("class"),
+            "agent",
+            "object",
+            *(F.col(f"m.{name}").alias(name) for name in _MEMBER_FIELDS),
+            F.col("steps.delta").alias("delta_exact"),
+            F.col("steps.resets").alias("resets"),
+        )
+        .transform(_finished)
+    )
 
 
 def values(samples: DataFrame, of: Sequence[Table]) -> DataFrame:
     """Samples as one row per value of a statistic: the same columns for all classes, so that they can be united.
+
+    For `rolled`. It costs more for each value than `rollup` does, and less for each class.
 
     Args:
         samples, of: as of `rollup`.
@@ -148,7 +176,7 @@ def values(samples: DataFrame, of: Sequence[Table]) -> DataFrame:
     Returns:
         `_OF_SAMPLE`, whose it is, and `_VALUE`; no rows for classes without numbers among their statistics.
     """
-    numbers = [columns for columns in columns_by_member(of).values() if _is_number(columns)]
+    numbers = _numbers(of)
     told = {
         "package": F.lit(of[0].package),
         "class": F.lit(of[0].name),
@@ -170,7 +198,7 @@ def rolled(each: DataFrame, size: str, *, continued: bool = False) -> DataFrame:
         size, continued: as of `rollup`.
 
     Returns:
-        `ROLLUP`.
+        `ROLLUP`, the same as `rollup` makes of each class.
     """
     length = f"{seconds(size)} seconds"
     is_whole = F.col("exact").isNotNull()
@@ -266,6 +294,19 @@ def coarser(finer: DataFrame, size: str, *, continued: bool = False) -> DataFram
 _SAMPLE = ("value", "value", "_epoch", "_epoch")
 
 
+#: Columns of `ROLLUP` that are known for each member before the steps of counters are.
+_MEMBER_FIELDS = [
+    *("member", "style", "unit", "samples", "first_ns", "last_ns", "first_epoch", "last_epoch"),
+    *("first_exact", "last_exact", "low_exact", "high_exact", "weight", "total_exact"),
+    *("total", "first", "last", "low", "high"),
+]
+
+
+def _numbers(of: Sequence[Table]) -> list[Sequence[Member]]:
+    """The columns of each member that can be rolled up."""
+    return [columns for columns in columns_by_member(of).values() if _is_number(columns)]
+
+
 def _is_number(columns: Sequence[Member]) -> bool:
     first = columns[0]
     return first.group is Group.STATISTIC and first.cell in _NUMBERS and TYPES[first.type].base != "absTime"
@@ -275,24 +316,74 @@ def _either(exact: str, real: str) -> Column:
     return F.coalesce(F.col(exact).cast(T.DoubleType()), F.col(real))
 
 
-def _value(columns: Sequence[Member]) -> Column:
-    """One member of a sample as `_VALUE`: whole numbers exactly, others as double; both null where there is none."""
+def _extremes(columns: Sequence[Member]) -> tuple[Column, Column, Column, Column | None]:
+    """Of one member the value itself, the lowest and the highest, and of mmas the number of samples behind it."""
     by_part = {column.part: column.name for column in columns}
     style = columns[0].style
     main = F.col(by_part[Part.AVERAGE if style is Style.MMA else Part.VALUE])
     low = by_part.get(Part.LOW if style is Style.HILO else Part.MIN)
     high = by_part.get(Part.HIGH if style is Style.HILO else Part.MAX)
+    weight = F.col(by_part[Part.COUNT]) if style is Style.MMA else None
+    return main, F.col(low) if low else main, F.col(high) if high else main, weight
+
+
+def _member(columns: Sequence[Member]) -> Column:
+    """One member of a group as a struct of `_MEMBER_FIELDS` and `rows`, made of aggregates.
+
+    Only counters need their samples in order, as `rows`; all else is folded as the samples come.
+    """
+    main, low, high, count = _extremes(columns)
     whole = columns[0].cell in _WHOLE
-    weight = F.lit(None)
-    if style is Style.MMA:
+    present = main.isNotNull()
+    weight = F.lit(1).cast(EXACT)
+    if count is not None:
         # Without a sample behind it, it says nothing.
-        weight = F.col(by_part[Part.COUNT])
-        main = F.when(weight > 0, main)
-    lowest, highest = (F.when(main.isNotNull(), F.col(name)) if name else main for name in (low, high))
+        present = present & (count > 0)
+        weight = count.cast(_SHORT)
+    value = main.cast(_SHORT) if whole else main.cast(T.DoubleType())
+    sample = F.when(present, F.struct(*_ORDER, "_epoch", value.alias("value")))
+    first, last = F.min(sample), F.max(sample)
+    nothing = F.lit(None)
+
+    def both(name: str, value: Column) -> dict[str, Column]:
+        return {f"{name}_exact": value if whole else nothing, name: value}
+
+    values: dict[str, Column] = {
+        "member": F.lit(columns[0].member),
+        "style": F.lit(columns[0].style.value),
+        "unit": F.lit(columns[0].unit),
+        "samples": F.count(F.when(present, F.lit(1))),
+        "first_ns": first["_ts_ns"],
+        "last_ns": last["_ts_ns"],
+        "first_epoch": first["_epoch"],
+        "last_epoch": last["_epoch"],
+        "weight": F.sum(F.when(present, weight)),
+        **both("first", first["value"]),
+        **both("last", last["value"]),
+        **both("low", F.min(F.when(present, low))),
+        **both("high", F.max(F.when(present, high))),
+        **both("total", F.sum(F.when(present, value if count is None else value * weight))),
+    }
+    types = {field.name: field.dataType for field in ROLLUP}
+    rows = F.sort_array(F.collect_list(sample)) if columns[0].style is Style.COUNT else nothing
+    return F.struct(
+        *(values[name].cast(types[name]).alias(name) for name in _MEMBER_FIELDS), rows.cast(_ROWS).alias("rows")
+    )
+
+
+def _value(columns: Sequence[Member]) -> Column:
+    """One member of a sample as `_VALUE`: whole numbers exactly, others as double; both null where there is none."""
+    main, low, high, count = _extremes(columns)
+    if count is not None:
+        # Without a sample behind it, it says nothing.
+        main = F.when(count > 0, main)
+    lowest, highest = (F.when(main.isNotNull(), extreme) for extreme in (low, high))
     nothing = F.lit(None)
     own, other = (main, lowest, highest), (nothing,) * 3
     # In the order of the fields, and cast as a whole: each call of Spark's from Python costs.
-    named = (F.lit(columns[0].member), F.lit(style.value), F.lit(columns[0].unit))
+    named = (F.lit(columns[0].member), F.lit(columns[0].style.value), F.lit(columns[0].unit))
+    whole = columns[0].cell in _WHOLE
+    weight = nothing if count is None else count
     return F.struct(*named, *(own if whole else other), weight, *(other if whole else own)).cast(_VALUE)
 
 
