@@ -90,9 +90,15 @@ def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(
     assert batch(spark, options) == [(0, "one", 4, 0, 2), (60, "one", 5, 0, 2)]
 
 
+@pytest.mark.parametrize("large", [0, 2, jobs.LARGE])
 def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
-    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+    spark: SparkSession,
+    shop: Shop,
+    options: jobs.RollupOptions,
+    monkeypatch: pytest.MonkeyPatch,
+    large: int,
 ) -> None:
+    monkeypatch.setattr(jobs, "LARGE", large)
     strange = attrs.evolve(table_of(TILL), package="p/q", name="ä b")
     texts = attrs.evolve(strange, name="texts", columns=strange.columns[:1])
     shop.put((1, 10), (2, 12), queue=3, queueLow=1, queueHigh=5)
