@@ -88,10 +88,13 @@ def peaks() -> Iterator[dict[str, float]]:
         while not ended.wait(0.2):
             for child in me.children(recursive=True):
                 try:
-                    kind = "java" if child.name() == "java" else "python"
+                    name = child.name()
                 except psutil.NoSuchProcess:
                     continue
-                found[kind] = max(found[kind], peak(child.pid))
+                # What Java forks is for a moment as large as Java, under the name of the thread that did it.
+                kind = next((kind for kind in found if name.startswith(kind)), None)
+                if kind is not None:
+                    found[kind] = max(found[kind], peak(child.pid))
 
     looker = threading.Thread(target=look)
     looker.start()
