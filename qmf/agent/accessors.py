@@ -21,7 +21,7 @@ import math
 from qmf.agent.complaints import out_of_range, whole
 from qmf.agent.layout import STATISTICS_CELL, Cells, Field
 
-#: The default of what counts: whether it is what was given costs less to tell than a type.
+#: The default of what counts: by one has a short way, with one bound to look at.
 _ONE = 1
 
 #: What `_take` took away; opaque, for `_restore`.
@@ -135,31 +135,37 @@ class HiLo(Counter):
 
     def inc(self, n: int = _ONE) -> None:
         """Add; as `Counter.inc`."""
-        if n is not _ONE and type(n) is not int:
-            n = whole(n, self._field)
-        new = self._value + n
-        # What lies between the marks is in range.
+        if n is not _ONE:
+            if type(n) is not int:
+                n = whole(n, self._field)
+            new = self._value + n
+            # What lies between the marks is in range.
+            if new < self._low:
+                if new < self._field.low:
+                    raise out_of_range(self._field, new)
+                self._low = new
+        else:
+            new = self._value + 1
         if new > self._high:
             if new > self._field.high:
                 raise out_of_range(self._field, new)
             self._high = new
-        elif new < self._low:
-            if new < self._field.low:
-                raise out_of_range(self._field, new)
-            self._low = new
         self._value = new
         self._cells[STATISTICS_CELL] = True
 
     def dec(self, n: int = _ONE) -> None:
         """Subtract; as `Counter.inc`."""
-        if n is not _ONE and type(n) is not int:
-            n = whole(n, self._field)
-        new = self._value - n
-        if new > self._high:
-            if new > self._field.high:
-                raise out_of_range(self._field, new)
-            self._high = new
-        elif new < self._low:
+        if n is not _ONE:
+            if type(n) is not int:
+                n = whole(n, self._field)
+            new = self._value - n
+            if new > self._high:
+                if new > self._field.high:
+                    raise out_of_range(self._field, new)
+                self._high = new
+        else:
+            new = self._value - 1
+        if new < self._low:
             if new < self._field.low:
                 raise out_of_range(self._field, new)
             self._low = new

@@ -13,32 +13,36 @@ from qmf.agent.layout import STATISTICS_CELL, Field
 from qmf.agent.setters import inside
 from qmf.codec.generated import build
 
-_METHOD = """\
-def {name}(self, {argument}):
-    if {strange}:
-        {value} = whole({value}, self._field)
-    new = {result}
-    if not ({fits}):
-        raise out_of_range(self._field, new)
-    {store}
+#: Counting by one, the common case, has a way of its own: there is one bound to look at, and it is compared by its
+#: low part, which the interpreter does in place where both numbers are small (30 bits in CPython).
+_COUNT = """\
+def {name}(self, n=one):
+    if n is not one:
+        if type(n) is not int:
+            n = whole(n, self._field)
+        new = self._value {sign} n
+        if not ({fits}):
+            raise out_of_range(self._field, new)
+    else:
+        new = self._value {sign} 1
+        if {beyond}:
+            raise out_of_range(self._field, new)
+    self._value = new
+    self._cells[{mark}] = True
 """
 
-_STORE = f"""self._value = new
-    self._cells[{STATISTICS_CELL}] = True"""
+_SET = """\
+def {name}(self, value):
+    if type(value) is not int:
+        value = whole(value, self._field)
+    if not ({fits}):
+        raise out_of_range(self._field, value)
+    if value != self._value:
+        self._value = value
+        self._cells[{mark}] = True
+"""
 
-_STORE_NEW = f"""if new != self._value:
-        self._value = new
-        self._cells[{STATISTICS_CELL}] = True"""
-
-#: Whether an argument needs a closer look. Mostly it is the default, which costs less to compare than a type.
-_STRANGE = "n is not one and type(n) is not int"
-
-#: Argument, what it is called, whether it is strange, what the new value is, and how it is stored.
-_METHODS = {
-    "inc": ("n=one", "n", _STRANGE, "self._value + n", _STORE),
-    "dec": ("n=one", "n", _STRANGE, "self._value - n", _STORE),
-    "set": ("value", "value", "type(value) is not int", "value", _STORE_NEW),
-}
+_SMALL = (1 << 30) - 1
 
 
 def counter_for(field: Field) -> type[Counter]:
@@ -49,13 +53,22 @@ def counter_for(field: Field) -> type[Counter]:
 @functools.cache
 def _counter(low: int, high: int) -> type[Counter]:
     fits = inside("new", low, high)
+    sources = {
+        "inc": _COUNT.format(name="inc", sign="+", fits=fits, beyond=_beyond(">", high), mark=STATISTICS_CELL),
+        "dec": _COUNT.format(name="dec", sign="-", fits=fits, beyond=_beyond("<", low), mark=STATISTICS_CELL),
+        "set": _SET.format(name="set", fits=inside("value", low, high), mark=STATISTICS_CELL),
+    }
     names = {"whole": whole, "out_of_range": out_of_range, "one": 1}
     members: dict[str, object] = {"__slots__": (), "__doc__": Counter.__doc__, "__module__": Counter.__module__}
-    for name, (argument, value, strange, result, store) in _METHODS.items():
-        parts = {"argument": argument, "value": value, "strange": strange, "result": result, "store": store}
-        source = _METHOD.format(name=name, fits=fits, **parts)
+    for name, source in sources.items():
         method = build(name, source, names, f"Counter {low} {high}")
         method.__doc__ = getattr(Counter, name).__doc__
         method.__qualname__ = f"Counter.{name}"
         members[name] = method
     return type("Counter", (Counter,), members)
+
+
+def _beyond(sign: str, bound: int) -> str:
+    """The condition, as source, that the new number is beyond a bound."""
+    small = min(max(bound, -_SMALL), _SMALL)
+    return f"new {sign} {bound}" if small == bound else f"new {sign} {small} and new {sign} {bound}"
