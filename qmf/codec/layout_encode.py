@@ -8,6 +8,7 @@ Knows nothing of objects: an encoder takes values in the order of its columns.
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -65,6 +66,9 @@ MAX_KEYS = 200
 
 #: Entries of maps that are encoded one after the other, instead of by the general encoder.
 _SMALL = 16
+
+#: Bytes of entries below which heads of such maps are kept ready.
+_SHORT_MAP = 256
 
 #: Columns in a row from which on a list of keys is filled with values, instead of naming both one by one.
 _MANY = 10
@@ -257,7 +261,7 @@ def value_encoder(depth: int) -> Callable[[object], bytes]:
     if depth + 2 > MAX_DEPTH:
         return lambda value: value_bytes(value, depth)
     keys: dict[object, bytes] = {}
-    get, short, int64, head = keys.get, _SHORT_TEXT, _INT64, _MAP_HEAD
+    short, int64, head, heads = _SHORT_TEXT, _INT64, _MAP_HEAD, _short_heads()
 
     def encode(value: object) -> bytes:
         if type(value) is not dict or (count := len(value)) > _SMALL:
@@ -265,28 +269,42 @@ def value_encoder(depth: int) -> Callable[[object], bytes]:
         entries = b""
         try:
             for name, item in value.items():
-                known = get(name)
-                if known is None:
-                    if type(name) is not str:
-                        return value_bytes(value, depth)
-                    if len(keys) >= MAX_KEYS:
-                        keys.clear()
-                    known = keys[name] = key(name)
                 kind = type(item)
                 if kind is str:
                     raw = item.encode()
-                    entries += known + short[len(raw)] + raw
+                    entries += keys[name] + short[len(raw)] + raw
                 elif kind is int:
-                    entries += known + int64(0x31, item)
+                    entries += keys[name] + int64(0x31, item)
                 elif kind is bool:
-                    entries += known + (_TRUE if item else _FALSE)
+                    entries += keys[name] + (_TRUE if item else _FALSE)
                 else:
-                    entries += known + _general(item, depth + 1)
+                    entries += keys[name] + _general(item, depth + 1)
+        except KeyError:
+            return encode(value) if _learn(keys, value) else value_bytes(value, depth)
         except (struct.error, IndexError, UnicodeEncodeError):  # a large number, long text, or text that is no Unicode
             return value_bytes(value, depth)
-        return head(0xA8, len(entries) + 4, count) + entries
+        size = len(entries)
+        return (heads[count][size] if size < _SHORT_MAP else head(0xA8, size + 4, count)) + entries
 
     return encode
+
+
+def _learn(keys: dict[object, bytes], value: Mapping[object, object]) -> bool:
+    """Remember the keys of a small map as they are written; whether there was a new one, and all are text."""
+    new = [name for name in value if name not in keys]
+    if not new or any(type(name) is not str for name in new):
+        return False
+    if len(keys) + len(new) > MAX_KEYS:
+        keys.clear()
+        new = list(value)
+    keys.update((name, key(str(name))) for name in new)
+    return True
+
+
+@functools.cache
+def _short_heads() -> list[list[bytes]]:
+    """Heads of small maps, by number of entries and their size."""
+    return [[_MAP_HEAD(0xA8, size + 4, count) for size in range(_SHORT_MAP)] for count in range(_SMALL + 1)]
 
 
 def value_bytes(value: object, depth: int = 0) -> bytes:
