@@ -19,6 +19,9 @@ import psutil
 
 from qmf._version import __version__
 
+#: Joins the environment of programs whose start is measured: modules are compiled once, as those of installed programs.
+COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+
 _HERE = Path(__file__).resolve().parent
 
 

@@ -15,7 +15,7 @@ import sys
 import time
 
 from figures import Figure, parser, report
-from processes import own_agent, own_broker
+from processes import COMPILED, own_agent, own_broker
 
 #: A shell that takes twice the time of the library below it would be doing something wrong.
 AT_MOST = 2.0
@@ -35,10 +35,9 @@ asyncio.run(main())
 def timed(command: list[str], expected: str) -> float:
     """Milliseconds that a command takes; its output must have the expected text."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
+    environment = os.environ | COMPILED | {"PYTHONPATH": path}
     start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, check=True, env=os.environ | {"PYTHONPATH": path}
-    )
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=True, env=environment)
     took = (time.perf_counter() - start) * 1e3
     assert expected in done.stdout, f"{command}: no {expected!r} in {done.stdout[-200:]!r}"
     return took

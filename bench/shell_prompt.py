@@ -22,7 +22,7 @@ import time
 import attrs
 import pexpect
 from figures import Figure, parser, report
-from processes import own_agent, own_broker
+from processes import COMPILED, own_agent, own_broker
 
 #: Milliseconds that medians may take.
 LIMIT = 500.0
@@ -50,14 +50,18 @@ class Start:
 def environment(home: str) -> dict[str, str]:
     """Ours, without the user's settings and history."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
-    return os.environ | {
-        "PYTHONPATH": path,
-        "HOME": home,
-        "XDG_STATE_HOME": home,
-        "XDG_CONFIG_HOME": home,
-        "TERM": "xterm-256color",
-        "NO_COLOR": "1",  # rows without signs in between
-    }
+    return (
+        os.environ
+        | COMPILED
+        | {
+            "PYTHONPATH": path,
+            "HOME": home,
+            "XDG_STATE_HOME": home,
+            "XDG_CONFIG_HOME": home,
+            "TERM": "xterm-256color",
+            "NO_COLOR": "1",  # rows without signs in between
+        }
+    )
 
 
 def in_terminal(url: str, home: str) -> Start:

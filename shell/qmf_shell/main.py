@@ -162,9 +162,16 @@ def _run(options: argparse.Namespace) -> int:
             return _interact(opened, screen)
         from qmf_shell.batch import numbered, run
 
-        gc.enable()
+        _collect_garbage()
         steps = chain.from_iterable(sources) if options.sources else numbered(sys.stdin)
         return run(steps, opened.context, screen, stop=options.stop_on_error)
+
+
+def _collect_garbage() -> None:
+    """Collect from now on, but not what is there already; and less often than usual, for answers are large."""
+    gc.freeze()
+    gc.set_threshold(20_000)
+    gc.enable()
 
 
 def _read(kind: str, value: str) -> Iterable[tuple[str, str]]:
@@ -206,7 +213,7 @@ def _interact(opened: Opened, screen: Screen) -> int:
     opened.on_change(refresher.want_classes)
     opened.on_change(repl.redraw)
     _greet(opened, screen)
-    gc.enable()
+    _collect_garbage()
     try:
         return repl.run()
     finally:

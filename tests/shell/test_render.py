@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from qmf_shell.render.screen import MACHINE, Look, choose_look
 from qmf_shell.results import (
     Amount,
@@ -126,6 +128,16 @@ def test_terminal_and_plain_say_the_same(name: str, width: int) -> None:
         return "".join(char for char in text if char not in "=─ \n").split()
 
     assert words(Look.COLOUR) == words(Look.PLAIN)
+
+
+@given(rows=st.lists(st.tuples(st.text(max_size=9), st.integers(), st.text(max_size=30)), min_size=1, max_size=4))
+@pytest.mark.parametrize("width", [40, 80])
+def test_rows_with_and_without_colour_say_the_same(rows: list[tuple[str, int, str]], width: int) -> None:
+    columns = (Column("Name"), Column("Count", Role.NUMBER), Column("Text", Role.NAME, wraps=True))
+    plain, coloured = (shown(Table(columns, tuple(rows)), look, width).lines for look in (Look.PLAIN, Look.COLOUR))
+    assert [line.replace("─", "=") for line in plain] == [
+        ANSI.sub("", line).rstrip().replace("─", "=") for line in coloured
+    ]
 
 
 @pytest.mark.parametrize("look", [Look.PLAIN, Look.COLOUR])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -78,10 +79,16 @@ class Formatter:
         if ns == 0:
             return ABSENT
         try:
-            moment = (_EPOCH + timedelta(microseconds=ns // 1000)).astimezone(self.zone)
+            return _moment(ns // 1_000_000_000, self.zone, self.short)
         except (OverflowError, ValueError, OSError):
             return f"{ns} ns"
-        return f"{moment:%H:%M:%S}" if self.short else f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+# Many objects were made in the same second.
+@functools.lru_cache(maxsize=1000)
+def _moment(seconds: int, zone: tzinfo | None, short: bool) -> str:
+    moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
+    return f"{moment:%H:%M:%S}" if short else f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
 def span_text(ns: int | float) -> str:

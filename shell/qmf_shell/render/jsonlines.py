@@ -7,6 +7,7 @@ Times are ISO 8601 in UTC with nanoseconds, durations are nanoseconds, numbers a
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,9 @@ from qmf_shell.results import (
     Spread,
     Table,
 )
+
+#: Types of most cells, which are themselves in JSON.
+_PLAIN = (str, int, bool)
 
 
 def json_lines(result: Result) -> Iterator[str]:
@@ -77,6 +81,8 @@ def _latest(series: Series) -> object:
 
 def cell_value(cell: Cell) -> object:
     """A cell as JSON can hold it."""
+    if cell is None or type(cell) in _PLAIN:
+        return cell
     match cell:
         case Instant(ns):
             return _iso(ns) if ns else None
@@ -118,7 +124,12 @@ def plain_tree(value: object) -> object:
 
 def _iso(ns: int) -> object:
     try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=ns // 1_000_000_000)
+        return f"{_second(ns // 1_000_000_000)}.{ns % 1_000_000_000:09}Z"
     except OverflowError:
         return ns
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ns % 1_000_000_000:09}Z"
+
+
+# Many objects were made in the same second.
+@functools.lru_cache(maxsize=1000)
+def _second(seconds: int) -> str:
+    return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}"

@@ -31,13 +31,14 @@ def indent(width: int | None) -> int:
     return 4 if width is None or width >= 80 else 2 if width >= 60 else 0
 
 
+def columns_of(text: str) -> int:
+    """The columns that clean text takes on a terminal."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
 def natural(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """The width of each column when nothing is broken."""
-    widths = [cell_len(title) for title in titles]
-    for row in rows:
-        for number, text in enumerate(row):
-            widths[number] = max(widths[number], cell_len(text))
-    return widths
+    return [max(map(columns_of, texts)) for texts in zip(titles, *rows, strict=True)]
 
 
 def fit(widths: Sequence[int], wraps: Sequence[bool], room: int | None, least: int = NARROWEST) -> list[int] | None:
@@ -101,7 +102,7 @@ def plan(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | N
 
 def wrap(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` columns, broken at blanks where that is possible. At least one line."""
-    if cell_len(text) <= width:
+    if columns_of(text) <= width:
         return [text]
     lines: list[str] = []
     # What stands below something keeps its indent on every line.
@@ -111,7 +112,7 @@ def wrap(text: str, width: int) -> list[str]:
     line = ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word
-        if cell_len(joined) <= width:
+        if columns_of(joined) <= width:
             line = joined
             continue
         if line:
@@ -123,5 +124,5 @@ def wrap(text: str, width: int) -> list[str]:
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
     """`text` filled with blanks to `width` columns; `right` aligns it to the right."""
-    blanks = " " * max(0, width - cell_len(text))
+    blanks = " " * max(0, width - columns_of(text))
     return blanks + text if right else text + blanks

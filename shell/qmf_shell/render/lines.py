@@ -6,12 +6,12 @@ Tables are drawn here and not by a library: rich takes half a minute for 10,000 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import gt
 
 import attrs
-from rich.cells import cell_len
 
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.layout import GAP, NARROWEST, indent, natural, pad, plan, wrap
+from qmf_shell.render.layout import GAP, NARROWEST, columns_of, indent, natural, pad, plan, wrap
 from qmf_shell.render.paint import MARK, Paint
 from qmf_shell.render.plot import draw
 from qmf_shell.results import Cell, Column, Details, Followed, Group, Line, Message, Plot, Result, Role, Table
@@ -113,7 +113,8 @@ def _table(table: Table, sheet: Sheet) -> Iterator[str]:
     if table.title:
         yield from map(paint.title, _wrapped(table.title, width))
     titles = [clean(item.title) for item in table.columns]
-    rows = [[_cell_text(sheet.formatter, cell) for cell in row] for row in table.rows]
+    formatter = sheet.formatter
+    rows = [[_cell_text(formatter, cell) for cell in row] for row in table.rows]
     margin = " " * indent(width)
     planned = plan(table.columns, rows, None if width is None else width - len(margin))
     columns = [table.columns[at] for at in planned.shown]
@@ -141,8 +142,15 @@ def _grid(
     plain = [Column(column.title, column.role if is_right(column) else Role.TEXT) for column in columns]
     yield from map(paint.head, _row(plain, titles, widths, Paint()))
     yield paint.faint(paint.rule * (sum(widths) + GAP * (len(widths) - 1)))
+    # Most rows are ASCII that fits: there are thousands of them, and one operation writes each.
+    form = (" " * GAP).join(
+        f"%{'' if is_right(column) else '-'}{width}s" for column, width in zip(columns, widths, strict=True)
+    )
     for row in rows:
-        yield from _row(columns, row, widths, paint)
+        if paint.colour or not "".join(row).isascii() or any(map(gt, map(len, row), widths)):
+            yield from _row(columns, row, widths, paint)
+        else:
+            yield (form % tuple(row)).rstrip()
 
 
 def is_right(column: Column) -> bool:
@@ -152,16 +160,14 @@ def is_right(column: Column) -> bool:
 
 def _row(columns: Sequence[Column], texts: Sequence[str], widths: Sequence[int], paint: Paint) -> Iterator[str]:
     cells = [wrap(text, width) for text, width in zip(texts, widths, strict=True)]
-    last = len(columns) - 1
     for number in range(max(map(len, cells))):
-        line = ""
-        for at, (column, whole, cell, width) in enumerate(zip(columns, texts, cells, widths, strict=True)):
+        parts = []
+        for column, whole, cell, width in zip(columns, texts, cells, widths, strict=True):
             part = cell[number] if number < len(cell) else ""
-            blanks = " " * max(0, width - cell_len(part))
+            blanks = " " * max(0, width - columns_of(part))
             painted = paint.cell(column, whole, part)
-            line += blanks + painted if is_right(column) else painted + blanks
-            line += "" if at == last else " " * GAP
-        yield line.rstrip()
+            parts.append(blanks + painted if is_right(column) else painted + blanks)
+        yield (" " * GAP).join(parts).rstrip()
 
 
 def _pairs(pairs: Sequence[tuple[str, str]], columns: Sequence[Column], sheet: Sheet) -> Iterator[str]:
@@ -177,6 +183,6 @@ def _pairs(pairs: Sequence[tuple[str, str]], columns: Sequence[Column], sheet: S
             yield from (f"{margin}  {paint.cell(column, value, part)}" for part in parts)
             continue
         first, *more = [value] if room is None else wrap(value, room)
-        front = margin + paint.faint(name) + " " * (longest + GAP - cell_len(name))
+        front = margin + paint.faint(name) + " " * (longest + GAP - columns_of(name))
         yield (front + paint.cell(column, value, first)).rstrip()
         yield from (margin + " " * (longest + GAP) + paint.cell(column, value, line) for line in more)
