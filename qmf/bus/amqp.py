@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import ssl
+import sys
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qmf._version import __version__
 from qmf.bus.backoff import Backoff
 from qmf.bus.base import Binding, Bus, BusEvent, Connected, Deliver, Disconnected, LinkLost, Told, Watcher
 from qmf.bus.phase import Phase, Step, after
@@ -179,6 +183,7 @@ class AmqpBus(Bus):
             mechanisms=self._mechanisms,
             username=self._username,
             password=self._password,
+            properties=_introduction(),
         )
         client = self._client = Client(self._where, settings, on_lost=self._lost, on_link_lost=self._tell)
         try:
@@ -263,6 +268,18 @@ class AmqpBus(Bus):
         for error in errors:
             if isinstance(error, LinkError):
                 self._tell(LinkLost(error.address, error.condition, error.description, reopened=False))
+
+
+def _introduction() -> dict[str, str | int]:
+    """What brokers show of a connection; the names are qpidd's."""
+    process = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+    return {
+        "product": "qmf",
+        "version": __version__,
+        "qpid.client_process": process,
+        "qpid.client_pid": os.getpid(),
+        "qpid.client_ppid": os.getppid(),
+    }
 
 
 def _taken(answer: asyncio.Future[None]) -> BaseException | None:

@@ -9,6 +9,7 @@ import ssl
 from collections.abc import Callable
 
 from qmf.bus.base import LinkLost
+from qmf.bus.dialect import dialect_of
 from qmf.bus.engine import Engine
 from qmf.bus.failures import describe
 from qmf.bus.link import Link
@@ -33,8 +34,6 @@ from qmf.errors import AuthenticationError, ConnectError, DisconnectedError, Lin
 
 log = logging.getLogger("qmf.bus")
 
-#: Capability of a broker that takes messages for any node on one link (QMF2.md 1.1).
-ANONYMOUS_RELAY = "ANONYMOUS-RELAY"
 #: Seconds that closing may take for each of: confirmations still due, the broker's own close frame.
 CLOSE_PATIENCE = 2.0
 #: A receiving link that the broker detaches is opened again so many times before a message must arrive.
@@ -61,6 +60,8 @@ class Client:
         #: Container id of the broker, once connected.
         self.broker = ""
         self.wire = Wire(Engine(settings), self)
+        #: How this broker wants to be spoken to, once connected.
+        self.dialect = dialect_of("")
         self.outbox = Outbox(self.wire, on_link_lost)
         self._settings = settings
         self._on_lost = on_lost
@@ -146,7 +147,7 @@ class Client:
         if self._ended.done():
             answer.set_exception(DisconnectedError(str(self.url), self.reason))
             return answer
-        subscription.attach(self.wire)
+        subscription.attach(self.wire, self.dialect)
         assert subscription.link is not None
         self._subscriptions[subscription.link] = subscription
         return answer
@@ -230,7 +231,8 @@ class Client:
                 self.wire.engine.drained(event.link)
             case Opened():
                 self.broker = event.container
-                self.outbox.relay = ANONYMOUS_RELAY in event.capabilities
+                self.dialect = dialect_of(event.product)
+                self.outbox.speak(self.dialect, event.capabilities)
                 if not self._opened.done():
                     self._opened.set_result(None)
             case LinkAttached():

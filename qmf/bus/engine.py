@@ -364,7 +364,9 @@ class Engine:
             names = frozenset([str(offered)])
         else:
             names = frozenset(str(name) for name in getattr(offered, "elements", offered))
-        self._events.append(Opened(self._connection.remote_container or "", names))
+        properties = self._connection.remote_properties or {}
+        product = properties.get(proton.symbol("product"), "")
+        self._events.append(Opened(self._connection.remote_container or "", names, str(product)))
 
     def _on_close(self, _event: proton.Event) -> None:
         self._over = True

@@ -13,20 +13,18 @@ import asyncio
 import functools
 import logging
 import uuid
+from collections.abc import Callable
 from typing import Protocol
 
-from qmf.bus.base import Binding, Deliver, ExchangeKind, Received, Subscription
+from qmf.bus.base import Binding, Deliver, Received, Subscription
+from qmf.bus.destination import destination
+from qmf.bus.dialect import Dialect
 from qmf.bus.link import Link
-from qmf.bus.values import Filter, Incoming, Node
+from qmf.bus.values import Incoming
 from qmf.bus.wire import Wire
+from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.bus")
-
-#: Name and descriptor of the filter for each kind of binding (QMF2.md 1.2).
-FILTERS = {
-    ExchangeKind.TOPIC: ("legacy-amqp-topic-binding", "apache.org:legacy-amqp-topic-binding:string"),
-    ExchangeKind.DIRECT: ("legacy-amqp-direct-binding", "apache.org:legacy-amqp-direct-binding:string"),
-}
 
 
 class Holder(Protocol):
@@ -56,11 +54,12 @@ class AmqpSubscription(Subscription):
         self._credit = 0
         self._done = 0
         self._wire: Wire | None = None
+        self._sieve: Callable[[str], bool] | None = None
 
-    def attach(self, wire: Wire) -> None:
+    def attach(self, wire: Wire, dialect: Dialect) -> None:
         """Ask for a new link on a connection."""
-        name, descriptor = FILTERS[self.binding.kind]
-        source = Node(self.binding.exchange, filters=(Filter(name, descriptor, self.binding.key),))
+        source = dialect.source(self.binding)
+        self._sieve = dialect.sieve(self.binding)
         self._wire = wire
         self._credit, self._done = self._prefetch, 0
         self.attached = False
@@ -80,6 +79,9 @@ class AmqpSubscription(Subscription):
         self.reopenings = 0
         self._credit -= 1
         received = Received(event.data, functools.partial(self._finished, event.link, event.token))
+        if self._sieve is not None and not self._sieve(_subject(event.data)):
+            received.done()
+            return
         try:
             self._deliver(received)
         except Exception:
@@ -104,3 +106,10 @@ class AmqpSubscription(Subscription):
     async def close(self) -> None:
         """See `Subscription.close`."""
         await self._holder.unsubscribe(self)
+
+
+def _subject(data: bytes) -> str:
+    try:
+        return destination(data)[1] or ""
+    except DecodeError:
+        return ""

@@ -16,12 +16,13 @@ import functools
 import logging
 import uuid
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import attrs
 
 from qmf.bus.base import LinkLost, Told
 from qmf.bus.destination import destination
+from qmf.bus.dialect import ANONYMOUS_RELAY, Dialect, dialect_of
 from qmf.bus.link import Link
 from qmf.bus.values import LinkDetached, Node, Outcome, Settled
 from qmf.bus.wire import Wire
@@ -51,8 +52,9 @@ class _Waiting:
 class Lane:
     """One sending link, over its detaches and reopenings."""
 
-    def __init__(self, wire: Wire, address: str | None, report: Callable[[LinkLost], None]) -> None:
+    def __init__(self, wire: Wire, address: str | None, target: Node, report: Callable[[LinkLost], None]) -> None:
         self.address = address
+        self._target = target
         self.link: Link | None = None
         self._wire = wire
         self._report = report
@@ -131,7 +133,7 @@ class Lane:
         self._refused = None
         self._timer = None
         self._attached = False
-        self.link = self._wire.engine.attach(f"out-{uuid.uuid4()}", sending=True, node=Node(self.address))
+        self.link = self._wire.engine.attach(f"out-{uuid.uuid4()}", sending=True, node=self._target)
         self._wire.touch()
 
     def close(self) -> None:
@@ -234,19 +236,25 @@ class Outbox:
     def __init__(self, wire: Wire, report: Callable[[LinkLost], None]) -> None:
         self._wire = wire
         self._report = report
-        #: True when the broker offers the anonymous relay.
-        self.relay = True
+        self._dialect = dialect_of("")
+        #: All messages go out on one link, to the anonymous relay.
+        self._relay = True
         self._lanes: OrderedDict[str | None, Lane] = OrderedDict()
         #: The lane that was found last; with the anonymous relay, the only one.
         self._last: Lane | None = None
 
+    def speak(self, dialect: Dialect, capabilities: Collection[str]) -> None:
+        """Learn how the broker wants to be spoken to; before the first message."""
+        self._dialect = dialect
+        self._relay = dialect.relays and ANONYMOUS_RELAY in capabilities
+
     async def send(self, data: bytes, *, confirm: bool) -> None:
         """See `Bus.send`."""
-        await self._lane(None if self.relay else destination(data)[0] or "").send(data, confirm=confirm)
+        await self._lane(None if self._relay else destination(data)[0] or "").send(data, confirm=confirm)
 
     def post(self, data: bytes, told: Told) -> bool:
         """See `Bus.post`."""
-        return self._lane(None if self.relay else destination(data)[0] or "").post(data, told)
+        return self._lane(None if self._relay else destination(data)[0] or "").post(data, told)
 
     def find(self, link: Link) -> Lane | None:
         """Whose link this is."""
@@ -278,6 +286,7 @@ class Outbox:
                         old.close()
                         del self._lanes[old.address]
                         break
-            lane = self._lanes[address] = Lane(self._wire, address, self._report)
+            target = Node() if address is None else self._dialect.target(address)
+            lane = self._lanes[address] = Lane(self._wire, address, target, self._report)
         self._lanes.move_to_end(address)
         return lane

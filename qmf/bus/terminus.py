@@ -39,6 +39,12 @@ def write_terminus(terminus: proton.Terminus, node: Node | None) -> None:
     if node.address is not None:
         terminus.address = node.address
     terminus.dynamic = node.dynamic
+    if node.capabilities:
+        terminus.capabilities.put_array(False, proton.Data.SYMBOL)
+        terminus.capabilities.enter()
+        for name in node.capabilities:
+            terminus.capabilities.put_symbol(proton.symbol(name))
+        terminus.capabilities.exit()
     if node.filters:
         terminus.filter.put_object({proton.symbol(entry.name): _described(entry) for entry in node.filters})
 

@@ -46,6 +46,7 @@ class Node:
         filters: of a source.
         browse: messages shall stay in the node (distribution mode `copy`).
         coordinator: the node is a transaction coordinator.
+        capabilities: what the node is to be able to do, in the words of the broker that is asked.
     """
 
     address: str | None = None
@@ -53,6 +54,7 @@ class Node:
     filters: tuple[Filter, ...] = ()
     browse: bool = False
     coordinator: bool = False
+    capabilities: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -83,7 +85,7 @@ class Settings:
     username: str | None = None
     password: str | None = attrs.field(default=None, repr=False)
     capabilities: tuple[str, ...] = ()
-    properties: Mapping[str, str] = attrs.field(factory=dict)
+    properties: Mapping[str, str | int] = attrs.field(factory=dict)
 
 
 class Outcome(enum.Enum):
@@ -102,10 +104,12 @@ class Opened:
     Attributes:
         container: its container id, or empty.
         capabilities: what it offers.
+        product: what it calls itself, or empty.
     """
 
     container: str
     capabilities: frozenset[str]
+    product: str = ""
 
 
 @attrs.frozen
