@@ -191,7 +191,8 @@ class HiLo(Counter):
             self._cells[STATISTICS_CELL] = True
 
     def _begin(self, value: int) -> None:
-        if self._field.low <= value <= self._field.high:
+        # Another thread may have been here first.
+        if self._fresh and self._field.low <= value <= self._field.high:
             self._fresh = False
             if self._high == self._low:
                 self._high = self._low = value
@@ -203,9 +204,9 @@ class HiLo(Counter):
         value = self._value
         high = self._high
         low = self._low
+        self._fresh = False
         if high != low:
             self._high = self._low = value
-            self._fresh = False
         return (value, high, low), None if high == low else (high, low)
 
     def _restore(self, interval: Interval) -> None:

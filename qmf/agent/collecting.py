@@ -123,6 +123,8 @@ class _Source:
             self._steps.append(f"a = {accessor}")
             condition = self._marks(style, names, targets)
             if self._taking:
+                if style is Style.HILO:
+                    self._steps.append("a._fresh = False")  # a new interval begins, whatever there was in this one
                 self._steps += [f"if {condition}:", f"    ({targets}), interval = a._take()"]
                 self._steps += ["    if interval is not None:", f"        {note}"]
         return names

@@ -27,7 +27,7 @@ from qmf.agent.subscriptions import SubscriptionLimits, Subscriptions
 from qmf.agent.tally import AgentStatistics, Tally
 from qmf.agent.writing import ObjectWriter
 from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
-from qmf.errors import CallerError, NetworkError
+from qmf.errors import CallerError, ConnectError, NetworkError
 from qmf.protocol import BodyForm, direct_exchange, topic_exchange
 
 _log = logging.getLogger("qmf.agent")
@@ -114,12 +114,20 @@ class Core:
             raise CallerError(f"agent {self._identity.name} was started or closed before; make a new one")
         self._started = True
         self._unwatch = self._bus.watch(self._on_bus_event)
+        deadline = asyncio.get_running_loop().time() + timeout
+        silent = "granted no subscription"
         try:
             if not self._bus.connected:
                 self._opened = True
                 await self._bus.open(timeout)
-            await self._subscribe()
-            await self.publisher.heartbeat(confirm=True)
+            async with asyncio.timeout_at(deadline):
+                await self._subscribe()
+                silent = "took no message"
+                await self.publisher.heartbeat(confirm=True)
+        except TimeoutError:
+            self._goodbye = False
+            await self.close()
+            raise ConnectError(self._bus.url, f"the broker {silent} within {timeout:g} s") from None
         except BaseException:
             self._goodbye = False
             await self.close()

@@ -135,6 +135,8 @@ class EventQueue:
         self._flying: dict[int, list[_Message]] = {}
         self._failed: dict[int, list[_Message]] = {}
         self._batches = itertools.count()
+        #: A batch is on its way to be handed over, with a number below all that follow.
+        self._sending = False
         self._landed = asyncio.Event()
 
     @property
@@ -198,7 +200,11 @@ class EventQueue:
         while True:
             self._wanted.clear()
             self._woken = False
-            await self.flush()
+            try:
+                await self.flush()
+            except Exception:  # noqa: BLE001
+                # A bug, here or below, shall not end all later events.
+                _log.exception("sending events failed; they wait for the next one")
             await self._wanted.wait()
 
     async def flush(self, *, confirmed: bool = False) -> bool:
@@ -221,17 +227,22 @@ class EventQueue:
                 return False
             with self._lock:
                 batch = self._next_batch()
+            number = next(self._batches)
+            self._sending = True
             try:
-                await self._send(batch)
+                await self._send(number, batch)
             except LinkError as error:
                 self._refused(batch, error)
             except NetworkError as error:
                 _log.info("events wait for a connection: %s", error)
-                self._put_back(batch)
+                self._failed[number] = batch
                 return False
             except BaseException:
-                self._put_back(batch)
+                self._failed[number] = batch
                 raise
+            finally:
+                self._sending = False
+                self._restore()
 
     @property
     def _left(self) -> bool:
@@ -254,12 +265,15 @@ class EventQueue:
         else:
             _log.info("events wait for a connection: %s", error)
             self._failed[number] = batch
-        if self._failed and not self._flying:
-            # In order, and before anything new is sent.
+        self._restore()
+        self._landed.set()
+
+    def _restore(self) -> None:
+        """Put back what failed once nothing is on its way: in order, and before anything new is sent."""
+        if self._failed and not self._flying and not self._sending:
             failed = [self._failed[key] for key in sorted(self._failed)]
             self._failed.clear()
             self._put_back([message for batch in failed for message in batch])
-        self._landed.set()
 
     def _next_batch(self) -> list[_Message]:
         """The messages to send next; what was sent before comes first, as it was. The caller has the lock."""
@@ -287,7 +301,7 @@ class EventQueue:
             batch.append(last)
         return batch
 
-    async def _send(self, batch: list[_Message]) -> None:
+    async def _send(self, number: int, batch: list[_Message]) -> None:
         messages = []
         sent = 0
         for message in batch:
@@ -299,11 +313,15 @@ class EventQueue:
             return
         for data in messages[:-1]:
             await self._outbox.send(data)
-        number = next(self._batches)
         self._flying[number] = batch
-        if self._outbox.post(messages[-1], partial(self._told, number, sent)):
+        posted = False
+        try:
+            posted = self._outbox.post(messages[-1], partial(self._told, number, sent))
+        finally:
+            if not posted:
+                del self._flying[number]
+        if posted:
             return
-        del self._flying[number]
         await self._outbox.send(messages[-1], confirm=True)
         self._tally.add("events_sent", sent)
 

@@ -171,12 +171,20 @@ class Methods:
     async def _set_properties(
         self, request: Envelope, obj: ManagedObject, values: Mapping[str, object]
     ) -> dict[str, object]:
-        """All are checked before the first is set."""
+        """All are checked before the first is set; what was set before one is refused is set back."""
         checked = {name: _check_property(obj, name, value) for name, value in values.items()}
         schema = obj._qmf_layout.schema
         await self._gate.check(request, Action.SET, class_key=schema.key, object_id=obj._qmf_id, arguments=checked)
-        for name, value in checked.items():
-            await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, value))
+        before: dict[str, object] = {}
+        try:
+            for name, value in checked.items():
+                old = getattr(obj, obj._qmf_field(name).python_name)
+                await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, value))
+                before[name] = old
+        except BaseException:
+            for name, old in reversed(before.items()):
+                await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, old))
+            raise
         return {}
 
 

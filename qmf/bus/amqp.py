@@ -260,14 +260,15 @@ class AmqpBus(Bus):
                 await asyncio.wait(answers, timeout=ATTEMPT_TIMEOUT)
         finally:
             complete = all(answer.done() for answer in answers)
-            errors = [error for answer in answers if (error := _taken(answer)) is not None]
+            errors = [_taken(answer) for answer in answers]
         if not complete or not client.alive:
             self._client = None
             await client.close()
             raise ConnectError(self.url, client.reason or f"subscriptions not confirmed within {ATTEMPT_TIMEOUT:g} s")
-        for error in errors:
+        for subscription, error in zip(subscriptions, errors, strict=True):
             if isinstance(error, LinkError):
                 self._tell(LinkLost(error.address, error.condition, error.description, reopened=False))
+                client.retry(subscription, error)
 
 
 def _introduction() -> dict[str, str | int]:

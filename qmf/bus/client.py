@@ -36,8 +36,11 @@ log = logging.getLogger("qmf.bus")
 
 #: Seconds that closing may take for each of: confirmations still due, the broker's own close frame.
 CLOSE_PATIENCE = 2.0
-#: A receiving link that the broker detaches is opened again so many times before a message must arrive.
+#: A receiving link that the broker detaches is opened again at once so many times; then only every `REST` seconds,
+#: until a message arrives or it was there for `STEADY` seconds.
 REOPENINGS = 5
+REST = 5.0
+STEADY = 60.0
 
 
 class Client:
@@ -73,6 +76,8 @@ class Client:
         self._attempt: asyncio.Task[None] | None = None
         self._made = False
         self._closes: dict[Link, asyncio.Future[None]] = {}
+        #: Subscriptions without link, until they get another.
+        self._resting: dict[AmqpSubscription, asyncio.TimerHandle] = {}
         self._error: ConnectError | None = None
         self._closing = False
         self._drained: asyncio.Future[None] | None = None
@@ -154,6 +159,8 @@ class Client:
 
     async def unsubscribe(self, subscription: AmqpSubscription) -> None:
         """End a subscription's link and wait until the broker confirmed that, or is gone."""
+        if (timer := self._resting.pop(subscription, None)) is not None:
+            timer.cancel()
         link = subscription.link
         if link is None or self._subscriptions.get(link) is not subscription:
             return
@@ -162,6 +169,16 @@ class Client:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_PATIENCE):
                 await closed
+
+    def retry(self, subscription: AmqpSubscription, why: LinkError) -> None:
+        """Attach a subscription that the broker refused, or took away too often, after a rest."""
+        if not self._closing:
+            loop = asyncio.get_running_loop()
+            self._resting[subscription] = loop.call_later(REST, self._reopen, subscription, why)
+
+    def _reopen(self, subscription: AmqpSubscription, why: LinkError) -> None:
+        self._resting.pop(subscription, None)
+        self.attach(subscription).add_done_callback(lambda answer: self._on_reopened(subscription, answer, why))
 
     def _drop(self, subscription: AmqpSubscription) -> None:
         link = subscription.link
@@ -177,20 +194,27 @@ class Client:
         if self._attempt is not None and not self._attempt.done():
             self._attempt.cancel()
             return  # `connect` cleans up
-        if self.alive:
-            if self.outbox.busy:
-                self._drained = asyncio.get_running_loop().create_future()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(CLOSE_PATIENCE):
-                        await self._drained
-            self._closing = True
-            if not self._ended.done():
-                self.wire.engine.close()
-                self.wire.touch()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(CLOSE_PATIENCE):
-                        await asyncio.shield(self._ended)
+        try:
+            if self.alive:
+                await self._say_goodbye()
+        except asyncio.CancelledError:
+            self.wire.abort()
+            raise
         await self._discard()
+
+    async def _say_goodbye(self) -> None:
+        if self.outbox.busy:
+            self._drained = asyncio.get_running_loop().create_future()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_PATIENCE):
+                    await self._drained
+        self._closing = True
+        if not self._ended.done():
+            self.wire.engine.close()
+            self.wire.touch()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_PATIENCE):
+                    await asyncio.shield(self._ended)
 
     async def _discard(self) -> None:
         """Leave no transport behind, whatever state the handshake is in."""
@@ -259,6 +283,9 @@ class Client:
             if subscription.answer is not None and not subscription.answer.done():
                 subscription.answer.set_exception(gone)
         self._subscriptions.clear()
+        for timer in self._resting.values():
+            timer.cancel()
+        self._resting.clear()
         for closed in (*self._closes.values(), self._drained):
             if closed is not None and not closed.done():
                 closed.set_result(None)
@@ -293,6 +320,7 @@ class Client:
             lane.attached()
         elif (subscription := self._subscriptions.get(event.link)) is not None:
             subscription.attached = True
+            subscription.since = asyncio.get_running_loop().time()
             if subscription.answer is not None and not subscription.answer.done():
                 subscription.answer.set_result(None)
 
@@ -312,17 +340,22 @@ class Client:
         if not was_attached and subscription.answer is not None and not subscription.answer.done():
             subscription.answer.set_exception(error)
             return
+        if asyncio.get_running_loop().time() - subscription.since > STEADY:
+            subscription.reopenings = 0
         if subscription.reopenings < REOPENINGS and not self._closing:
             subscription.reopenings += 1
-            self.attach(subscription).add_done_callback(lambda answer: self._on_reopened(answer, error))
+            self._reopen(subscription, error)
         else:
             self._on_link_lost(LinkLost(address, error.condition, error.description, reopened=False))
+            self.retry(subscription, error)
 
-    def _on_reopened(self, answer: asyncio.Future[None], why: LinkError) -> None:
+    def _on_reopened(self, subscription: AmqpSubscription, answer: asyncio.Future[None], why: LinkError) -> None:
         if answer.cancelled() or isinstance(answer.exception(), DisconnectedError):
             return
         reopened = answer.exception() is None
         self._on_link_lost(LinkLost(why.address, why.condition, why.description, reopened=reopened))
+        if not reopened:
+            self.retry(subscription, why)
 
 
 def _reason(what: str, event: Closed | Failed) -> str:

@@ -42,7 +42,7 @@ class Dialect(abc.ABC):
 
 
 class Qpid(Dialect):
-    """Apache qpidd, the Java broker of Qpid, and the embedded broker: exchanges are nodes, keys are filters.
+    """Apache qpidd and the embedded broker: exchanges are nodes, keys are filters.
 
     QMF2.md 1.2.
     """
@@ -70,11 +70,12 @@ class Artemis(Dialect):
         words = binding.key.split(".")
         known = list(itertools.takewhile(lambda word: word not in _WILD, words))
         if binding.kind is ExchangeKind.DIRECT or known == words:
-            selector = f"JMSType = {_quoted(binding.key)}"
+            filters = _selector(f"JMSType = {_quoted(binding.key)}")
+        elif known:
+            filters = _selector(f"JMSType LIKE {_quoted(_pattern(known))} ESCAPE '\\'")
         else:
-            selector = f"JMSType LIKE {_quoted(_pattern(known))} ESCAPE '\\'"
-        jms = Filter("jms-selector", "apache.org:selector-filter:string", selector)
-        return Node(binding.exchange, filters=(jms,), capabilities=("topic",))
+            filters = ()  # no selector is true of messages without a subject
+        return Node(binding.exchange, filters=filters, capabilities=("topic",))
 
     def target(self, exchange: str) -> Node:
         """See `Dialect`."""
@@ -117,6 +118,10 @@ _KNOWN: dict[str, type[Dialect]] = {"apache-activemq-artemis": Artemis, "RabbitM
 def dialect_of(product: str) -> Dialect:
     """What a broker understands that calls itself `product` in the properties of its connection."""
     return _KNOWN.get(product, Qpid)()
+
+
+def _selector(text: str) -> tuple[Filter, ...]:
+    return (Filter("jms-selector", "apache.org:selector-filter:string", text),)
 
 
 def _quoted(text: str) -> str:

@@ -364,9 +364,11 @@ class Engine:
             names = frozenset([str(offered)])
         else:
             names = frozenset(str(name) for name in getattr(offered, "elements", offered))
-        properties = self._connection.remote_properties or {}
-        product = properties.get(proton.symbol("product"), "")
-        self._events.append(Opened(self._connection.remote_container or "", names, str(product)))
+        properties = self._connection.remote_properties
+        product = properties.get("product") if isinstance(properties, dict) else None
+        self._events.append(
+            Opened(self._connection.remote_container or "", names, product if isinstance(product, str) else "")
+        )
 
     def _on_close(self, _event: proton.Event) -> None:
         self._over = True

@@ -44,8 +44,10 @@ class AmqpSubscription(Subscription):
         self.attached = False
         #: Done when the broker confirmed the link, or refused it; its exception says why.
         self.answer: asyncio.Future[None] | None = None
-        #: Times that the link was opened again since a message arrived.
+        #: Times that the link was opened again since a message arrived, or since it had been there for long.
         self.reopenings = 0
+        #: When the broker confirmed the present link, by the loop's clock.
+        self.since = 0.0
         self._holder = holder
         self._deliver = deliver
         self._prefetch = prefetch

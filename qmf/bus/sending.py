@@ -74,7 +74,12 @@ class Lane:
     @property
     def idle(self) -> bool:
         """True when closing the link would lose nothing."""
-        return self._attached and not self._waiting and not self._unsettled
+        return not self._waiting and not self._unsettled and (self._attached or self.closed)
+
+    @property
+    def closed(self) -> bool:
+        """True while there is no link, nor an attempt to open one; the broker refused it."""
+        return self.link is None and self._timer is None
 
     @property
     def busy(self) -> bool:
@@ -281,11 +286,11 @@ class Outbox:
         lane = self._lanes.get(address)
         if lane is None:
             if len(self._lanes) >= LANES:
-                for old in self._lanes.values():
-                    if old.idle:
-                        old.close()
-                        del self._lanes[old.address]
-                        break
+                idle = [old for old in self._lanes.values() if old.idle]
+                # Whoever asks chooses where answers go: links that were refused shall not push out good ones.
+                for old in [old for old in idle if old.closed] or idle[:1]:
+                    old.close()
+                    del self._lanes[old.address]
             target = Node() if address is None else self._dialect.target(address)
             lane = self._lanes[address] = Lane(self._wire, address, target, self._report)
         self._lanes.move_to_end(address)

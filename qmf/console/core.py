@@ -82,11 +82,16 @@ class SessionCore:
         """`Session.addBroker`."""
         link = BrokerLink(self, read_options(target, timeout, mechanisms, sessTimeout, connectArgs))
         self.dispatcher.open()
+        self._links.append(link)  # before it is connected: what is bound meanwhile is for it, too
         if self.manage_connections:
             link.start()
         else:
-            await link.connect()
-        self._links.append(link)
+            try:
+                await link.connect()
+            except BaseException:
+                if link in self._links:
+                    self._links.remove(link)
+                raise
         return link.broker
 
     async def del_broker(self, broker: Broker) -> None:

@@ -61,13 +61,13 @@ class Dispatcher:
         with self._wake:
             self._closing = True
             self._tell_gap()
-            thread, self._thread = self._thread, None
+            thread = self._thread
             self._wake.notify()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def open(self) -> None:
-        """Take callbacks again after a `close`."""
+        """Take callbacks again after a `close`; in a callback, its own thread goes on."""
         with self._wake:
             self._closing = False
 
@@ -82,7 +82,9 @@ class Dispatcher:
                 self._taken -= 1
                 try:
                     callback()
-                except Exception:
+                except (
+                    BaseException
+                ):  # SystemExit, too: it would end this thread, and with it all callbacks, in silence
                     log.exception("callback %s failed", name)
 
     def _take(self) -> list[tuple[str, Callable[[], object]]]:
@@ -90,6 +92,7 @@ class Dispatcher:
         with self._wake:
             while not self._queue:
                 if self._closing:
+                    self._thread = None
                     return []
                 self._idle = True
                 self._wake.wait()

@@ -62,6 +62,7 @@ class BrokerLink:
         self._schemas: dict[ClassKey, SchemaClass] = {}
         self._lately: dict[int, tuple[aio.AnySchema, SchemaClass]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._connecting: asyncio.Task[None] | None = None
         self._up = False
 
     # -- read from any thread
@@ -145,16 +146,17 @@ class BrokerLink:
 
     def start(self) -> None:
         """Connect in the background."""
-        self._spawn(self.keep_connecting())
+        self._connecting = self._spawn(self.keep_connecting())
 
     async def close(self) -> None:
-        """Disconnect; outstanding calls fail."""
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Disconnect; outstanding calls fail, and their answers say so."""
+        if self._connecting is not None:
+            self._connecting.cancel()
+            await asyncio.gather(self._connecting, return_exceptions=True)
         client, self._client = self._client, None
         if client is not None:
             await client.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._up:
             self._lost("closed by the program")
 
@@ -284,10 +286,9 @@ class BrokerLink:
     def _notified(self, news: aio.Notification) -> None:
         tell = self.core.call_back
         match news:
-            case aio.BusConnected(again=again):
-                if again:
-                    self._spawn(self._rebind())
+            case aio.BusConnected():
                 self._up = True
+                self._spawn(self._rebind())
                 self.error = None
                 tell("brokerConnected", self.broker)
             case aio.BusDisconnected(reason=reason):
@@ -352,7 +353,9 @@ class BrokerLink:
     async def _rebind(self) -> None:
         """Catch up with what was bound and unbound while there was no connection."""
         wanted = self.core.filters.keys
-        client = self.client
+        client = self._client
+        if client is None:
+            return
         surplus = [key for key in client.bindings if key not in wanted and key not in _ALWAYS]
         try:
             await client.bind(*wanted)
@@ -363,7 +366,7 @@ class BrokerLink:
     async def _answer(self, number: int, work: Coroutine[Any, Any, MethodResult]) -> None:
         try:
             result = await work
-        except QmfError as error:
+        except (QmfError, ValueError) as error:
             result = MethodResult(int(ErrorCode.EXCEPTION), str(error), {})
         self.core.call_back("methodResponse", self.broker, number, result)
 
@@ -373,14 +376,15 @@ class BrokerLink:
 
         try:
             found = await self.objects(wanted)
-        except QmfError as error:
+        except (QmfError, ValueError) as error:
             later(qmf_exception=str(error))
             return
         for item in found:
             later(qmf_object=item)
         later(qmf_complete=True)
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task

@@ -10,6 +10,7 @@ import pytest
 from agent.marks import changed, settle
 from agent.warehouse import Shelf
 
+from qmf.agent import HiLo
 from qmf.agent.layout import STATISTICS
 from qmf.errors import ConstraintError
 
@@ -81,6 +82,30 @@ def test_hilo_set(shelf: Shelf, steps: list[tuple[str, int]], expected: tuple[in
     for method, value in steps:
         getattr(shelf.users, method)(value)
     assert (shelf.users.value, shelf.users.high, shelf.users.low) == expected
+
+
+def test_a_first_value_after_a_publication_belongs_to_an_interval_that_began_without_it(shelf: Shelf) -> None:
+    shelf.in_.inc()
+    assert shelf._qmf_take() is not None
+    shelf.users.set(5)
+    assert (shelf.users.value, shelf.users.high, shelf.users.low) == (5, 5, 0)
+
+
+def test_of_two_first_values_of_two_threads_none_is_lost(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin = HiLo._begin
+    others = [threading.Thread(target=shelf.users.set, args=(3,))]
+
+    def after_another(hilo: HiLo, value: int) -> None:
+        # Where a function begins, the interpreter may run another thread.
+        while others:
+            other = others.pop()
+            other.start()
+            other.join()
+        begin(hilo, value)
+
+    monkeypatch.setattr(HiLo, "_begin", after_another)
+    shelf.users.set(50)
+    assert (shelf.users.value, shelf.users.high, shelf.users.low) == (50, 50, 3)
 
 
 # (samples, then count, min, max, average on the wire)

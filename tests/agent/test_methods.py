@@ -304,6 +304,13 @@ async def test_an_object_may_refuse_a_change(agent: Agent, bus: FakeBus, shelf: 
     assert shelf.label is None
 
 
+async def test_what_was_set_before_a_refusal_is_set_back(agent: Agent, bus: FakeBus, shelf: Stocked) -> None:
+    shelf.limit = 9
+    answer = await call(bus, shelf, "_set_properties", limit=7, label="forbidden")
+    assert refusal(answer) == (6, "not this one")
+    assert (shelf.limit, shelf.label) == (9, None)
+
+
 async def test_an_object_may_await_a_change(agent: Agent, bus: FakeBus) -> None:
     class Awaiting(Stocked):
         async def _qmf_set_property(self, name: str, value: Any) -> None:  # type: ignore[override]

@@ -23,13 +23,16 @@ BINDING_KEYS = st.lists(WORDS | st.sampled_from(["*", "#"]), min_size=1, max_siz
 
 
 def selector(binding: Binding) -> str:
-    (entry,) = Artemis().source(binding).filters
-    assert entry.descriptor == "apache.org:selector-filter:string"
-    return str(entry.value)
+    for entry in Artemis().source(binding).filters:
+        assert entry.descriptor == "apache.org:selector-filter:string"
+        return str(entry.value)
+    return "TRUE"
 
 
 def selects(text: str, subject: str) -> bool:
     """What a broker makes of a selector over the type of a message."""
+    if text == "TRUE":
+        return True
     equal = re.fullmatch(r"JMSType = '((?:[^']|'')*)'", text)
     if equal is not None:
         return subject == equal[1].replace("''", "'")

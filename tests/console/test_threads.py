@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -165,4 +166,36 @@ def test_closing_from_a_callback_does_not_wait_for_itself() -> None:
     again = threading.Event()
     dispatcher.put("event", again.set)
     assert again.wait(5)
+    dispatcher.close()
+
+
+def test_a_callback_that_exits_does_not_end_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    dispatcher = Dispatcher("test-callbacks")
+    done = threading.Event()
+    dispatcher.put("event", lambda: sys.exit(1))
+    dispatcher.put("event", done.set)
+    assert done.wait(5)
+    assert "callback event failed" in caplog.text
+    dispatcher.close()
+
+
+def test_closing_and_opening_in_a_callback_makes_no_second_thread() -> None:
+    dispatcher = Dispatcher("test-callbacks")
+    threads: list[int] = []
+    done = threading.Event()
+
+    def reopen() -> None:
+        dispatcher.close()
+        dispatcher.open()
+        dispatcher.put("event", note)
+        dispatcher.put("event", done.set)
+        threads.append(threading.get_ident())
+
+    def note() -> None:
+        threads.append(threading.get_ident())
+
+    dispatcher.put("event", reopen)
+    assert done.wait(5)
+    assert len(threads) == 2
+    assert len(set(threads)) == 1
     dispatcher.close()

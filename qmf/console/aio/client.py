@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -83,6 +84,7 @@ class Client:
         self._keys = [key for key, on in wanted.items() if on] + list(bindings)
         self._settle = settle
         self._opened = self._closed = False
+        self._closing: asyncio.Task[None] | None = None
 
     # -- life
 
@@ -103,10 +105,12 @@ class Client:
         await self._core.open(self._core.timeout if timeout is None else timeout, self._keys, self._settle)
 
     async def close(self) -> None:
-        """Disconnect; outstanding questions fail. A second call does nothing."""
-        if not self._closed:
+        """Disconnect; outstanding questions fail. A second call only waits for the first."""
+        if self._closing is None:
             self._closed = True
-            await self._core.close()
+            self._closing = asyncio.get_running_loop().create_task(self._core.close())
+        # Who does not wait any more does not keep it from ending.
+        await asyncio.shield(self._closing)
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -7,6 +7,7 @@ and the listeners. Public calls are in `qmf.console.aio.client`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 
@@ -106,18 +107,28 @@ class Hub:
     async def open(self, timeout: float, keys: Iterable[str], settle: float) -> None:
         """Connect, subscribe, and find the agents."""
         self._unwatch = self.wire.bus.watch(self._bus_event)
+        deadline = asyncio.get_running_loop().time() + timeout
+        silent = "granted no subscription"
         try:
-            await self.wire.open(timeout, keys)
-            self.publisher.publish(BusConnected(self.wire.bus.url, again=False))
-            async with asyncio.timeout(timeout):
+            await self.wire.connect(timeout)
+            async with asyncio.timeout_at(deadline):
+                await self.wire.open(keys)
+                silent = "took no message"
+                self.publisher.publish(BusConnected(self.wire.bus.url, again=False))
                 await self.wire.locate()
+            await self.tracker.settle(settle)
         except TimeoutError:
             await self.close()
-            raise ConnectError(self.wire.bus.url, f"the broker took no message within {timeout:g} s") from None
+            raise ConnectError(self.wire.bus.url, f"the broker {silent} within {timeout:g} s") from None
         except BaseException:
             await self.close()
             raise
-        await self.tracker.settle(settle)
+
+    async def _return(self) -> None:
+        """Make up for what was missed without a connection; the broker may be another one than before."""
+        with contextlib.suppress(DisconnectedError):
+            await self.wire.open_v1()
+        await self.wire.locate()
 
     async def close(self) -> None:
         """Stop everything; outstanding requests fail."""
@@ -160,7 +171,7 @@ class Hub:
         match event:
             case Connected(again=True):
                 self.publisher.publish(BusConnected(url, again=True))
-                self.spawn(self.wire.locate())
+                self.spawn(self._return())
             case Disconnected():
                 self.reason = event.reason
                 self.requests.lose_all(DisconnectedError(url, event.reason))

@@ -277,6 +277,7 @@ class Queries:
         return await self._query(agent, request, seconds)
 
     async def _query(self, agent: Agent, request: QueryRequest, seconds: float) -> list[RemoteObject]:
+        deadline = asyncio.get_running_loop().time() + seconds
         about = f"object {request.object_id}" if request.object_id else f"objects of {_spoken(request.class_key)}"
         parts = await self._core.questions.ask(
             agent, request, ObjectsResponse, what=f"query for {about}", timeout=seconds
@@ -284,7 +285,11 @@ class Queries:
         keys = distinct_keys(key for part in parts for key, _ in class_runs(part.objects))
         for key in keys:
             self._core.saw(key, agent)
-        await asyncio.gather(*(self.learn(key) for key in keys))
+        try:
+            async with asyncio.timeout_at(deadline):
+                await asyncio.gather(*(self.learn(key) for key in keys))
+        except TimeoutError:
+            log.warning("no schema for %s within %g s, values stay untyped", about, seconds)
         found = [obj for part in parts for obj in self.make_all(part.objects, agent)]
         if agent.name in self._core.publishing:
             # qpidd may not announce an object that was just queried (QMF2.md 7.1): later updates build on this.

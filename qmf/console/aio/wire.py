@@ -7,6 +7,7 @@ message is counted, logged once per kind, and skipped. Knows nothing of agents, 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import uuid
 from collections.abc import Callable, Iterable
@@ -81,21 +82,32 @@ class Wire:
         self._seen_faults: set[str] = set()
         self._binding = asyncio.Lock()
 
-    async def open(self, timeout: float, keys: Iterable[str]) -> None:
-        """Connect and bind: the reply keys first, then the topic keys given."""
+    async def connect(self, timeout: float) -> None:
+        """Open the bus, unless somebody else has."""
         if not self.bus.connected:
             self._own = True
             await self.bus.open(timeout)
+
+    async def open(self, keys: Iterable[str]) -> None:
+        """Bind: the reply keys first, then the topic keys given."""
         replies = Binding(self.topic, self.key)
         self._subscriptions["reply"] = await self.bus.subscribe(replies, self._deliver)
-        v1_replies = Binding(AMQ_DIRECT, self.key, ExchangeKind.DIRECT)
-        try:
-            self._subscriptions["reply v1"] = await self.bus.subscribe(v1_replies, self._deliver)
-        except LinkError as error:
-            log.info("no QMFv1 here: %s", error)  # brokers other than qpidd need not have this exchange
-            self._no_v1 = error
-        for key in keys:
+        await self.open_v1()
+        for key in list(keys):
             await self.bind(key)
+
+    async def open_v1(self) -> None:
+        """Bind the reply key of QMFv1, if that is not so: brokers other than qpidd need not have this exchange."""
+        if "reply v1" in self._subscriptions:
+            return
+        replies = Binding(AMQ_DIRECT, self.key, ExchangeKind.DIRECT)
+        try:
+            self._subscriptions["reply v1"] = await self.bus.subscribe(replies, self._deliver)
+        except LinkError as error:
+            log.info("no QMFv1 here: %s", error)
+            self._no_v1 = error
+        else:
+            self._no_v1 = None
 
     async def bind(self, key: str) -> bool:
         """Receive what agents publish under a binding key of the topic exchange; False when that is so already."""
@@ -105,15 +117,21 @@ class Wire:
     async def _bind(self, key: str) -> bool:
         if key in self._subscriptions:
             return False
-        # Each binding is a link with a queue of its own, so a message that two keys match comes twice. The binding
-        # made first takes it.
-        earlier = [item for item in self._subscriptions if item.startswith("agent.")]
 
         def deliver(received: Received) -> None:
-            self._deliver(received, [item for item in earlier if item in self._subscriptions])
+            self._deliver(received, self._before(key))
 
         self._subscriptions[key] = await self.bus.subscribe(Binding(self.topic, key), deliver)
         return True
+
+    def _before(self, key: str) -> list[str]:
+        """The binding keys made before one.
+
+        Each binding is a link with a queue of its own, so a message that two keys match comes twice. The binding made
+        first takes it.
+        """
+        before = itertools.takewhile(lambda item: item != key, self._subscriptions)
+        return [item for item in before if item.startswith("agent.")]
 
     async def unbind(self, key: str) -> bool:
         """Undo `bind`; False when the key was not bound."""
