@@ -259,7 +259,7 @@ async def test_closing_the_client_ends_the_iteration(make_agent: MakeAgent, make
     client, _ = await make_client()
     widgets = client.follow("widget")
     reading = asyncio.create_task(anext(widgets))
-    await until(lambda: agent.subscribers)
+    await until(lambda: widgets.sources.get(agent.info.name) is Source.SUBSCRIPTION)
     await client.close()
     with pytest.raises(StopAsyncIteration):
         await asyncio.wait_for(asyncio.shield(_result(reading)), 5)
