@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import math
 import signal
 import ssl
 import sys
@@ -18,6 +19,8 @@ from qmf.bus.url import AMQP_PORT
 
 #: Exit code for a start that failed through what the user asked for, as argparse has it.
 USAGE = 2
+#: Seconds that the management model can name as its interval.
+MAX_INTERVAL = 65_535
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             limits=Limits(options.max_messages, options.max_bytes),
             ssl_context=tls,
             users=users,
+            management=options.management_interval if options.management else None,
         )
         asyncio.run(_serve(broker))
     except (ListenError, UsersError, _TlsError) as error:
@@ -91,6 +95,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--users", metavar="FILE", help="let in only these users: lines name:password, SASL PLAIN")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain in PEM: speak TLS only")
     parser.add_argument("--tls-key", metavar="FILE", help="private key in PEM; by default in the certificate's file")
+    parser.add_argument(
+        "--no-management", dest="management", action="store_false", help="have no QMF agent that shows the broker"
+    )
+    parser.add_argument(
+        "--management-interval",
+        type=_seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="time between what that agent publishes (%(default)g)",
+    )
     parser.add_argument("--verbose", action="store_true", help="log what happens to standard error")
     parser.add_argument("--version", action="version", version=f"qmf-broker {__version__}")
     return parser
@@ -106,6 +120,16 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= MAX_INTERVAL:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, up to {MAX_INTERVAL}")
+    return seconds
 
 
 class _TlsError(Exception):

@@ -9,7 +9,9 @@ from collections.abc import Callable
 from qmf.broker.filters import read_filters
 from qmf.broker.links import Feed, Intake, Refusal
 from qmf.broker.nodes import DefaultExchange, Directory, NameTaken, Target
+from qmf.broker.observer import Peer
 from qmf.broker.queues import Overflow, Queue
+from qmf.broker.sasl import GuardedEngine
 from qmf.bus.engine import Engine
 from qmf.bus.link import Link
 from qmf.bus.values import (
@@ -33,7 +35,13 @@ LINKS = 1_000
 
 
 class Connection:
-    """A connection that a client made."""
+    """A connection that a client made.
+
+    Attributes:
+        ended: done when the connection is gone.
+        wire: the client's end of it.
+        peer: who the client is, once it has opened the connection.
+    """
 
     def __init__(
         self,
@@ -52,12 +60,12 @@ class Connection:
         """
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.wire = Wire(engine, self, throttle=True)
+        self.peer: Peer | None = None
         self._directory = directory
         self._open_timeout = open_timeout
         self._on_start = on_start
         self._on_end = on_end
-        self._container = ""
-        self._peer = "unknown"
+        self._address = "unknown"
         self._timer: asyncio.TimerHandle | None = None
         self._failed = False
         self._feeds: dict[Link, Feed] = {}
@@ -66,7 +74,11 @@ class Connection:
         self._owned: dict[Link, Queue] = {}
 
     def __str__(self) -> str:
-        return f"{self._container or 'client'} at {self._peer}"
+        return f"{self._container or 'client'} at {self._address}"
+
+    @property
+    def _container(self) -> str:
+        return "" if self.peer is None else self.peer.container
 
     def close(self, condition: str, description: str) -> None:
         """Tell the client that it is over. `ended` is done when it has gone."""
@@ -81,7 +93,7 @@ class Connection:
     def made(self) -> None:
         """See `Owner`."""
         self._on_start(self)
-        self._peer = self.wire.peer
+        self._address = self.wire.peer
         self._timer = asyncio.get_running_loop().call_later(self._open_timeout, self._too_late)
 
     def writable(self) -> None:
@@ -108,9 +120,8 @@ class Connection:
             case LinkDetached():
                 self._forget(event.link)
             case Opened():
-                self._container = event.container
                 self._opened()
-                log.debug("connected: %s", self)
+                self._introduced(event)
             case Closed():
                 log.debug("closed: %s %s", self, event.description)
             case Failed():
@@ -125,6 +136,8 @@ class Connection:
             log.debug("lost: %s: %s", self, error)
         for link in [*self._feeds, *self._intakes]:
             self._forget(link)
+        if self.peer is not None:
+            self._directory.observer.disconnected(self)
         self.ended.set_result(None)
         self._on_end(self)
 
@@ -134,6 +147,15 @@ class Connection:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _introduced(self, event: Opened) -> None:
+        engine = self.wire.engine
+        mechanism = engine.mechanism or ""
+        anonymous = "anonymous" if mechanism == "ANONYMOUS" else ""
+        user = engine.user if isinstance(engine, GuardedEngine) else anonymous
+        self.peer = Peer(self._address, event.container, user, mechanism, event.properties)
+        log.debug("connected: %s", self)
+        self._directory.observer.connected(self)
 
     def _too_late(self) -> None:
         self._timer = None
@@ -181,6 +203,7 @@ class Connection:
         self.wire.engine.accept_link(link, source=source, target=link.target)
         feed = self._feeds[link] = Feed(self.wire, link, queue)
         queue.add(feed)
+        self._directory.observer.attached(self, feed)
         queue.dispatch()
 
     def _subscribe(self, link: Link, source: Node, target: Target) -> tuple[Queue, Node]:
@@ -191,7 +214,7 @@ class Connection:
         except ValueError as error:
             raise Refusal("amqp:invalid-field", str(error)) from error
         queue = self._own(link, exclusive=True)
-        target.bind(queue, match)
+        self._directory.bind(target, queue, match, self)
         return queue, Node(source.address, filters=applied)
 
     def _start_intake(self, link: Link) -> None:
@@ -208,7 +231,8 @@ class Connection:
         elif target.address is not None:
             node = self._find(target.address)
         self.wire.engine.accept_link(link, source=link.source, target=target)
-        self._intakes[link] = Intake(self.wire, link, self._directory, node, relay=target.address is None)
+        intake = self._intakes[link] = Intake(self.wire, link, self._directory, node, relay=target.address is None)
+        self._directory.observer.attached(self, intake)
 
     def _find(self, address: str) -> Target:
         target = self._directory.find(address)
@@ -223,7 +247,7 @@ class Connection:
         name = f"{self._container}_{link.name}"
         overflow = Overflow.DROP_OLDEST if exclusive else Overflow.REFUSE
         try:
-            queue = self._directory.declare(name, overflow=overflow, exclusive=exclusive)
+            queue = self._directory.declare(name, overflow=overflow, exclusive=exclusive, client=self)
         except NameTaken as error:
             raise Refusal(
                 "amqp:resource-locked", f"queue {name!r} exists: container id and link name are used by another link"
@@ -232,8 +256,11 @@ class Connection:
         return queue
 
     def _forget(self, link: Link) -> None:
-        self._intakes.pop(link, None)
+        directory = self._directory
+        if (intake := self._intakes.pop(link, None)) is not None:
+            directory.observer.detached(self, intake)
         if (feed := self._feeds.pop(link, None)) is not None:
+            directory.observer.detached(self, feed)
             feed.end()
         if (queue := self._owned.pop(link, None)) is not None:
-            self._directory.delete(queue)
+            directory.delete(queue, self)

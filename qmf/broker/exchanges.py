@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 
+from qmf.broker.counters import ExchangeCounts
 from qmf.broker.parcel import Parcel
 from qmf.broker.queues import Queue
 from qmf.bus.topics import TopicTable
@@ -27,14 +28,25 @@ class Match:
 
 
 class Exchange(abc.ABC):
-    """An exchange. A queue is bound to it once."""
+    """An exchange. A queue is bound to it once.
+
+    Attributes:
+        name: unique in the broker.
+        counts: what passed, counted by who routes.
+    """
 
     #: As management tools call it.
     kind: str
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.counts = ExchangeCounts()
         self._matches: dict[Queue, Match] = {}
+
+    @property
+    def bindings(self) -> int:
+        """Number of queues that are bound."""
+        return len(self._matches)
 
     def bind(self, queue: Queue, match: Match) -> None:
         """Send the queue what matches from now on."""
@@ -44,8 +56,12 @@ class Exchange(abc.ABC):
         """Send the queue nothing more."""
         self._matches.pop(queue, None)
 
+    def match(self, queue: Queue) -> Match | None:
+        """What a queue wants, if it is bound."""
+        return self._matches.get(queue)
+
     @abc.abstractmethod
-    def route(self, parcel: Parcel) -> Iterable[Queue]:
+    def route(self, parcel: Parcel) -> Sequence[Queue]:
         """The queues that want the message, each once, in the order in which they were bound where that is known."""
 
 
@@ -72,7 +88,7 @@ class DirectExchange(Exchange):
             if not queues:
                 del self._queues[match.key]
 
-    def route(self, parcel: Parcel) -> Iterable[Queue]:
+    def route(self, parcel: Parcel) -> Sequence[Queue]:
         """See `Exchange`."""
         return tuple(self._queues.get(parcel.subject, ()))
 
@@ -97,7 +113,7 @@ class TopicExchange(Exchange):
         if match is not None:
             self._table.remove(match.key, queue)
 
-    def route(self, parcel: Parcel) -> Iterable[Queue]:
+    def route(self, parcel: Parcel) -> Sequence[Queue]:
         """See `Exchange`."""
         return self._table.match(parcel.subject)
 
@@ -107,7 +123,7 @@ class FanoutExchange(Exchange):
 
     kind = "fanout"
 
-    def route(self, parcel: Parcel) -> Iterable[Queue]:  # noqa: ARG002
+    def route(self, parcel: Parcel) -> Sequence[Queue]:  # noqa: ARG002
         """See `Exchange`."""
         return tuple(self._matches)
 
@@ -117,7 +133,7 @@ class HeadersExchange(Exchange):
 
     kind = "headers"
 
-    def route(self, parcel: Parcel) -> Iterable[Queue]:
+    def route(self, parcel: Parcel) -> Sequence[Queue]:
         """See `Exchange`."""
         return [queue for queue, match in self._matches.items() if _headers_match(match.headers, parcel.headers)]
 

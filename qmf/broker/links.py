@@ -38,24 +38,36 @@ class Refusal(Exception):
 
 
 class Feed:
-    """A link to a client that receives; the `Consumer` of a queue."""
+    """A link to a client that receives; the `Consumer` of a queue.
+
+    Attributes:
+        queue: where the messages come from.
+        link: the engine's.
+        transfers: messages sent, repeated ones included.
+    """
 
     def __init__(self, wire: Wire, link: Link, queue: Queue) -> None:
         self.queue = queue
+        self.link = link
+        self.transfers = 0
         self._wire = wire
-        self._link = link
         self._unsettled: dict[int, Parcel] = {}
 
     def ready(self) -> bool:
         """See `Consumer`."""
-        return len(self._unsettled) < UNSETTLED and self._wire.ready(self._link)
+        return len(self._unsettled) < UNSETTLED and self._wire.ready(self.link)
 
     def take(self, parcel: Parcel) -> None:
         """See `Consumer`."""
-        token = self._wire.engine.send(self._link, parcel.data)
+        token = self._wire.engine.send(self.link, parcel.data)
         self._wire.touch()
-        if not self._link.settled:
+        self.transfers += 1
+        if not self.link.settled:
             self._unsettled[token] = parcel
+
+    def held(self) -> tuple[int, int]:
+        """See `Consumer`."""
+        return len(self._unsettled), sum(len(parcel.data) for parcel in self._unsettled.values())
 
     def settled(self, event: Settled) -> None:
         """The client decided about a message. One that it gave back waits again; one that it could not read is gone."""
@@ -63,6 +75,8 @@ class Feed:
         if parcel is not None and event.outcome in (Outcome.RELEASED, Outcome.MODIFIED):
             self.queue.put_back([parcel])
         else:
+            if parcel is not None and event.outcome is Outcome.REJECTED:
+                self.queue.counts.rejected += 1
             self.queue.dispatch()
 
     def end(self) -> None:
@@ -73,7 +87,12 @@ class Feed:
 
 
 class Intake:
-    """A link from a client that sends."""
+    """A link from a client that sends.
+
+    Attributes:
+        link: the engine's.
+        transfers: messages that came.
+    """
 
     def __init__(self, wire: Wire, link: Link, directory: Directory, target: Target | None, *, relay: bool) -> None:
         """Args:
@@ -81,40 +100,53 @@ class Intake:
         target: where everything goes; None when each message says so.
         relay: each message says so in its `to`.
         """
+        self.link = link
+        self.transfers = 0
         self._wire = wire
-        self._link = link
         self._directory = directory
         self._target = target
         self._relay = relay
-        self._used = 0
+        #: Messages that the window is open for since it was opened last.
+        self._paid = 0
         wire.engine.flow(link, WINDOW)
 
     def arrived(self, event: Incoming) -> None:
         """Route a message, answer for it, and give credit for the next ones."""
-        outcome, condition, description = self._route(event.data)
+        outcome, condition, description = route(self._directory, event.data, self._target, relay=self._relay)
         if event.token is not None:
-            self._wire.engine.settle(self._link, event.token, outcome, condition, description)
-        self._used += 1
-        if self._used >= WINDOW // 2:
-            self._wire.engine.flow(self._link, self._used)
-            self._used = 0
+            self._wire.engine.settle(self.link, event.token, outcome, condition, description)
+        self.transfers += 1
+        used = self.transfers - self._paid
+        if used >= WINDOW // 2:
+            self._wire.engine.flow(self.link, used)
+            self._paid = self.transfers
         self._wire.touch()
 
-    def _route(self, data: bytes) -> tuple[Outcome, str, str]:
-        directory = self._directory
-        try:
-            parcel = read_parcel(data, directory.clock())
-            target = self._target
-            if self._relay and parcel.to is not None:
-                target = directory.find(parcel.to)
-            if isinstance(target, HeadersExchange):
-                _ = parcel.headers  # read now: what is broken is refused
-        except DecodeError as error:
-            directory.counters.received += 1
-            directory.counters.rejected += 1
-            log.info("rejected a message on link %r: %s", self._link.name, error)
-            return Outcome.REJECTED, "amqp:decode-error", str(error)
-        if directory.publish(target, parcel) is Routed.FULL:
-            name = parcel.to if self._relay else getattr(target, "name", "")
-            return Outcome.REJECTED, "amqp:resource-limit-exceeded", f"queue {name!r} is full"
-        return _TAKEN
+
+def route(directory: Directory, data: bytes, target: Target | None, *, relay: bool) -> tuple[Outcome, str, str]:
+    """Put a message where it belongs.
+
+    Args:
+        directory: of the broker.
+        data: the encoded message.
+        target: where it goes unless it says so.
+        relay: it may say so in its `to`.
+
+    Returns:
+        what its sender is told: outcome, condition and description.
+    """
+    try:
+        parcel = read_parcel(data, directory.clock())
+        if relay and parcel.to is not None:
+            target = directory.find(parcel.to)
+        if isinstance(target, HeadersExchange):
+            _ = parcel.headers  # read now: what is broken is refused
+    except DecodeError as error:
+        directory.counters.received += 1
+        directory.counters.rejected += 1
+        log.info("rejected a message: %s", error)
+        return Outcome.REJECTED, "amqp:decode-error", str(error)
+    if directory.publish(target, parcel) is Routed.FULL:
+        name = parcel.to if relay else getattr(target, "name", "")
+        return Outcome.REJECTED, "amqp:resource-limit-exceeded", f"queue {name!r} is full"
+    return _TAKEN

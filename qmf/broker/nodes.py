@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from qmf.broker.counters import Counters
+from qmf.broker.counters import Counters, ExchangeCounts, QueueCounts
 from qmf.broker.exchanges import (
     DirectExchange,
     Exchange,
@@ -16,8 +17,12 @@ from qmf.broker.exchanges import (
     Match,
     TopicExchange,
 )
+from qmf.broker.observer import Observer
 from qmf.broker.parcel import Parcel
 from qmf.broker.queues import Limits, Overflow, Queue
+
+if TYPE_CHECKING:
+    from qmf.broker.connection import Connection
 
 log = logging.getLogger("qmf.broker")
 
@@ -42,7 +47,27 @@ class Routed(enum.Enum):
 
 
 class DefaultExchange:
-    """The nameless exchange: the routing key is the name of a queue."""
+    """The nameless exchange: the routing key is the name of a queue.
+
+    Attributes:
+        name, kind, counts: as of `Exchange`.
+    """
+
+    name = ""
+    kind = DirectExchange.kind
+
+    def __init__(self, queues: Mapping[str, Queue]) -> None:
+        self.counts = ExchangeCounts()
+        self._queues = queues
+
+    @property
+    def bindings(self) -> int:
+        """Number of queues: each is bound with its name."""
+        return len(self._queues)
+
+    def route(self, parcel: Parcel) -> Queue | None:
+        """The queue that the message is for, if there is one."""
+        return self._queues.get(parcel.subject)
 
 
 #: What an address can name.
@@ -54,7 +79,14 @@ class NameTaken(Exception):
 
 
 class Directory:
-    """All nodes of a broker."""
+    """All nodes of a broker.
+
+    Attributes:
+        counters: totals of the broker.
+        gone: what queues counted that are no more.
+        clock: seconds; for times to live.
+        observer: who is told what comes and goes.
+    """
 
     def __init__(
         self,
@@ -74,25 +106,39 @@ class Directory:
         clock: seconds; for times to live.
         """
         self.counters = counters if counters is not None else Counters()
+        self.gone = QueueCounts()
         self.clock = clock
+        self.observer = Observer()
         self._limits = limits or Limits()
         self._exchanges = {name: kind(name) for name, kind in EXCHANGES}
         for domain in domains:
             for name, kind in ((f"qmf.{domain}.topic", TopicExchange), (f"qmf.{domain}.direct", DirectExchange)):
                 self._exchanges.setdefault(name, kind(name))
         self._queues: dict[str, Queue] = {}
-        self._default = DefaultExchange()
+        self.default = DefaultExchange(self._queues)
         for name in queues:
             self.declare(name, overflow=Overflow.REFUSE)
+
+    @property
+    def exchanges(self) -> Collection[Exchange]:
+        """All exchanges but the default one."""
+        return self._exchanges.values()
+
+    @property
+    def queues(self) -> Collection[Queue]:
+        """All queues."""
+        return self._queues.values()
 
     def find(self, address: str) -> Target | None:
         """The node of that name. Exchanges come before queues; the empty name is the default exchange."""
         if not address:
-            return self._default
+            return self.default
         return self._exchanges.get(address) or self._queues.get(address)
 
-    def declare(self, name: str, *, overflow: Overflow, exclusive: bool = False) -> Queue:
-        """Make a queue.
+    def declare(
+        self, name: str, *, overflow: Overflow, exclusive: bool = False, client: Connection | None = None
+    ) -> Queue:
+        """Make a queue, for a client or for the broker itself.
 
         Raises:
             NameTaken: there is a node of that name.
@@ -100,11 +146,20 @@ class Directory:
         if name in self._queues or name in self._exchanges:
             raise NameTaken(name)
         queue = self._queues[name] = Queue(name, self._limits, overflow, self.counters, self.clock, exclusive=exclusive)
+        self.observer.declared(queue, client)
         return queue
 
-    def delete(self, queue: Queue) -> None:
+    def bind(self, exchange: Exchange, queue: Queue, match: Match, client: Connection | None = None) -> None:
+        """Have an exchange send a queue what matches."""
+        exchange.bind(queue, match)
+        self.observer.bound(exchange, queue, match, client)
+
+    def delete(self, queue: Queue, client: Connection | None = None) -> None:
         """Remove a queue with its bindings and messages."""
         if self._queues.get(queue.name) is queue:
+            queue.counts.abandoned += len(queue)
+            self.observer.deleted(queue, client)
+            self.gone.add(queue.counts)
             del self._queues[queue.name]
         for exchange in self._exchanges.values():
             exchange.unbind(queue)
@@ -112,22 +167,42 @@ class Directory:
     def publish(self, target: Target | None, parcel: Parcel) -> Routed:
         """Route a message that was sent to `target`; None stands for a name that nothing has."""
         self.counters.received += 1
-        if isinstance(target, DefaultExchange):
-            target = self._queues.get(parcel.subject)
         if isinstance(target, Queue):
             if target.put(parcel):
+                target.counts.by_name += 1
                 return Routed.TAKEN
             self.counters.rejected += 1
             return Routed.FULL
-        queues = target.route(parcel) if target is not None else ()
-        taken = False
-        for queue in queues:
-            taken = queue.put(parcel) or taken
-        if taken:
-            return Routed.TAKEN
-        self.counters.discarded += 1
         if target is None:
+            self.counters.discarded += 1
             log.debug("discarded a message to %r, which is no exchange or queue", parcel.to)
+            return Routed.DISCARDED
+        counts, size = target.counts, len(parcel.data)
+        counts.received += 1
+        counts.received_bytes += size
+        taken = 0
+        full = False
+        if isinstance(target, DefaultExchange):
+            if (queue := target.route(parcel)) is not None:
+                full = not queue.put(parcel)
+                if not full:
+                    queue.counts.by_default += 1
+                    taken = 1
+        else:
+            for queue in target.route(parcel):
+                if queue.put(parcel):
+                    taken += 1
+        if taken:
+            if taken > 1:
+                counts.copies += taken - 1
+                counts.copies_bytes += (taken - 1) * size
+            return Routed.TAKEN
+        counts.discarded += 1
+        counts.discarded_bytes += size
+        if full:
+            self.counters.rejected += 1
+            return Routed.FULL
+        self.counters.discarded += 1
         return Routed.DISCARDED
 
 

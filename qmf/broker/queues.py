@@ -15,7 +15,7 @@ from typing import Protocol
 
 import attrs
 
-from qmf.broker.counters import Counters
+from qmf.broker.counters import Counters, QueueCounts
 from qmf.broker.parcel import Parcel
 
 log = logging.getLogger("qmf.broker")
@@ -51,13 +51,19 @@ class Consumer(Protocol):
     def take(self, parcel: Parcel) -> None:
         """Send the message on."""
 
+    def held(self) -> tuple[int, int]:
+        """Messages that were taken and may still come back, and their bytes."""
+
 
 class Queue:
     """A queue.
 
     Attributes:
         name: unique in the broker.
+        limits: how much it holds.
+        overflow: what it does when it is full.
         exclusive: only one consumer is allowed.
+        counts: what passed; read it, don't write.
     """
 
     def __init__(
@@ -71,9 +77,10 @@ class Queue:
         exclusive: bool = False,
     ) -> None:
         self.name = name
+        self.limits = limits
+        self.overflow = overflow
         self.exclusive = exclusive
-        self._limits = limits
-        self._overflow = overflow
+        self.counts = QueueCounts()
         self._counters = counters
         self._clock = clock
         self._parcels: deque[Parcel] = deque()
@@ -94,20 +101,35 @@ class Queue:
         """Number of consumers."""
         return len(self._consumers)
 
+    def depth(self) -> tuple[int, int]:
+        """Messages that have not left for good, and their bytes: those that wait, and those that receivers hold."""
+        count, size = len(self._parcels), self._size
+        for consumer in self._consumers:
+            held, held_size = consumer.held()
+            count += held
+            size += held_size
+        return count, size
+
     def put(self, parcel: Parcel) -> bool:
         """Add a message at the end.
 
         Returns:
             False when the queue is full and refuses it.
         """
+        counts, size = self.counts, len(parcel.data)
         if not self._parcels and parcel.expires is None and (consumer := self._next_ready()) is not None:
+            counts.passed += 1
+            counts.enqueued_bytes += size
             self._counters.delivered += 1
             consumer.take(parcel)
             return True
-        if not self._make_room(len(parcel.data)):
+        if not self._make_room(size):
+            counts.refused += 1
             return False
+        counts.stored += 1
+        counts.enqueued_bytes += size
         self._parcels.append(parcel)
-        self._size += len(parcel.data)
+        self._size += size
         if self._consumers:
             self.dispatch()
         return True
@@ -117,7 +139,23 @@ class Queue:
         for parcel in reversed(list(parcels)):
             self._parcels.appendleft(parcel)
             self._size += len(parcel.data)
+            self.counts.releases += 1
         self.dispatch()
+
+    def purge(self, count: int = 0) -> int:
+        """Throw messages away that wait, oldest first.
+
+        Args:
+            count: how many at most; 0 for all.
+
+        Returns:
+            how many it were.
+        """
+        number = min(count, len(self._parcels)) if count else len(self._parcels)
+        for _ in range(number):
+            self._pop()
+        self.counts.purged += number
+        return number
 
     def add(self, consumer: Consumer) -> None:
         """Let somebody take messages."""
@@ -133,11 +171,13 @@ class Queue:
         while self._parcels:
             if self._parcels[0].expired(self._clock()):
                 self._pop()
+                self.counts.expired += 1
                 self._counters.expired += 1
                 continue
             consumer = self._next_ready()
             if consumer is None:
                 return
+            self.counts.fetched += 1
             self._counters.delivered += 1
             consumer.take(self._pop())
 
@@ -158,27 +198,29 @@ class Queue:
         return parcel
 
     def _make_room(self, size: int) -> bool:
-        if len(self._parcels) < self._limits.count and self._size + size <= self._limits.size:
+        if len(self._parcels) < self.limits.count and self._size + size <= self.limits.size:
             return True
-        self._purge()
-        if self._overflow is Overflow.DROP_OLDEST:
+        self._drop_expired()
+        if self.overflow is Overflow.DROP_OLDEST:
             if not self._told:
                 self._told = True
                 log.warning("queue %s is full: its receiver is too slow; dropping the oldest messages", self.name)
             while self._parcels and not self._fits(size):
                 self._pop()
+                self.counts.dropped += 1
                 self._counters.dropped += 1
             # A single message above the limit passes when the queue is empty: the limit for messages is another one.
             return True
         return self._fits(size)
 
     def _fits(self, size: int) -> bool:
-        return len(self._parcels) < self._limits.count and self._size + size <= self._limits.size
+        return len(self._parcels) < self.limits.count and self._size + size <= self.limits.size
 
-    def _purge(self) -> None:
+    def _drop_expired(self) -> None:
         """Take out what has expired anywhere in the queue."""
         now = self._clock()
         kept = [parcel for parcel in self._parcels if not parcel.expired(now)]
+        self.counts.expired += len(self._parcels) - len(kept)
         self._counters.expired += len(self._parcels) - len(kept)
         if len(kept) < len(self._parcels):
             self._parcels = deque(kept)

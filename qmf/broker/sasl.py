@@ -162,6 +162,16 @@ class GuardedEngine(Engine):
         super().__init__(settings)
         self._guard = Guard(users)
 
+    @property
+    def user(self) -> str:
+        """Who was let in; empty before."""
+        return self._guard.user or ""
+
+    @property
+    def mechanism(self) -> str | None:
+        """See `Engine`."""
+        return None if self._guard.user is None else "PLAIN"
+
     def feed(self, data: bytes | memoryview) -> None:
         """See `Engine`."""
         if self._guard.user is None:

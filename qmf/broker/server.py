@@ -10,7 +10,7 @@ import ssl
 import uuid
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from qmf._version import __version__
 from qmf.broker.connection import Connection
@@ -24,6 +24,9 @@ from qmf.bus.values import MAX_FRAME, MAX_MESSAGE, Settings
 from qmf.bus.wire import Wire
 from qmf.errors import NetworkError
 
+if TYPE_CHECKING:
+    from qmf.broker.management import Management
+
 log = logging.getLogger("qmf.broker")
 
 #: Seconds that a client has from its connection to its AMQP open, SASL and TLS included. qpidd gives 10, too.
@@ -31,6 +34,8 @@ OPEN_TIMEOUT = 10.0
 #: Seconds of silence after which a client counts as dead; it is asked to show life at twice that rate. Clients that
 #: block in their own code send nothing meanwhile, so this is longer than what our own clients ask of a broker.
 IDLE_TIMEOUT = 120.0
+#: Connections that may wait until they are accepted.
+BACKLOG = 100
 #: Seconds that clients have to answer when the broker closes.
 CLOSE_PATIENCE = 2.0
 
@@ -70,6 +75,7 @@ class Broker:
         ssl_context: ssl.SSLContext | None = None,
         users: Mapping[str, str] | None = None,
         name: str | None = None,
+        management: float | None = None,
         idle_timeout: float | None = IDLE_TIMEOUT,
         open_timeout: float = OPEN_TIMEOUT,
         max_frame: int = MAX_FRAME,
@@ -85,6 +91,8 @@ class Broker:
         ssl_context: of a server; every connection is TLS then.
         users: passwords by user; only these are let in then, with SASL PLAIN. None lets anybody in.
         name: container id; unique by default.
+        management: seconds between publications of the broker's own agent, by which consoles see what it holds. None
+            for no agent: then nothing of it is loaded.
         idle_timeout: seconds of silence after which a client counts as dead; None for never.
         open_timeout: seconds that a client has for its handshakes.
         max_frame, max_message: largest frame and message that is taken, in bytes.
@@ -107,6 +115,9 @@ class Broker:
             properties={"product": "qmf-broker", "version": __version__},
         )
         self._users = users
+        self._name = name
+        self._interval = management
+        self._management: Management | None = None
         self._open_timeout = open_timeout
         self._directory: Directory | None = None
         self._server: asyncio.Server | None = None
@@ -134,6 +145,7 @@ class Broker:
 
         Raises:
             ListenError: the port is taken, or the host is none of this machine.
+            CallerError: the interval of the management is not positive.
         """
         loop = asyncio.get_running_loop()
         self._directory = Directory(
@@ -149,6 +161,7 @@ class Broker:
                 self._accept,
                 self.host,
                 self._port,
+                backlog=BACKLOG,
                 ssl=self._ssl,
                 ssl_handshake_timeout=self._open_timeout if self._ssl is not None else None,
             )
@@ -156,14 +169,26 @@ class Broker:
             raise ListenError(self.host, self._port, _words(error)) from error
         self._port = self._server.sockets[0].getsockname()[1]
         log.info("listening on %s", self.url)
+        if self._interval is not None:
+            try:
+                await self._manage(self._directory, self._interval)
+            except BaseException:
+                await self.close()
+                raise
 
     async def close(self) -> None:
-        """Stop listening, tell every client, and end when all connections are gone. A second call does nothing."""
+        """Stop listening, end the management, tell every client, and end when all connections are gone.
+
+        A second call does nothing.
+        """
         self._listening = False
         server, self._server = self._server, None
         if server is None:
             return
         server.close()
+        management, self._management = self._management, None
+        if management is not None:
+            await management.close()
         connections = list(self._connections)
         for connection in connections:
             connection.close("amqp:connection:forced", "the broker is shutting down")
@@ -186,6 +211,15 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _manage(self, directory: Directory, interval: float) -> None:
+        # Without it, a broker loads neither agent nor models.
+        from qmf.broker.management import Management
+
+        self._management = Management(
+            directory, name=self._name, host=self.host, port=self._port, backlog=BACKLOG, interval=interval
+        )
+        await self._management.start()
 
     def _accept(self) -> Wire:
         assert self._directory is not None

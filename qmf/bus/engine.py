@@ -364,11 +364,9 @@ class Engine:
             names = frozenset([str(offered)])
         else:
             names = frozenset(str(name) for name in getattr(offered, "elements", offered))
-        properties = self._connection.remote_properties
-        product = properties.get("product") if isinstance(properties, dict) else None
-        self._events.append(
-            Opened(self._connection.remote_container or "", names, product if isinstance(product, str) else "")
-        )
+        said = self._connection.remote_properties
+        properties = {str(name): value for name, value in said.items()} if isinstance(said, dict) else {}
+        self._events.append(Opened(self._connection.remote_container or "", names, properties))
 
     def _on_close(self, _event: proton.Event) -> None:
         self._over = True

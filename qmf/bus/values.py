@@ -104,12 +104,18 @@ class Opened:
     Attributes:
         container: its container id, or empty.
         capabilities: what it offers.
-        product: what it calls itself, or empty.
+        properties: what it says of itself, such as `product`.
     """
 
     container: str
     capabilities: frozenset[str]
-    product: str = ""
+    properties: Mapping[str, object] = attrs.field(factory=dict)
+
+    @property
+    def product(self) -> str:
+        """What it calls itself, or empty."""
+        product = self.properties.get("product")
+        return product if isinstance(product, str) else ""
 
 
 @attrs.frozen

@@ -142,6 +142,39 @@ def test_publishing() -> None:
     assert (counters.received, counters.discarded, counters.rejected) == (6, 3, 1)
 
 
+def test_what_is_published_is_counted() -> None:
+    directory = Directory(queues=["mine"], limits=Limits(count=2))
+    topic = directory.find("amq.topic")
+    assert isinstance(topic, TopicExchange)
+    for number in range(3):
+        directory.bind(topic, directory.declare(str(number), overflow=Overflow.DROP_OLDEST), Match("x"))
+    for subject in ("x", "x", "y"):
+        directory.publish(topic, parcel(subject))
+    counts = topic.counts
+    assert (counts.received, counts.routed, counts.discarded) == (3, 6, 1)
+    assert (counts.received_bytes, counts.routed_bytes, counts.discarded_bytes) == (12, 24, 4)
+    mine = directory.find("mine")
+    assert isinstance(mine, Queue)
+    directory.publish(mine, parcel())
+    for subject in ("mine", "mine", "nobody"):
+        directory.publish(directory.default, parcel(subject))
+    assert (mine.counts.enqueues, mine.counts.by_name, mine.counts.by_default, mine.counts.refused) == (2, 1, 1, 1)
+    counts = directory.default.counts
+    assert (counts.received, counts.routed, counts.discarded) == (3, 1, 2)
+    assert (topic.bindings, directory.default.bindings) == (3, 4)
+
+
+def test_what_deleted_queues_counted_is_kept() -> None:
+    directory = Directory()
+    it = directory.declare("q", overflow=Overflow.REFUSE)
+    it.put(parcel())
+    it.put(parcel())
+    it.purge(1)
+    directory.delete(it)
+    directory.delete(it)
+    assert (directory.gone.enqueues, directory.gone.purged, directory.gone.abandoned) == (2, 1, 1)
+
+
 def test_reading_a_parcel() -> None:
     data = encode_message(
         Message(to="x", subject="key", ttl=2.5, application_properties={"a": 1}, section=Section.DATA, body=b"body")

@@ -26,6 +26,8 @@ class Taker:
 
     credit: int = 1000
     taken: list[str] = attrs.field(factory=list)
+    holds: bool = False
+    held_parcels: list[Parcel] = attrs.field(factory=list)
 
     def ready(self) -> bool:
         return self.credit > 0
@@ -33,6 +35,11 @@ class Taker:
     def take(self, parcel: Parcel) -> None:
         self.credit -= 1
         self.taken.append(parcel.data.decode())
+        if self.holds:
+            self.held_parcels.append(parcel)
+
+    def held(self) -> tuple[int, int]:
+        return len(self.held_parcels), sum(len(parcel.data) for parcel in self.held_parcels)
 
 
 def parcel(text: str, expires: float | None = None) -> Parcel:
@@ -139,6 +146,48 @@ def test_messages_that_come_back_are_first_again_in_their_order() -> None:
     it.put_back([parcel("a"), parcel("b")])
     assert it.size == 4
     assert drain(it) == list("abcd")
+
+
+def test_what_passed_is_counted() -> None:
+    it, _, clock = queue(count=3)
+    holder = Taker(credit=0, holds=True)
+    it.add(holder)
+    for text, expires in (("aa", None), ("b", 1.0), ("c", None), ("d", None)):
+        it.put(parcel(text, expires))
+    assert (it.counts.enqueues, it.counts.enqueued_bytes, it.counts.acquires, it.counts.dropped) == (4, 5, 0, 1)
+    clock.now = 1.0
+    holder.credit = 1
+    it.dispatch()
+    assert (it.counts.expired, it.counts.acquires, it.depth()) == (1, 1, (2, 2))
+    holder.held_parcels.clear()
+    assert it.depth() == (1, 1)
+    holder.credit = 1
+    it.put_back([parcel("c")])
+    assert (it.counts.releases, it.counts.acquires, it.counts.enqueues) == (1, 2, 4)
+    holder.credit = 2
+    it.dispatch()
+    it.put(parcel("e"))
+    assert (it.counts.enqueues, it.counts.acquires, it.depth()) == (5, 4, (3, 3))
+
+
+def test_a_refused_message_is_counted_as_that_alone() -> None:
+    it, _, _ = queue(Overflow.REFUSE, count=1)
+    it.put(parcel("a"))
+    it.put(parcel("b"))
+    assert (it.counts.enqueues, it.counts.enqueued_bytes, it.counts.refused) == (1, 1, 1)
+
+
+def test_purging_takes_the_oldest() -> None:
+    it, _, _ = queue()
+    for text in "abcd":
+        it.put(parcel(text))
+    assert it.purge(1) == 1
+    assert (len(it), it.size, it.counts.purged) == (3, 3, 1)
+    assert it.purge(9) == 3
+    it.put(parcel("e"))
+    assert it.purge() == 1
+    assert it.purge() == 0
+    assert (len(it), it.size, it.counts.purged) == (0, 0, 5)
 
 
 def test_a_removed_consumer_gets_nothing() -> None:

@@ -196,7 +196,7 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_fills_no_memory() 
         (connection,) = [c for c in broker._connections if "client at" in str(c)]
         (feed,) = connection._feeds.values()
         assert len(feed.queue) <= 100
-        assert connection.wire.engine.backlog(feed._link) < 1_000_000
+        assert connection.wire.engine.backlog(feed.link) < 1_000_000
         await bus.close()
         await other.close()
         writer.transport.abort()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import uuid
 from collections.abc import AsyncIterator, Callable
 
@@ -12,6 +13,8 @@ from bus.waiting import Events, Inbox, message, until
 from support.brokers import OTHERS, URLS
 
 from qmf.broker import Broker
+from qmf.broker.local import LocalBus
+from qmf.broker.nodes import Directory
 from qmf.bus import (
     AmqpBus,
     Binding,
@@ -32,7 +35,7 @@ DIRECT = "qmf.default.direct"
 Make = Callable[[], Bus]
 
 
-@pytest.fixture(params=["memory", "broker", "broker over TLS", *(name for name, url in URLS.items() if url)])
+@pytest.fixture(params=["memory", "local", "broker", "broker over TLS", *(name for name, url in URLS.items() if url)])
 async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
     """Makes buses that are joined; closes them in the end."""
     made: list[Bus] = []
@@ -48,6 +51,11 @@ async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
     if request.param == "memory":
         exchange = MemoryExchange()
         yield lambda: keep(MemoryBus(exchange))
+        await close()
+    elif request.param == "local":
+        directory = Directory()
+        numbers = itertools.count()
+        yield lambda: keep(LocalBus(directory, f"local-{next(numbers)}"))
         await close()
     elif request.param.startswith("broker"):
         secure = request.param != "broker"
