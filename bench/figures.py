@@ -97,8 +97,26 @@ def table(figures: Sequence[Figure]) -> str:
 def parser(description: str) -> argparse.ArgumentParser:
     """An argument parser with what all benchmarks have."""
     made = argparse.ArgumentParser(description=description)
-    made.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
+    made.add_argument("--json", type=writable, metavar="FILE", help="write the figures there, too")
     return made
+
+
+def writable(text: str) -> Path:
+    """A file that an option names: it must be possible to write it, or long measurements would be in vain.
+
+    Raises:
+        ArgumentTypeError: it is not.
+    """
+    file = Path(text)
+    new = not file.exists()
+    try:
+        # What is there stays until there are figures to replace it, and what is not stays away.
+        file.open("a", encoding="utf-8").close()
+        if new:
+            file.unlink()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot write {text}: {error.strerror or error}") from None
+    return file
 
 
 def report(figures: Sequence[Figure], file: Path | None) -> None:

@@ -77,7 +77,7 @@ def run(program: Program, *, quick: bool) -> list[Figure]:
 
 
 def main() -> int:
-    """Run what is wanted; 1 when a program failed or a figure misses what is wanted of it."""
+    """Run what is wanted; 1 when a program failed or, unless it was quick, a figure misses what is wanted of it."""
     options = parser("Run all benchmarks.")
     options.add_argument("names", nargs="*", metavar="NAME", help="programs to run (default: all)")
     options.add_argument("--list", action="store_true", help="say which there are")
@@ -106,12 +106,13 @@ def main() -> int:
     print(table(figures))
     missed = [figure.name.strip() for figure in figures if figure.reached is False]
     if missed:
-        print(f"\nnot reached: {'; '.join(missed)}")
+        print(f"\nnot reached{' (quickly measured)' if arguments.quick else ''}: {'; '.join(missed)}")
     if failed:
         print(f"\nfailed: {', '.join(failed)}")
     if arguments.json is not None:
         save(figures, arguments.json)
-    return 1 if missed or failed else 0
+    # Few objects and rounds say that all works, not how fast.
+    return 1 if failed or (missed and not arguments.quick) else 0
 
 
 if __name__ == "__main__":

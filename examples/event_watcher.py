@@ -9,6 +9,7 @@ Connections are managed: a broker that is not there yet, or restarts, is waited 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import threading
 from collections.abc import Sequence
@@ -62,6 +63,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"event_watcher: {error}", file=sys.stderr)
         return 1
     finally:
+        # Closing takes a moment; whoever presses Ctrl-C again cannot make it shorter.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         session.close()
     return 0
 

@@ -1,5 +1,7 @@
 """Entry points of the commands: each is loaded only when it runs, and a missing extra is told in one line.
 
+Ctrl-C while a command is still loading ends it without a word, as it does later.
+
 The commands live in different rooms and need different extras; this module knows their names and nothing else.
 """
 
@@ -10,6 +12,9 @@ import sys
 
 #: Exit code when a command cannot run as it is installed.
 EXIT_NOT_INSTALLED = 2
+
+#: Exit code after Ctrl-C, as of shells.
+EXIT_INTERRUPTED = 130
 
 #: Modules that come with extras: what a ModuleNotFoundError may name without being a fault of ours.
 _OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "pyarrow", "pyspark", "rich"}
@@ -59,5 +64,7 @@ def _run(command: str, module: str, extra: str | None) -> int:
             raise
         print(f"{command}: {missing} is not installed; get it with: pip install 'qmf[{extra}]'", file=sys.stderr)
         return EXIT_NOT_INSTALLED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
     assert isinstance(code, int)
     return code

@@ -1,10 +1,14 @@
-"""Commands tell which extra they lack, in one line."""
+"""Commands tell which extra they lack, in one line; Ctrl-C ends them at any time without a traceback."""
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -49,3 +53,14 @@ def test_a_missing_extra_is_named(module: str, capsys: pytest.CaptureFixture[str
 def test_any_other_missing_module_is_a_fault_and_stays_one(module: str) -> None:
     with pytest.raises(ModuleNotFoundError, match="attrs_of_somebody_else"):
         _entry._run("qmf-host-agent", module, "host")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["", "def main() -> int:\n    "])
+def test_ctrl_c_while_a_command_loads_or_runs(where: str, tmp_path: Path) -> None:
+    (tmp_path / "interrupted_command.py").write_text(f"import os, signal\n{where}os.kill(os.getpid(), signal.SIGINT)\n")
+    code = "import sys; from qmf import _entry; sys.exit(_entry._run('qmf-x', 'interrupted_command', None))"
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "", "")

@@ -1,14 +1,14 @@
 """The command line of `qmf-codegen`.
 
 Exit codes: 0 all done, or everything is fresh; 1 a schema is invalid, or `--check` found something stale; 2 the command
-line is wrong, a file cannot be found, read or written, or an agent cannot be asked.
+line is wrong, a file cannot be found, read or written, or an agent cannot be asked; 130 ended by Ctrl-C.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qmf._version import __version__
@@ -18,12 +18,18 @@ from qmf_codegen.errors import CodegenError
 from qmf_codegen.generator import Format, GeneratedFile, generate
 from qmf_codegen.writing import write
 
-OK, INVALID, USAGE = 0, 1, 2
+OK, INVALID, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 #: Where output goes that goes to no file.
-STDOUT = Path("-")
+STDOUT = "-"
 
-DEFAULT_URL = "amqp://127.0.0.1:5672"
+#: Options that only `--from-agent` reads, and what they are where they are not given.
+AGENT_DEFAULTS: Mapping[str, object] = {
+    "broker": "amqp://127.0.0.1:5672",
+    "package": None,
+    "domain": "default",
+    "timeout": 10.0,
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -44,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if options.from_agent is not None:
             return _from_agent(options)
-        return _run(options.schema, options.output or Path(), Format(options.format), check=options.check)
+        return _run(options.schema, options.output or "", Format(options.format), check=options.check)
     except SchemaError as error:
         print(error, file=sys.stderr)
         return INVALID
@@ -54,23 +60,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename is not None else ""
         return _fail(f"{where}{error.strerror or error}")
     except KeyboardInterrupt:
-        return _fail("interrupted")
+        print("qmf-codegen: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="qmf-codegen",
         description="Generate typed Python packages, and documents, from QMF schemas.",
-        epilog="Exit codes: 0 fine, 1 an invalid schema or stale files, 2 wrong usage, files or agents out of reach.",
+        epilog="Exit codes: 0 fine, 1 an invalid schema or stale files, 2 wrong usage, files or agents out of reach, "
+        "130 ended by Ctrl-C.",
     )
     parser.add_argument("schema", nargs="*", type=Path, metavar="SCHEMA.xml", help="schema file; becomes one package")
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
         metavar="DIR",
         help="where packages and documents are written (default: here); - writes one document to the standard output. "
-        "With --from-agent, a file or directory (default: standard output)",
+        "With --from-agent, a file or directory (default: standard output); one that is not there is made, and is a "
+        "directory if it ends with / or takes several packages",
     )
     parser.add_argument(
         "--format",
@@ -89,12 +97,12 @@ def _parser() -> argparse.ArgumentParser:
         help="write the schemas that a live agent publishes as XML; NAME is its name, a part of it, or `broker`",
     )
     agent.add_argument(
-        "-b", "--broker", metavar="URL", default=DEFAULT_URL, help="broker to connect to (default: %(default)s)"
+        "-b", "--broker", metavar="URL", help=f"broker to connect to (default: {AGENT_DEFAULTS['broker']})"
     )
     agent.add_argument("--package", metavar="NAME", help="only this package")
-    agent.add_argument("--domain", metavar="NAME", default="default", help="QMF domain (default: %(default)s)")
+    agent.add_argument("--domain", metavar="NAME", help=f"QMF domain (default: {AGENT_DEFAULTS['domain']})")
     agent.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, default=10.0, help="longest wait for an answer (default: 10)"
+        "--timeout", metavar="SECONDS", type=_seconds, help="longest wait for an answer, in seconds (default: 10)"
     )
     parser.add_argument("--version", action="version", version=f"qmf-codegen {__version__}")
     return parser
@@ -111,19 +119,26 @@ def _seconds(text: str) -> float:
 
 
 def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """End with a message about options that don't go together."""
+    """End with a message about options that don't go together; give the others their defaults."""
     if options.from_agent is not None:
         if options.schema or options.check:
             parser.error("--from-agent goes with neither schema files nor --check")
         if options.format not in (Format.PYTHON.value, Format.XML.value):
             parser.error("--from-agent writes XML; make other formats of that")
-    elif not options.schema:
+        for name, value in AGENT_DEFAULTS.items():
+            if getattr(options, name) is None:
+                setattr(options, name, value)
+        return
+    alone = [f"--{name}" for name in AGENT_DEFAULTS if getattr(options, name) is not None]
+    if alone:
+        parser.error(f"only --from-agent goes with {', '.join(alone)}")
+    if not options.schema:
         parser.error("name a schema file, or an agent with --from-agent")
-    elif options.output == STDOUT and (options.format == Format.PYTHON.value or options.check):
+    if options.output == STDOUT and (options.format == Format.PYTHON.value or options.check):
         parser.error("-o - is for a document: choose --format xml, json-schema or markdown, without --check")
 
 
-def _run(schemas: Sequence[Path], output: Path, format: Format, *, check: bool) -> int:
+def _run(schemas: Sequence[Path], output: str, format: Format, *, check: bool) -> int:
     # Named twice by patterns of the shell that overlap: once is meant.
     files = generate(list(dict.fromkeys(schemas)), _warn, format)
     if output == STDOUT:
@@ -131,7 +146,7 @@ def _run(schemas: Sequence[Path], output: Path, format: Format, *, check: bool) 
             raise CodegenError("-o - takes one schema file")
         sys.stdout.write(files[0].text)
         return OK
-    found = changes(files, output)
+    found = changes(files, Path(output))
     if not check:
         write(found, print)
         return OK
@@ -148,21 +163,33 @@ def _from_agent(options: argparse.Namespace) -> int:
         options.broker, options.from_agent, package=options.package, domain=options.domain, timeout=options.timeout
     )
     output = options.output or STDOUT
-    whole = output.is_dir()
+    whole = _is_directory(output, len(crop.files))
     if not whole and len(crop.files) != 1:
         names = ", ".join(file.path.stem for file in crop.files)
-        raise CodegenError(f"the agent has several packages ({names}): choose by --package, or a directory by -o")
+        raise CodegenError(
+            f"the agent has several packages ({names}): choose one by --package, or a directory by -o DIR/"
+        )
     for note in crop.notes:
         print(f"note: {note}", file=sys.stderr)
+    path = Path(output)
     if whole:
-        write(changes(crop.files, output), print)
+        write(changes(crop.files, path), print)
     elif output == STDOUT:
         sys.stdout.write(crop.files[0].text)
     else:
-        write(changes([GeneratedFile(Path(output.name), crop.files[0].text)], output.parent), print)
+        write(changes([GeneratedFile(Path(path.name), crop.files[0].text)], path.parent), print)
     for problem in crop.problems:
         print(problem, file=sys.stderr)
     return INVALID if crop.problems else OK
+
+
+def _is_directory(output: str, packages: int) -> bool:
+    """Whether `output` is a directory, or will be one: where it ends with a slash, or several packages go there."""
+    path = Path(output)
+    if path.exists() or output == STDOUT:
+        return path.is_dir()
+    # A name of a single file for several packages is a mistake.
+    return output.endswith("/") or (packages > 1 and path.suffix != ".xml")
 
 
 def _warn(problem: Problem) -> None:

@@ -50,7 +50,8 @@ async def run(options: argparse.Namespace) -> None:
     )
     tills = furnish(agent, options.name, options.tills)
     async with agent:
-        print(f"{agent.name} is open, the {agent.epoch}. time", flush=True)
+        # Without a directory nobody counts, and the epoch is the time of the start.
+        print(f"{agent.name} is open" + (f", the {agent.epoch}. time" if options.state_dir else ""), flush=True)
         for till, cashier in zip(tills, CASHIERS, strict=False):
             till.open(cashier)
         async with asyncio.TaskGroup() as group:
@@ -91,15 +92,31 @@ async def customers(till: ShopTill, pace: float) -> None:
         till.waiting.dec()
 
 
+def tills(text: str) -> int:
+    """How many tills an option asks for."""
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 99:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 99")
+    return int(text)
+
+
+def pace(text: str) -> float:
+    """How many customers a second an option asks for."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0.001 <= value <= 10_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0.001 to 10000")
+    return value
+
+
 def arguments() -> argparse.ArgumentParser:
     """What the command line may hold."""
     parser = argparse.ArgumentParser(prog="shop", description="A shop whose tills can be managed.")
     parser.add_argument("url", nargs="?", default="amqp://127.0.0.1:5672", help="broker (%(default)s)")
     parser.add_argument("--name", default="corner", help="of the shop (%(default)s)")
-    parser.add_argument(
-        "--tills", type=int, choices=range(1, 100), default=3, metavar="N", help="1 to 99 (%(default)d)"
-    )
-    parser.add_argument("--pace", type=float, default=4.0, metavar="N", help="customers a second (%(default)g)")
+    parser.add_argument("--tills", type=tills, default=3, metavar="N", help="1 to 99 (%(default)d)")
+    parser.add_argument("--pace", type=pace, default=4.0, metavar="N", help="customers a second (%(default)g)")
     parser.add_argument("--interval", type=float, default=5.0, metavar="S", help="seconds between publications")
     parser.add_argument("--state-dir", type=Path, metavar="DIR", help="where it counts how often it was opened")
     return parser

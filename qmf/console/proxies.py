@@ -159,7 +159,8 @@ class Object:
             raise AttributeError(str(NotFoundError("property", name, [item.name for item in self._schema.properties])))
         if self._agent is not None:
             if found.core.access is not Access.RW:
-                raise AttributeError(f"{name} has access {found.core.access.value}: only its agent changes it")
+                where = f"{self.getClassKey().getClassName()}.{name}"
+                raise AttributeError(f"{where} has access {found.core.access.value}: only its agent changes it")
             self._agent.run(self._remote.set(_timeout=None, **{name: _plain(value)}))
             return
         data = self._remote.data

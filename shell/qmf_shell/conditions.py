@@ -216,6 +216,18 @@ class _Parser:
         return ConditionError(f"expected {what} {where}")
 
 
+def truths(condition: Condition) -> Iterator[str]:
+    """The names in a condition that stand alone, in order."""
+    match condition:
+        case Truth(name):
+            yield name
+        case Not(part):
+            yield from truths(part)
+        case Both(parts) | Either(parts):
+            for item in parts:
+                yield from truths(item)
+
+
 def names(condition: Condition) -> Iterator[str]:
     """The names of values in a condition, in order."""
     match condition:

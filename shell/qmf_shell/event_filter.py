@@ -29,6 +29,9 @@ _SPELLINGS = {
 }
 SEVERITIES: Mapping[str, int] = {item.word: item.value for item in Severity} | _SPELLINGS
 
+#: How severe a heartbeat is where it stands among events.
+HEARTBEAT = Severity.INFORM
+
 Values = Callable[[str], object]
 
 
@@ -65,6 +68,10 @@ class EventFilter:
     def __attrs_post_init__(self) -> None:
         if self.condition is not None:
             check_patterns(self.condition)
+
+    def passes_heartbeat(self, agent: str) -> bool:
+        """Whether to show a heartbeat of an agent. It counts as `HEARTBEAT`, and has neither class nor arguments."""
+        return self.severity >= HEARTBEAT and self.agent.lower() in agent.lower()
 
     def passes(self, event: Event) -> bool:
         """Whether to show it. Severities that QMF does not define pass as if they were the least."""

@@ -71,7 +71,7 @@ def _row(item: Object) -> dict[str, object]:
         known.class_key.package,
         known.class_key.name,
         known.key.agent,
-        known.key.broker,
+        known.key.broker or item.broker,
         known.key.name,
         known.index,
         item.created,

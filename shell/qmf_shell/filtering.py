@@ -1,8 +1,8 @@
 """A condition and a class become a test: as a predicate for the agents where that is possible, else made here.
 
 Agents see wire values only (QMF2.md 4.4.2), so conditions on references and on what is no value of the object (its
-index, its agent) are tested here. Names are found in any case of letters; a name that no version of the class has is an
-error, and so is a value that is none of its type.
+index, its agent) are tested here. So is whether a map or a list is empty, which no predicate can say. Names are found
+in any case of letters; a name that no version of the class has is an error, and so is a value that is none of its type.
 """
 
 from __future__ import annotations
@@ -16,7 +16,18 @@ import attrs
 
 from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema, QmfType, Style, parse_value
-from qmf_shell.conditions import Both, Comparison, Condition, ConditionError, Either, Not, Operator, Truth, names
+from qmf_shell.conditions import (
+    Both,
+    Comparison,
+    Condition,
+    ConditionError,
+    Either,
+    Not,
+    Operator,
+    Truth,
+    names,
+    truths,
+)
 from qmf_shell.session.counters import is_counter
 from qmf_shell.session.source import Object, ObjectKey
 from qmf_shell.text import clean
@@ -73,6 +84,11 @@ class Slot:
         """Its values are objects."""
         return self.type is not None and self.type.name == "objId"
 
+    @property
+    def is_collection(self) -> bool:
+        """Its values hold others."""
+        return self.type is not None and self.type.name in ("map", "list")
+
 
 def slots_of(schema: ClassSchema) -> dict[str, Slot]:
     """Every wire value of a class by name, in schema order."""
@@ -123,7 +139,7 @@ def value_of(target: Object, slot: Slot) -> object:
             case "agent":
                 return known.key.agent
             case "broker":
-                return known.key.broker
+                return known.key.broker or target.broker or None
             case "class":
                 return known.class_key.name
             case "created":
@@ -163,7 +179,8 @@ def compile_filter(
     if condition is None:
         return Filter()
     slots = {name: find_slot(schemas, name) for name in names(condition)}
-    if any(slot.type is None or slot.is_reference for slot in slots.values()):
+    unseen = any(slot.type is None or slot.is_reference for slot in slots.values())
+    if unseen or any(slots[name].is_collection for name in truths(condition)):
         return Filter(test=_test(condition, slots, resolve))
     return Filter(predicate=_predicate(condition, slots))
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf._version import __version__
-from qmf_shell.exits import UNREACHABLE, USAGE
-from qmf_shell.program import Parser, seconds, start
+from qmf_shell.exits import USAGE
+from qmf_shell.program import Parser, failed_to_open, seconds, start
 
 if TYPE_CHECKING:
     from qmf_shell.render.screen import Screen
@@ -152,7 +152,7 @@ def _run(options: argparse.Namespace) -> int:
                 )
         except QmfError as error:
             screen.error(str(error))
-            return UNREACHABLE
+            return failed_to_open(error)
         opened.context.report = screen.progress.report
         if somebody:
             from qmf_shell.ask import TerminalAsker

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from qmf_shell.exits import FINE, INTERRUPTED, UNREACHABLE, USAGE
-from qmf_shell.program import Parser, count, start
+from qmf_shell.program import Parser, count, failed_to_open, start
 
 if TYPE_CHECKING:
     from qmf_shell.event_filter import EventFilter
@@ -59,7 +59,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("-a", "--agent", metavar="TEXT", default="", help="only from agents with this in their name")
     add("-w", "--where", metavar="CONDITION", help="only events that this is true of, as in the shell's events")
     add("-n", "--count", metavar="COUNT", type=count, help="leave after so many lines")
-    add("--heartbeats", action="store_true", help="print heartbeats of agents, too")
+    add(
+        "--heartbeats",
+        action="store_true",
+        help="print heartbeats of agents, too, as far as -a and -s let them; -c and -w are of events alone",
+    )
     add("--json", action="store_true", help="one JSON object per line")
     add("--local-time", action="store_true", help="times of this machine's zone instead of UTC")
     add("--wait", action="store_true", help="wait for brokers of which none is there yet, instead of giving up")
@@ -125,7 +129,7 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
 
     watcher = Watcher(
         event=lambda event: put(event) if wanted.passes(event) else None,
-        heartbeat=put if options.heartbeats else lambda _: None,
+        heartbeat=lambda beat: put(beat) if options.heartbeats and wanted.passes_heartbeat(beat.agent) else None,
         connected=connected,
     )
     writer = _Writer(options)
@@ -139,7 +143,7 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
                 stack.enter_context(live)
         except QmfError as error:
             sys.stderr.write(f"error: {error}\n")
-            return UNREACHABLE
+            return failed_to_open(error)
         lost = [live.health for live in lives if not live.health.connected]
         for health in lost:
             _tell("brokerDisconnected", health.url, health.reason)
@@ -192,11 +196,12 @@ class _Writer:
 
     def line(self, item: Event | Heartbeat) -> str:
         """One line, without its end."""
+        from qmf_shell.event_filter import HEARTBEAT
         from qmf_shell.session.source import Heartbeat
 
         if isinstance(item, Heartbeat):
             arguments: dict[str, object] = {"agent": item.agent, "interval": item.interval}
-            return self._text(item.timestamp, 6, "qmf:heartbeat", item.broker, arguments, "")
+            return self._text(item.timestamp, HEARTBEAT, "qmf:heartbeat", item.broker, arguments, "")
         kinds = {argument.name: argument.type.name for argument in item.schema.arguments} if item.schema else {}
         times = {name for name, kind in kinds.items() if kind == "absTime"}
         return self._text(item.timestamp, item.severity, item.name, item.broker, item.values, item.agent, times)

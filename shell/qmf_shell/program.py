@@ -10,10 +10,13 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from qmf._version import __version__
-from qmf_shell.exits import FAILED, FINE, INTERRUPTED, USAGE
+from qmf_shell.exits import FAILED, FINE, INTERRUPTED, UNREACHABLE, USAGE
+
+if TYPE_CHECKING:
+    from qmf.errors import QmfError
 
 #: Seconds to wait for a connection and for answers, when nothing else is asked for.
 TIMEOUT = 10.0
@@ -66,6 +69,14 @@ def count(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**9:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
     return int(text)
+
+
+def failed_to_open(error: QmfError) -> int:
+    """The exit code where a session could not be opened: a URL that is none is wrong usage."""
+    # Late: whoever has such an error has loaded it, and --help does without.
+    from qmf.errors import CallerError
+
+    return USAGE if isinstance(error, CallerError) else UNREACHABLE
 
 
 def start(options: argparse.Namespace, run: Callable[[], int]) -> int:

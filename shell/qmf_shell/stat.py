@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from qmf_shell.exits import FAILED, FINE, INTERRUPTED, UNREACHABLE, USAGE
-from qmf_shell.program import Parser, count, seconds, start
+from qmf_shell.exits import FAILED, FINE, INTERRUPTED, USAGE
+from qmf_shell.program import Parser, count, failed_to_open, seconds, start
 
 if TYPE_CHECKING:
     from qmf_shell.results import Result
@@ -117,7 +117,7 @@ def _run(options: argparse.Namespace) -> int:
                 )
         except QmfError as error:
             screen.error(str(error))
-            return UNREACHABLE
+            return failed_to_open(error)
         context = opened.context
         view = options.view or options.letter or "overview"
 

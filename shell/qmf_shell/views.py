@@ -195,10 +195,18 @@ def _objects(context: Context, name: str, *more: str) -> Sequence[Object]:
     try:
         keys = find_classes(classes, f"{PACKAGE}:{name}")
     except NotFoundError:
-        where = context.source.health.url
-        raise UnmanagedError(f"{where} is not managed by QMF: no agent has the class {PACKAGE}:{name}") from None
+        where = _there(context)
+        be = "is" if len(where) == 1 else "are"
+        raise UnmanagedError(
+            f"{listing(where, 'and')} {be} not managed by QMF: no agent has the class {PACKAGE}:{name}"
+        ) from None
     keys += [key for key in classes if key.package == PACKAGE and key.name in more]
     return sorted(context.objects(class_names(keys)), key=lambda item: natural(item.known.index))
+
+
+def _there(context: Context) -> list[str]:
+    """URLs of the brokers that answer."""
+    return [item.url for item in context.source.healths if item.connected]
 
 
 def _table(context: Context, names: Sequence[str], fields: Sequence[_Field]) -> Table:
@@ -249,8 +257,10 @@ def _overview(context: Context) -> Result:
         return _plain_overview(context)
     parts: list[Result] = []
     counted = context.objects([(PACKAGE, name) for names in _COUNTED for name in names])
+    agents = context.agents()
     for broker in brokers:
         key = broker.known.key
+        urls = [item.url for item in context.source.healths if key.broker in ("", item.name)]
         mine = [item for item in counted if (item.known.key.agent, item.known.key.broker) == (key.agent, key.broker)]
         pairs: list[tuple[str, Cell]] = [
             ("broker", key.broker or context.source.health.url),
@@ -258,7 +268,7 @@ def _overview(context: Context) -> Result:
             ("version", free_cell(context, broker.values.get("version"))),
             ("uptime", Span(up) if isinstance(up := broker.values.get("uptime"), int) else None),
             ("since", Instant(broker.created)),
-            ("agents", sum(1 for item in context.source.agents() if not key.broker or item.broker == key.broker)),
+            ("agents", sum(1 for item in agents if item.broker in urls)),
         ]
         for names in _COUNTED:
             pairs.append((f"{names[0]}s", sum(1 for item in mine if item.known.class_key.name.lower() in names)))
@@ -284,9 +294,9 @@ def _plain_overview(context: Context) -> Details:
     """Of a broker that is not managed itself: who is there."""
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     pairs: list[tuple[str, Cell]] = [
-        ("broker", context.source.health.url),
+        ("broker", listing(_there(context), "and")),
         ("managed by QMF", "no: it has no agent of its own"),
-        ("agents", len(context.source.agents())),
+        ("agents", len(context.agents())),
         ("classes", len(names)),
         ("objects", len(context.objects(names))),
     ]

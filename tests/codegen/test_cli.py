@@ -220,6 +220,29 @@ def test_a_schema_named_twice_is_meant_once(source: Path, output: Path) -> None:
     assert run(source, source, "-o", output) == 0
 
 
+@pytest.mark.parametrize(
+    ("option", "value"), [("-b", "amqp://x"), ("--package", "p"), ("--domain", "d"), ("--timeout", "3")]
+)
+def test_options_of_agents_are_refused_without_one(
+    option: str, value: str, source: Path, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(source, "-o", output, option, value) == 2
+    name = "--broker" if option == "-b" else option
+    assert f"only --from-agent goes with {name}\n" in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_ctrl_c(
+    source: Path, output: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("qmf_codegen.cli.generate", interrupted)
+    assert run(source, "-o", output) == 130
+    assert capsys.readouterr() == ("", "qmf-codegen: interrupted\n")
+
+
 @pytest.mark.parametrize("arguments", [[], ["--nonsense", "x.xml"], ["-o"]])
 def test_bad_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2

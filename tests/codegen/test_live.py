@@ -125,6 +125,22 @@ class TestAgents:
         assert await run("--from-agent", "machine", "-b", url, "-o", tmp_path) == 0
         assert {path.name for path in tmp_path.iterdir()} == {"org.apache.qpid.acl.xml", "qmf.host.xml"}
 
+    @pytest.mark.parametrize("name", ["new", "new/", "new/deep", "new.xml/"])
+    async def test_a_directory_is_made_for_several_packages(self, name: str, url: str, tmp_path: Path) -> None:
+        assert await run("--from-agent", "machine", "-b", url, "-o", f"{tmp_path}/{name}") == 0
+        assert {path.name for path in (tmp_path / name).iterdir()} == {"org.apache.qpid.acl.xml", "qmf.host.xml"}
+
+    async def test_a_directory_is_made_for_one_package_where_a_slash_says_so(self, url: str, tmp_path: Path) -> None:
+        assert await run("--from-agent", "pumps", "-b", url, "-o", f"{tmp_path}/new/") == 0
+        assert [path.name for path in (tmp_path / "new").iterdir()] == ["org.example.pumps.xml"]
+
+    async def test_a_file_takes_one_package(self, url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        (tmp_path / "there").touch()
+        for name in ("new.xml", "there"):
+            assert await run("--from-agent", "machine", "-b", url, "-o", tmp_path / name) == 2
+            assert "choose one by --package, or a directory by -o DIR/" in capsys.readouterr().err
+        assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
     @pytest.mark.parametrize(
         ("name", "options", "message"),
         [
@@ -145,7 +161,7 @@ class TestAgents:
                 "machine",
                 [],
                 "the agent has several packages (org.apache.qpid.acl, qmf.host): "
-                "choose by --package, or a directory by -o",
+                "choose one by --package, or a directory by -o DIR/",
             ),
             (
                 "pumps",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.processes import Process, command, eventually, run
+from support.processes import Process, command, eventually, run, running
 
 from qmf.broker import EmbeddedBroker
 from qmf.console import Session
@@ -61,6 +61,27 @@ def test_it_runs_and_is_managed(shop: list[str], broker: EmbeddedBroker, tmp_pat
             assert tills[0].balance == tills[0].takings
         assert process.end(signal.SIGINT) == 0
         assert "Traceback" not in "".join(process.lines)
+
+
+def test_without_a_directory_nobody_counts(shop: list[str], broker: EmbeddedBroker) -> None:
+    with running(*shop, broker.url, "--name", "test") as process:
+        assert process.wait_for("is open") == "example.org:shop:test is open"
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--pace", "0", "'0' is no number from 0.001 to 10000"),
+        ("--pace", "-1", "'-1' is no number from 0.001 to 10000"),
+        ("--pace", "nan", "'nan' is no number from 0.001 to 10000"),
+        ("--tills", "0", "'0' is no number from 1 to 99"),
+        ("--tills", "100", "'100' is no number from 1 to 99"),
+    ],
+)
+def test_wrong_numbers(shop: list[str], option: str, value: str, message: str) -> None:
+    done = run([*shop, f"{option}={value}"])
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == f"shop: error: argument {option}: {message}"
 
 
 def test_no_broker_is_one_line(shop: list[str]) -> None:

@@ -232,6 +232,12 @@ def test_export_csv(context: Context, tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
 
 
+def test_export_names_the_broker_of_any_session(context: Context, source: FakeSource, tmp_path: Path) -> None:
+    source.things = [attrs.evolve(item, broker="mq1") for item in source.things]
+    run(context, f"export filesystem {tmp_path / 'x.json'} columns threshold")
+    assert {row["broker"] for row in json.loads((tmp_path / "x.json").read_text())} == {"mq1"}
+
+
 def test_export_json_with_columns(context: Context, tmp_path: Path) -> None:
     path = tmp_path / "fs.json"
     run(context, f"export filesystem {path} where mountPoint = /home columns threshold")

@@ -12,6 +12,7 @@ from qmf_shell.parsing import split
 from qmf_shell.render.screen import Look
 from qmf_shell.results import Result, Stream
 from qmf_shell.session.context import Context
+from qmf_shell.session.source import Health
 from shell.world import (
     ALPHA,
     BETA,
@@ -51,6 +52,17 @@ def mistake(context: Context, *lines: str) -> str:
 
 def cells(line: str) -> list[str]:
     return [cell for cell in line.split("  ") if cell.strip()]
+
+
+@pytest.mark.parametrize("line", ["agents", "heartbeats", "heartbeats alpha"])
+def test_a_broker_that_is_not_there_is_told(context: Context, source: FakeSource, line: str) -> None:
+    source.others = (Health("amqp://mq2:5672", False, "connection refused", "mq2"),)
+    output = make_output()
+    assert execute(line, context, output.screen) is Outcome.FAILED
+    assert ALPHA in output.out.getvalue()
+    assert output.errors == [
+        "error: incomplete: broker mq2 did not answer: not connected to amqp://mq2:5672: connection refused"
+    ]
 
 
 def test_agents(context: Context) -> None:

@@ -18,6 +18,7 @@ from qmf_shell.conditions import (
     Truth,
     names,
     parse,
+    truths,
 )
 from qmf_shell.parsing import LineError, split
 from qmf_shell.selection import Order, Selection, SelectionError, parse_selection
@@ -93,6 +94,11 @@ def test_mistakes_say_where(text: str, parts: list[str]) -> None:
 def test_names_come_in_order() -> None:
     condition, _ = parse(split("a > 1 or not (b = x and c)"))
     assert list(names(condition)) == ["a", "b", "c"]
+
+
+def test_names_that_stand_alone() -> None:
+    condition, _ = parse(split("a > 1 or not (b = x and c) or d"))
+    assert list(truths(condition)) == ["c", "d"]
 
 
 @given(st.text(max_size=30))

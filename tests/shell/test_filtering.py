@@ -96,6 +96,34 @@ def test_references_are_tested_here(text: str, true: dict[str, object], false: d
     assert not found.test(filesystem("/a", values=false))
 
 
+@pytest.mark.parametrize(
+    ("text", "true", "false"),
+    [
+        ("options", {"options": {"ro": True}}, {"options": {}}),
+        ("not options", {"options": {}}, {"options": {"ro": True}}),
+        ("OPTIONS and threshold > 5", {"threshold": 6}, {"threshold": 6, "options": {}}),
+        ("threshold > 5 and not (label or options)", {"threshold": 6, "options": {}}, {"threshold": 6}),
+    ],
+)
+def test_whether_a_collection_is_empty_is_tested_here(
+    text: str, true: dict[str, object], false: dict[str, object]
+) -> None:
+    found = compiled(text)
+    assert found.predicate == ()
+    assert found.test is not None
+    assert found.test(filesystem("/a", values=true))
+    assert not found.test(filesystem("/a", values=false))
+
+
+def test_the_broker_has_a_name_in_every_session() -> None:
+    alone = attrs.evolve(filesystem("/a"), broker="mq1:5672")
+    known = attrs.evolve(alone.known, key=attrs.evolve(alone.known.key, broker="mq2"))
+    one_of_two = attrs.evolve(alone, known=known)
+    test = compiled("broker ~ mq1").test
+    assert test is not None
+    assert [test(item) for item in (alone, one_of_two, filesystem("/a"))] == [True, False, False]
+
+
 def test_what_every_object_has() -> None:
     old, new = filesystem("/a"), attrs.evolve(filesystem("/b", BETA), created=NOON)
     for text, expected in {

@@ -206,6 +206,8 @@ def test_top(context: Context, source: FakeSource, clock: Callable[[float], None
         ("top filesystem by nosuch", ["no value of filesystem 'nosuch'"]),
         ("plot / label", ["label is no number", "bytesRead"]),
         ("plot /", ["STAT is missing"]),
+        ("plot filesystem threshold", ["'filesystem' names 2 objects: 101 filesystem / and 102 filesystem /home; use"]),
+        ("refs process", ["'process' names 2 objects: 101 process 1 and 102 process 4711; use the short id"]),
         ("watch -n x /", ["option -n needs seconds", "'x'"]),
         ("watch -c x /", ["option -c needs a number"]),
         ("watch /nosuch", ["no object '/nosuch'"]),

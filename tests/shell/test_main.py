@@ -33,6 +33,14 @@ def test_wrong_usage(args: list[str], word: str, capsys: pytest.CaptureFixture[s
     assert word in err
 
 
+def test_a_url_that_is_none_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    for brokers in (["-b", "http://x"], ["-b", "http://x", "-b", "http://y"]):
+        assert main([*brokers, "-c", "list"]) == 64
+        out, err = capsys.readouterr()
+        assert (out, err.count("\n")) == ("", 1)
+        assert "'http://x' is not a bus URL" in err
+
+
 @pytest.mark.parametrize(("option", "word"), [("--help", "-c COMMAND"), ("--version", "qmf-shell ")])
 def test_help_and_version(option: str, word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([option]) == 0
@@ -99,7 +107,7 @@ def test_a_refused_connection_is_one_line(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_bad_url_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["-b", "amqp://:nonsense:", "-c", "list"]) == 2
+    assert main(["-b", "amqp://:nonsense:", "-c", "list"]) == 64
     (line,) = capsys.readouterr().err.splitlines()
     assert "nonsense" in line
 

@@ -9,11 +9,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import attrs
 import pytest
 from qmf_shell import printevents, stat
+from qmf_shell.event_filter import EventFilter
 from qmf_shell.results import Amount, Table
 from qmf_shell.session.context import Context
-from qmf_shell.session.source import Event, Object, ObjectKey
+from qmf_shell.session.source import Event, Health, Object, ObjectKey
 from qmf_shell.views import UnmanagedError, make, short_name
 from shell.programs import PATIENCE, Terminal, environment, run
 from shell.world import BETA, NOON, FakeSource, filesystem, full_event
@@ -174,6 +176,24 @@ def test_several_brokers_reconnects_and_heartbeats(agent: AgentThread, broker: E
 
 
 @pytest.mark.slow
+def test_heartbeats_are_chosen_as_events_are(agent: AgentThread, broker: EmbeddedBroker, tmp_path: Path) -> None:
+    with Agent.run_in_thread(broker.url, vendor="example.org", product="other", instance="2", interval=0.5):
+        choice = ("--heartbeats", "-a", "other", "-c", "nosuch", "-w", "nosuch = 1")
+        done = run(tmp_path, broker.url, *choice, "--json", "-n", "3", program=EVENTS)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(row["event"], row["severity"], row["agent"]) for row in rows} == {
+        ("qmf:heartbeat", "inform", "example.org:other:2")
+    }
+
+
+def test_heartbeats_count_as_inform() -> None:
+    for severity, shown in ((7, True), (6, True), (5, False)):
+        assert EventFilter(severity=severity).passes_heartbeat(BETA) is shown
+    assert EventFilter(agent="HOST:beta").passes_heartbeat(BETA)
+    assert not EventFilter(agent="alpha").passes_heartbeat(BETA)
+
+
+@pytest.mark.slow
 def test_nobody_there(tmp_path: Path) -> None:
     with EmbeddedBroker() as other:
         url = other.url
@@ -182,7 +202,8 @@ def test_nobody_there(tmp_path: Path) -> None:
     assert f"no connection to {url}" in done.stderr
     done = run(tmp_path, "-b", url, "--timeout", "3", program=STAT)
     assert (done.returncode, done.stdout) == (2, "")
-    assert run(tmp_path, "amqp://:nonsense:", program=EVENTS).returncode == 2
+    assert run(tmp_path, "amqp://:nonsense:", program=EVENTS).returncode == 64
+    assert run(tmp_path, "-b", "http://x", program=STAT).returncode == 64
 
 
 # -- stat --------------------------------------------------------------------------------------------------------------
@@ -254,6 +275,28 @@ def test_overview(context: Context) -> None:
     assert "1.40.0" in text
     assert "('queues', 5)" in text
     assert "('abandoned', Amount(value=3" in text
+
+
+def test_overview_of_brokers_of_which_one_is_not_there(context: Context, source: FakeSource) -> None:
+    source.health = Health("amqp://mq1:5672", False, "connection refused", "mq1")
+    source.others = (Health("amqp://127.0.0.1:5672", name="127.0.0.1"),)
+    text = str(make(context, "overview", None))
+    assert "('broker', 'amqp://127.0.0.1:5672')" in text
+    assert "('agents', 2)" in text
+    (warning,) = context.warnings
+    assert warning.startswith("incomplete: broker mq1 did not answer")
+    with pytest.raises(UnmanagedError, match=r"^amqp://127.0.0.1:5672 is not managed by QMF"):
+        make(context, "queues", None)
+
+
+@pytest.mark.usefixtures("managed")
+def test_overview_counts_the_agents_of_each_broker(context: Context, source: FakeSource) -> None:
+    source.health = Health("amqp://127.0.0.1:5672", name="127.0.0.1")
+    source.others = (Health("amqp://mq2:5672", name="mq2"),)
+    known = source.things[0].known
+    key = attrs.evolve(known.key, broker="127.0.0.1")
+    source.things[0] = attrs.evolve(source.things[0], known=attrs.evolve(known, key=key))
+    assert "('agents', 2)" in str(make(context, "overview", None))
 
 
 def test_brokers_that_are_not_managed(context: Context) -> None:

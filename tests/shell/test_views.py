@@ -179,6 +179,13 @@ def test_files_and_commands_in_order(url: str, tmp_path: Path) -> None:
     assert done.stderr.splitlines() == ["m stands for: list memory"]
 
 
+def test_the_broker_of_a_session_with_one(url: str, tmp_path: Path) -> None:
+    path = tmp_path / "memory.json"
+    done = run(tmp_path, "-b", url, "--json", "-c", f"list memory where broker = {url}", "-c", f"export memory {path}")
+    assert json.loads(done.stdout.splitlines()[0])[0]["index"] == "physical"
+    assert [row["broker"] for row in json.loads(path.read_text())] == [url]
+
+
 def test_a_script_argument_and_its_failures(url: str, tmp_path: Path) -> None:
     script = tmp_path / "x.qmf"
     script.write_text("nosuch\nlist memory\n")
@@ -228,6 +235,12 @@ def test_several_brokers(url: str, tmp_path: Path) -> None:
         assert sorted(row["agent"].split(" at ")[1] for row in rows) == sorted([url, second.url])
         assert f"incomplete: broker {lost} did not answer" in done.stderr
         assert done.returncode == 1
+        # The same words whoever notices it.
+        done = run(tmp_path, *args, "-c", "agents", "-c", "heartbeats", "-c", "list memory")
+        told = [line for line in done.stderr.splitlines() if line.startswith("error: incomplete: broker")]
+        assert (done.returncode, len(told), len(set(told))) == (1, 3, 1), done.stderr
+        done = run(tmp_path, *args, "--json", "-c", f"list memory where broker = {url}")
+        assert len(json.loads(done.stdout)) == 1
         with Terminal(args, environment(tmp_path)) as terminal:
             terminal.ready()
             terminal.sees(rf"No connection to {lost} yet")

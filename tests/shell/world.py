@@ -157,6 +157,7 @@ class FakeSource:
     gate: threading.Event | None = None
     failures: dict[str, str] = attrs.field(factory=dict)
     was_asked: threading.Event = attrs.field(factory=threading.Event)
+    others: tuple[Health, ...] = ()
 
     def agents(self) -> Sequence[Agent]:
         return self.known_agents
@@ -169,7 +170,7 @@ class FakeSource:
 
     @property
     def healths(self) -> Sequence[Health]:
-        return (self.health,)
+        return (self.health, *self.others)
 
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
         self.wheres.append(list(where))

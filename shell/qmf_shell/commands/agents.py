@@ -21,7 +21,7 @@ _COLUMNS = (
 def run(context: Context, given: Given) -> Table:
     """The agents seen on the bus."""
     del given
-    agents = context.source.agents()
+    agents = context.agents()
     rows = tuple(
         (
             agent.name,

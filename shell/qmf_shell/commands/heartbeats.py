@@ -43,8 +43,9 @@ def _rows(context: Context, wanted: str) -> list[tuple[Cell, ...]]:
     now = time.time_ns()
     latest = dict(context.heartbeats.latest())
     rows: list[tuple[Cell, ...]] = []
-    present = {(item.name, item.broker) for item in context.source.agents()}
-    for agent in context.source.agents():
+    agents = context.agents()
+    present = {(item.name, item.broker) for item in agents}
+    for agent in agents:
         if wanted not in agent.name.lower():
             continue
         every = Span(round(agent.heartbeat * 1e9)) if agent.heartbeat else None

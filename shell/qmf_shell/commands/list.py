@@ -126,9 +126,10 @@ LIST = Command(
         "With ids (or ranges of them) as well, it shows these objects side by side. Instead of an id you can write an "
         "object's index.",
         "A condition compares values with = != < <= > >= and ~ (a regular expression), and joins comparisons with "
-        "and, or, not and brackets. A name alone means: there, and neither false nor zero. It is sent to the agents, "
-        "which then answer with fewer objects; the answers of those that ignore it (qpidd) are tested here. "
-        "index, agent, created and updated can be compared too. 10k, 5Mi, 250ms and 2024-05-01T12:00 are understood.",
+        "and, or, not and brackets. A name alone means: there, and neither false, nor zero, nor empty. "
+        "The condition is sent to the agents, which then answer with fewer objects; the answers of those that ignore "
+        "it (qpidd) are tested here. index, agent, broker, created and updated can be compared too. 10k, 5Mi, 250ms "
+        "and 2024-05-01T12:00 are understood.",
         "columns shows these values instead of the times; columns all shows everything. Values that the condition or "
         "the order name are shown by themselves.",
     ),

@@ -7,13 +7,14 @@ from typing import TypeVar
 
 import attrs
 
+from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
 from qmf_shell.ask import Asker
 from qmf_shell.registry import Registry
 from qmf_shell.session.events import EventRing
 from qmf_shell.session.ids import Ids
 from qmf_shell.session.news import Deaths, Heartbeats
-from qmf_shell.session.source import ClassName, Found, Object, Source
+from qmf_shell.session.source import Agent, ClassName, Found, Object, Source
 from qmf_shell.settings import Settings
 
 T = TypeVar("T")
@@ -37,7 +38,8 @@ class Context:
         settings: what the user has set.
         ask: somebody to ask, or None.
         report: told how far long work is, in a few words; must be quick, may be called from any thread.
-        warnings: what the user must know besides the result: agents that did not answer. Emptied with each command.
+        warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied with each
+            command.
     """
 
     source: Source
@@ -51,6 +53,13 @@ class Context:
     report: Callable[[str], None] = _tell_nobody
     warnings: list[str] = attrs.field(factory=list)
 
+    def agents(self) -> Sequence[Agent]:
+        """The agents that are alive, see `Source.agents`. Brokers that are not there become warnings."""
+        for health in self.source.healths:
+            if not health.connected:
+                self._warn("broker", health.name, str(DisconnectedError(health.url, health.reason)))
+        return self.source.agents()
+
     def classes(self) -> Sequence[ClassKey]:
         """Every version of every class, see `Source.classes`. Agents that did not answer become warnings."""
         return self._complete(self.source.classes())
@@ -62,7 +71,10 @@ class Context:
     def _complete(self, found: Found[T]) -> Sequence[T]:
         for agent, reason in found.failures.items():
             who = "broker" if agent.startswith("at ") else "agent"
-            warning = f"incomplete: {who} {agent.removeprefix('at ')} did not answer: {reason}"
-            if warning not in self.warnings:
-                self.warnings.append(warning)
+            self._warn(who, agent.removeprefix("at "), reason)
         return found.items
+
+    def _warn(self, who: str, name: str, reason: str) -> None:
+        warning = f"incomplete: {who} {name} did not answer: {reason}"
+        if warning not in self.warnings:
+            self.warnings.append(warning)

@@ -50,8 +50,8 @@ class RemoteValues(Mapping[str, object]):
         return self._all
 
 
-def to_object(item: RemoteObject, broker: str = "") -> Object:
-    """A remote object as commands see it; `broker` goes into its keys."""
+def to_object(item: RemoteObject, broker: str = "", name: str = "") -> Object:
+    """A remote object as commands see it; `broker` goes into its keys, `name` is that broker's in any session."""
     class_key = item.class_key or ClassKey("", "")
     schema = item.schema or ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash)
     values = RemoteValues(item, broker)
@@ -59,7 +59,7 @@ def to_object(item: RemoteObject, broker: str = "") -> Object:
     key = ObjectKey(item.agent, object_id.object_name, object_id.agent_epoch, broker)
     times = item.timestamps
     known = Known(key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values))
-    return Object(known, schema, values, times.update, times.create, times.delete, item)
+    return Object(known, schema, values, times.update, times.create, times.delete, item, name)
 
 
 def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:

@@ -33,6 +33,7 @@ from qmf.console.loopthread import LoopThread
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf_shell.session.convert import core_id, from_core, to_agent, to_core, to_event, to_object
+from qmf_shell.session.names import without_user
 from qmf_shell.session.source import (
     Agent,
     Answer,
@@ -118,7 +119,8 @@ class Live:
         self._client: Client | None = None
         self._retrying: asyncio.Task[None] | None = None
         self._agents: tuple[Agent, ...] = ()
-        self._health = Health(url, connected=False)
+        self._name = label or without_user(url)
+        self._health = Health(url, connected=False, name=self._name)
         self._seen: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -163,7 +165,7 @@ class Live:
             settle=self._settle,
         )
         client.listen(self._notified)
-        self._health = Health(client.url, connected=False)
+        self._health = attrs.evolve(self._health, url=client.url)
         self._client = client
         try:
             await client.open(self._timeout)
@@ -173,7 +175,7 @@ class Live:
             reason = error.reason if isinstance(error, ConnectError) else str(error)
             self._health = attrs.evolve(self._health, reason=reason)
             raise
-        self._health = Health(client.url)
+        self._health = Health(client.url, name=self._name)
         self._take_agents()
 
     async def _open_later(self) -> None:
@@ -252,7 +254,7 @@ class Live:
         answers = await asyncio.gather(
             *(client.objects(name, package=package, where=predicate) for package, name in names)
         )
-        found = {item.known.key: item for answer in answers for item in (to_object(one, self._label) for one in answer)}
+        found = {item.known.key: item for answer in answers for item in map(self._object, answer)}
         failures = {agent: error for answer in answers for agent, error in answer.failures.items()}
         return Found([item for item in found.values() if not item.deleted], _reasons(failures))
 
@@ -265,9 +267,12 @@ class Live:
                 found = await client.objects(known.class_key.name, package=known.class_key.package, agent=key.agent)
         except NotFoundError:
             return None  # its agent is gone
-        objects = [to_object(item, self._label) for item in found]
+        objects = [self._object(item) for item in found]
         objects = [item for item in objects if item.known.key == key and not item.deleted]
         return objects[0] if objects else None
+
+    def _object(self, item: RemoteObject) -> Object:
+        return to_object(item, self._label, self._name)
 
     async def _call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         handle = target.handle
@@ -307,11 +312,11 @@ class Live:
                     class_key = item.class_key or ClassKey("", "")
                     self._watcher.gone(key, (class_key.package, class_key.name), item.timestamps.delete)
             case BusConnected(url=url):
-                self._health = Health(self._health.url)
+                self._health = Health(self._health.url, name=self._name)
                 self._watcher.connected(url, True, "")
                 self._watcher.changed()
             case BusDisconnected(url=url, reason=reason):
-                self._health = Health(self._health.url, connected=False, reason=reason)
+                self._health = Health(self._health.url, connected=False, reason=reason, name=self._name)
                 self._watcher.connected(url, False, reason)
                 self._watcher.changed()
             case HeartbeatSeen(agent=agent, timestamp=timestamp):

@@ -14,7 +14,7 @@ from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf_shell.session.context import Context
 from qmf_shell.session.names import class_name, names_of
 from qmf_shell.session.source import ClassName, Known, Object
-from qmf_shell.text import clean, listing, plural
+from qmf_shell.text import clean, listing, natural, plural
 
 #: How many candidates an error names.
 SHOWN = 5
@@ -142,12 +142,17 @@ def _search(
     if len(found) > 1 and wanted is not None:
         found = [item for item in found if wanted(item.schema)] or found
     if len(found) > 1:
-        raise AmbiguousError(
-            clean(text), [f"{context.ids.give(item.known, item.created)} {label(item.known)}" for item in found]
-        )
+        raise _ambiguous(context, text, found)
     if not found:
         raise NotFoundError("object", clean(text), [clean(item.known.index) for item in seen])
     return found[0]
+
+
+def _ambiguous(context: Context, text: str, found: Sequence[Object]) -> AmbiguousError:
+    numbered = sorted(found, key=lambda item: natural(item.known.index))
+    return AmbiguousError(
+        clean(text), [f"{context.ids.give(item.known, item.created)} {label(item.known)}" for item in numbered]
+    )
 
 
 def _called(objects: Sequence[Object], text: str) -> list[Object]:
@@ -163,11 +168,18 @@ def find_single(context: Context, text: str) -> Object:
     """The one object that `text` names, see `find_object`; a class stands for its only object.
 
     Raises:
-        NotFoundError, GoneError, AmbiguousError: as of `find_object`.
+        NotFoundError, GoneError, AmbiguousError: as of `find_object`; the last also of a class with several objects.
     """
     keys = class_called(context, text)
     objects = context.objects(class_names(keys)) if keys else ()
-    return objects[0] if len(objects) == 1 else find_object(context, text)
+    if len(objects) == 1:
+        return objects[0]
+    try:
+        return find_object(context, text)
+    except NotFoundError:
+        if objects:
+            raise _ambiguous(context, text, objects) from None
+        raise
 
 
 def _candidates(context: Context, keys: Sequence[ClassKey], names: Sequence[ClassName], text: str) -> Sequence[Object]:

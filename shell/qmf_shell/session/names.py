@@ -1,4 +1,4 @@
-"""The ways to write an object, and to find it by what was typed of one of them."""
+"""The ways to write an object, and to find it by what was typed of one of them; what a broker is called."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ def names_of(known: Known) -> tuple[str, ...]:
     """Every way to write an object but its short id."""
     key = known.class_key
     return known.index, f"{key.name}:{known.index}", f"{key.package}:{key.name}:{known.index}", known.key.name
+
+
+def without_user(url: str) -> str:
+    """A URL without user and password, to be shown."""
+    scheme, slashes, rest = url.rpartition("//")
+    return scheme + slashes + rest.rpartition("@")[2]
 
 
 def class_name(known: Known) -> ClassName:

@@ -15,6 +15,7 @@ from qmf_shell.session.events import EventRing
 from qmf_shell.session.ids import Ids
 from qmf_shell.session.live import Live, Watcher
 from qmf_shell.session.many import Many
+from qmf_shell.session.names import without_user
 from qmf_shell.session.news import Deaths, Heartbeats
 from qmf_shell.session.source import ClassName, ObjectKey, Source
 from qmf_shell.settings import Settings
@@ -130,12 +131,6 @@ class _Connecting:
             self._live.__enter__()
         except BaseException as error:  # noqa: BLE001 - it is raised by `wait`, on the thread that cares
             self._error = error
-
-
-def without_user(url: str) -> str:
-    """A URL without user and password, to be shown."""
-    scheme, slashes, rest = url.rpartition("//")
-    return scheme + slashes + rest.rpartition("@")[2]
 
 
 @contextlib.contextmanager

@@ -88,6 +88,7 @@ class Object:
         values: properties and statistics by wire name; references are `ObjectKey`.
         updated, created, deleted: nanoseconds since 1970; 0 where not told, `deleted` also while it lives.
         handle: what the source itself needs to call it.
+        broker: name of the broker that it is on, also in a session with one.
     """
 
     known: Known
@@ -97,6 +98,7 @@ class Object:
     created: int = 0
     deleted: int = 0
     handle: object = None
+    broker: str = ""
 
 
 @attrs.frozen(eq=False)
@@ -162,11 +164,13 @@ class Health:
         url: of the broker, without password.
         connected: True while it is.
         reason: why not, in one line.
+        name: of the broker, as the user wrote it, without user and password; objects and warnings name it so.
     """
 
     url: str
     connected: bool = True
     reason: str = ""
+    name: str = ""
 
 
 Answer = Mapping[str, object] | QmfError
