@@ -48,6 +48,11 @@ for _code, _format in {
     _compiled = struct.Struct(_format)
     _FIXED[_code] = (_compiled.unpack_from, _compiled.size + 1)
 
+# Types of keys in maps of any size. Of others, such as uuids, a peer can find as many as it likes that have one hash,
+# and each is compared with all before it: only small maps may have those.
+_SAFE_KEYS = frozenset({str, bytes, int, bool, type(None)})
+_SMALL = 32
+
 # Encodings without any bytes after the code: what they stand for. 0x45, the empty list, needs a new one each time.
 _EMPTY: dict[int, object] = {0x40: None, 0x41: True, 0x42: False, 0x43: 0, 0x44: 0, 0x45: None}
 
@@ -226,8 +231,11 @@ def _map(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
         raise DecodeError(f"map at offset {pos} has a key without a value")
     items, pos = _values(data, start, count, text, depth + 1)
     _check_end(pos, end)
+    keys = items[::2]
+    if len(keys) > _SMALL and not _SAFE_KEYS.issuperset(map(type, keys)):
+        raise DecodeError(f"map at offset {start} with {len(keys)} keys, some of a type for small maps only")
     try:
-        return dict(zip(items[::2], items[1::2], strict=True)), pos
+        return dict(zip(keys, items[1::2], strict=True)), pos
     except TypeError:
         raise DecodeError(f"map at offset {start} has a map or list as key") from None
 

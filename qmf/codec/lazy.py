@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator, Mapping
-from typing import Self
+from typing import Any, Self
 
 
 class LazyValues(Mapping[str, object]):
-    """Values by name, each unpacked anew whenever it is asked for. Read-only; compares like any mapping."""
+    """Values by name, each unpacked anew whenever it is asked for. Read-only; compares like any mapping.
+
+    Copies (`copy`, `pickle`) are dictionaries: what tells the meaning of the bytes is shared, and stays where it is.
+    """
 
     __slots__ = ()
 
@@ -39,6 +42,15 @@ class LazyValues(Mapping[str, object]):
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        # Unpacked twice, NaN is not the same NaN.
+        return self is other or super().__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]  # like a dictionary
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (self.unpacked(),)
 
     def __repr__(self) -> str:
         return repr(self.unpacked())

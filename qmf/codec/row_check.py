@@ -41,16 +41,17 @@ def row_check(
     count = len(nested)
     layout = struct.Struct(f">I{bitmap_size}s{skipped}x{count + 1}I")
     sizes = [f"n{i}" for i in range(count + 1)]
-    lines = []
+    lines: list[str] = []
+    move, passed = f"p = start + {layout.size} +", 0
     for first, last in _groups(nested):
-        before = " + ".join(["start", str(layout.size), *sizes[: first + 1]])
         group = ", ".join(sizes[first + 1 : last + 1])
         lines += [
-            f"p = {before}",
+            f"{move} {' + '.join(sizes[passed : first + 1])}",
             f"raw = data[p:p + {' + '.join(sizes[first + 1 : last + 1])}]",
             f"if ({first}, bits, {group}, raw) not in sound:",
             f"    read_all(bits, start, {first}, raw, ({group},))",
         ]
+        move, passed = "p +=", first + 1
     source = "\n".join(
         [
             "def check(data):",

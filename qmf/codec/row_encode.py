@@ -12,7 +12,7 @@ from typing import Any
 
 from qmf.codec.errors import EncodeError
 from qmf.codec.generated import build
-from qmf.codec.rows import FIXED_FORMATS, TEXT, RowLayout
+from qmf.codec.rows import FIXED_FORMATS, MAX_COLUMNS, TEXT, RowLayout
 
 _UUID = 0x48
 
@@ -40,7 +40,12 @@ class RowEncoder:
             leading: how many columns make up the lead.
             optional: indices of those behind it that may be None.
             what: whose rows they are, for tracebacks.
+
+        Raises:
+            EncodeError: the layout has more columns than readers take.
         """
+        if len(layout.columns) > MAX_COLUMNS:
+            raise EncodeError(f"rows of {len(layout.columns)} columns; the limit is {MAX_COLUMNS}")
         self.layout = layout
         self._fixed = struct.Struct(">" + _formats(layout, range(leading)))
         self._variable = tuple(i for i in layout.variable_columns if i < leading)

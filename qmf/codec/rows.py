@@ -46,6 +46,10 @@ _LENGTH, _TIMES = 4, 24  # bytes of a row's length field, and of its three times
 #: Rows after which a layout's `unpack` is written out, which takes about a millisecond.
 BUILD_AFTER = 100
 
+#: Most columns of rows that are read or written, for the functions of a layout grow with them; QMF's largest classes
+#: have a fifth of it. Objects with more are sent as ordinary ones.
+MAX_COLUMNS = 500
+
 #: Selections of columns that a layout remembers.
 MAX_BITMAPS = 100
 
@@ -153,10 +157,12 @@ class RowLayout:
             the offset of each row.
 
         Raises:
-            DecodeError: a length that doesn't add up, or a map or list that is none.
+            DecodeError: a length that doesn't add up, a map or list that is none, or more than `MAX_COLUMNS` columns.
         """
         check = self._check
         if check is None:
+            if len(self.columns) > MAX_COLUMNS:
+                raise DecodeError(f"rows of {len(self.columns)} columns; the limit is {MAX_COLUMNS}")
             skipped = self._lengths_at - _LENGTH - self.bitmap_size
             nested = [code in (MAP, LIST) for _, code in self._variables]
             check = self._check = row_check(self.bitmap_size, skipped, nested, self._read_nested)

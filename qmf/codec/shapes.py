@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from qmf.codec.lazy import LazyValues
@@ -39,10 +40,14 @@ from qmf.codec.shape_functions import Match, Unpack, match_function, unpack_func
 #: Bytes of a shape's keys; those of QMF's largest classes have a tenth of it. Maps with more are left to the decoder.
 MAX_KEYS_SIZE = 20_000
 
+#: Most runs of a shape, which are as many as its texts, maps and lists, and one: its functions grow with them.
+MAX_RUNS = 300
+
 #: Uses of a shape after which its functions are written out, which takes about two milliseconds.
 BUILD_AFTER = 100
 
-#: Other values at a place after which its usual one is forgotten: maps have changed.
+#: Other values at a place after which its usual one is forgotten: maps have changed. So are those of all places that
+#: had half as many, for what belongs together changes together, and the functions are written out anew each time.
 MAX_MISSED = 1000
 
 _number = int.from_bytes
@@ -83,10 +88,12 @@ class Shape:
     """
 
     __slots__ = (
+        "__weakref__",
         "_checked",
         "_depth",
         "_flats",
         "_missed",
+        "_nested",
         "_places",
         "_runs",
         "_seen",
@@ -128,7 +135,13 @@ class Shape:
         self._missed: dict[int, int] = {}
         self._flats: dict[bytes, Flat] = {}
         self.match: Match = self._match_first
-        self.unpack: Unpack = self._unpack_first
+        # Values outlive a shape's place in a memory; with no reference back to it, it goes when they go.
+        self._nested = partial(_nested, self._flats)
+        self.unpack: Unpack = partial(_unpack, names, codes, self._runs, self._unpackers, self._nested)
+
+    def retire(self) -> None:
+        """Match nothing any more; values that matched stay. For who forgets it: until then it refers to itself."""
+        self.match = _match_nothing
 
     def _add_run(self, mask: bytearray, known: bytearray, layout: str, then: int) -> None:
         if mask.count(0xFF) == len(mask):
@@ -144,6 +157,10 @@ class Shape:
             KeyError: no such key.
         """
         return self._places[name]
+
+    def is_like(self, other: Shape) -> bool:
+        """True when the same maps match."""
+        return self.names == other.names and self.codes == other.codes
 
     def walk(self, data: bytes, start: int) -> Sequence[int]:
         """Where each run of a map that matched starts."""
@@ -167,7 +184,7 @@ class Shape:
     def _match_first(self, data: bytes, start: int, stop: int, sound: set[bytes], depth: int) -> Sequence[int] | None:
         starts = self._match_any(data, start, stop, sound, depth)
         if starts is not None:
-            self._depth = depth if self._used else min(depth, self._depth)
+            self._depth = max(depth, self._depth)  # what is usual was sound there, too
             for i, run in enumerate(self._runs[:-1]):
                 raw = data[starts[i] + run.size : starts[i + 1]]
                 if i in self._seen:
@@ -203,22 +220,6 @@ class Shape:
             pass  # the general decoder says what is wrong
         return None
 
-    def _unpack_first(self, data: bytes, starts: Sequence[int]) -> dict[str, object]:
-        values: list[Any] = []
-        for pos, run, unpack in zip(starts, self._runs, self._unpackers, strict=True):
-            values += unpack(data, pos)
-            if run.then in NESTED:
-                pos += run.size
-                values.append(self._nested(data, pos, behind(data, pos, run.then), run.then))
-            elif run.then != END:
-                values.append(variable(data, pos + run.size, run.then))
-        for i, code in enumerate(self.codes):
-            if code == UUID_CODE:
-                values[i] = uuid(values[i])
-            elif code in CONSTANTS:
-                values[i] = CONSTANTS[code]
-        return dict(zip(self.names, values, strict=True))
-
     # -- from then on
 
     def _build(self) -> None:
@@ -248,20 +249,56 @@ class Shape:
 
     def _miss(self, run: int) -> None:
         """Note that something else than usual followed a run."""
+        if self._seen[run].usual is None:
+            return  # the functions were written out anew while the one that asks was at work
         count = self._missed[run] = self._missed.get(run, 0) + 1
         if count > MAX_MISSED:
-            self._seen[run].usual = None
+            for place, missed in self._missed.items():
+                if 2 * missed > MAX_MISSED:
+                    self._seen[place].usual = None
+            self._missed.clear()
             self._build()
 
-    def _nested(self, data: bytes, pos: int, end: int, code: int) -> object:
-        """A nested map or list."""
-        raw = data[pos - 1 : end]
-        found = self._flats.get(raw)
-        if found is not None:
-            return found.copy()
-        value = variable(data, pos, code)
-        remember(self._flats, raw, value)
-        return value
+
+def _match_nothing(data: bytes, start: int, stop: int, sound: set[bytes], depth: int) -> None:
+    """`match` of a shape that was retired."""
+
+
+def _unpack(
+    names: Sequence[str],
+    codes: bytes,
+    runs: Sequence[Run],
+    unpackers: Sequence[Callable[[bytes, int], tuple[Any, ...]]],
+    nested: Callable[[bytes, int, int, int], object],
+    data: bytes,
+    starts: Sequence[int],
+) -> dict[str, object]:
+    """`unpack` of a shape that was not used often."""
+    values: list[Any] = []
+    for pos, run, unpack in zip(starts, runs, unpackers, strict=True):
+        values += unpack(data, pos)
+        if run.then in NESTED:
+            pos += run.size
+            values.append(nested(data, pos, behind(data, pos, run.then), run.then))
+        elif run.then != END:
+            values.append(variable(data, pos + run.size, run.then))
+    for i, code in enumerate(codes):
+        if code == UUID_CODE:
+            values[i] = uuid(values[i])
+        elif code in CONSTANTS:
+            values[i] = CONSTANTS[code]
+    return dict(zip(names, values, strict=True))
+
+
+def _nested(flats: dict[bytes, Flat], data: bytes, pos: int, end: int, code: int) -> object:
+    """A nested map or list."""
+    raw = data[pos - 1 : end]
+    found = flats.get(raw)
+    if found is not None:
+        return found.copy()
+    value = variable(data, pos, code)
+    remember(flats, raw, value)
+    return value
 
 
 class ShapeValues(LazyValues):
@@ -314,7 +351,7 @@ def learn(data: bytes, start: int, count: int, *, checked: bool = True) -> Shape
         checked: as of `Shape`.
 
     Returns:
-        its shape, or None for a map with a rare type, a key twice, or very long keys.
+        its shape, or None for a map with a rare type, a key twice, very long keys, or very many texts, maps and lists.
     """
     names: dict[str, int] = {}
     pos = start
@@ -332,4 +369,7 @@ def learn(data: bytes, start: int, count: int, *, checked: bool = True) -> Shape
             return None
     if len(names) != count or sum(map(len, names)) > MAX_KEYS_SIZE:
         return None
-    return Shape(tuple(names), bytes(names.values()), checked=checked)
+    codes = bytes(names.values())
+    if sum(code in LENGTHS for code in codes) >= MAX_RUNS:
+        return None
+    return Shape(tuple(names), codes, checked=checked)

@@ -84,10 +84,9 @@ def need_text(fields: Map, key: str) -> str:
 def need_bytes(fields: Map, key: str) -> bytes:
     """The bytes under `key`, which must be there. Binary that happened to be UTF-8 was decoded (QMF2.md 3.2)."""
     value = fields.get(key)
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, bytes):
-        return value
+    raw = _raw(value)
+    if raw is not None:
+        return raw
     raise ProtocolError(f"{key} is missing") if value is None else wrong(key, value, "binary")
 
 
@@ -135,8 +134,8 @@ def as_uuid(value: object, key: str) -> UUID:
     """`value` as a uuid. Peers send it as such, as 16 bytes (which may happen to be UTF-8), or as text."""
     if isinstance(value, UUID):
         return value
-    raw = value.encode() if isinstance(value, str) else value
-    if isinstance(raw, bytes) and len(raw) == 16:
+    raw = _raw(value)
+    if raw is not None and len(raw) == 16:
         return UUID(bytes=raw)
     if isinstance(value, str):
         try:
@@ -144,3 +143,15 @@ def as_uuid(value: object, key: str) -> UUID:
         except ValueError:
             pass
     raise wrong(key, value, "a uuid")
+
+
+def _raw(value: object) -> bytes | None:
+    """Binary, or text as the bytes that it was received as; None for anything else."""
+    if isinstance(value, bytes):
+        return value
+    if not isinstance(value, str):
+        return None
+    try:
+        return value.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return None

@@ -283,7 +283,13 @@ _AGENT_KEYS = frozenset(
 
 
 def agent_to_map(agent: AgentInfo) -> dict[str, object]:
-    """The attributes that an agent sends of itself. Intervals are rounded up to whole seconds, as peers expect."""
+    """The attributes that an agent sends of itself. Intervals are rounded up to whole seconds, as peers expect.
+
+    Raises:
+        EncodeError: the interval is infinite or no number, or something else cannot be encoded.
+    """
+    if not math.isfinite(agent.heartbeat_interval):
+        raise EncodeError(f"_heartbeat_interval: {agent.heartbeat_interval} seconds cannot be encoded")
     out = wire_values(agent.attributes)
     out.update(
         _name=wire_text(agent.name),

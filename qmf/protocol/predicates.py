@@ -17,10 +17,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from qmf.errors import ProtocolError
 from qmf.protocol.contents import Predicate
-from qmf.protocol.patterns import compile_pattern, search
+from qmf.protocol.patterns import MAX_STEPS, Pattern, compile_pattern, search
 
 #: Levels of conditions inside each other; the codecs let through no more either.
 MAX_DEPTH = 32
+
+#: Most steps that a pattern may take that is itself a value; each `re_match` with such a one counts with so many.
+MAX_DYNAMIC_STEPS = MAX_STEPS // 10
 
 _Check = Callable[[Mapping[str, object]], bool]
 _Operand = Callable[[Mapping[str, object]], object]
@@ -50,10 +53,33 @@ def compile_predicate(predicate: Predicate) -> _Check:
     Raises:
         ProtocolError: the predicate is not well formed. The function itself never raises.
     """
-    return _condition(predicate, 1)
+    return _condition(predicate, 1, _Patterns())
 
 
-def _condition(node: object, depth: int) -> _Check:
+class _Patterns:
+    """The regular expressions of one predicate: any number of quick ones are slow together."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    def compile(self, pattern: str) -> Pattern:
+        """Compile one more, and count it.
+
+        Raises:
+            ProtocolError: not a regular expression, or it could take too long, alone or with the others.
+        """
+        compiled = compile_pattern(pattern)
+        self.count(compiled.steps)
+        return compiled
+
+    def count(self, steps: int) -> None:
+        """Count what one may take; errors as of `compile`."""
+        self._steps += steps
+        if self._steps > MAX_STEPS:
+            raise ProtocolError("predicate: its regular expressions together could take too long")
+
+
+def _condition(node: object, depth: int, patterns: _Patterns) -> _Check:
     if depth > MAX_DEPTH:
         raise ProtocolError(f"predicate with more than {MAX_DEPTH} levels")
     if not isinstance(node, (list, tuple)):
@@ -64,7 +90,7 @@ def _condition(node: object, depth: int) -> _Check:
     if not isinstance(word, str):
         raise ProtocolError(f"predicate: {_short(word)} is no operator")
     if word in _LOGIC:
-        return _LOGIC[word]([_condition(item, depth + 1) for item in rest])
+        return _LOGIC[word]([_condition(item, depth + 1, patterns) for item in rest])
     if word in ("true", "false"):
         _expect(word, rest, 0)
         return lambda _: word == "true"
@@ -74,7 +100,7 @@ def _condition(node: object, depth: int) -> _Check:
         return lambda values: found(values) is not None
     if word == "re_match":
         _expect(word, rest, 2)
-        return _re_match(rest[0], rest[1])
+        return _re_match(rest[0], rest[1], patterns)
     compare = _COMPARISONS.get(word)
     if compare is None:
         raise ProtocolError(f"predicate: unknown operator {_short(word)}")
@@ -179,8 +205,13 @@ def _kind(value: object) -> type | None:
 
 
 def _bytes(value: object) -> bytes:
-    """Text as bytes; lone surrogates stand for the bytes that they were."""
-    return value if isinstance(value, bytes) else str(value).encode(errors="surrogateescape")
+    """Text as bytes; lone surrogates stand for the bytes that they were, or else for themselves."""
+    if isinstance(value, bytes):
+        return value
+    try:
+        return str(value).encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return str(value).encode(errors="surrogatepass")
 
 
 def _number(value: object, kind: type) -> int | float | None:
@@ -193,14 +224,15 @@ def _number(value: object, kind: type) -> int | float | None:
         return None
 
 
-def _re_match(subject: object, pattern: object) -> _Check:
+def _re_match(subject: object, pattern: object, patterns: _Patterns) -> _Check:
     left, right = _operand(subject), _operand(pattern)
     if isinstance(pattern, str):
+        patterns.count(MAX_DYNAMIC_STEPS)
         return lambda values: _match_dynamic(left(values), right(values))
     literal = right({})
     if not isinstance(literal, str):
         raise ProtocolError(f"predicate: re_match takes a string as pattern, not {_short(literal)}")
-    compiled = compile_pattern(literal)
+    compiled = patterns.compile(literal)
 
     def check(values: Mapping[str, object]) -> bool:
         text = left(values)
@@ -210,11 +242,11 @@ def _re_match(subject: object, pattern: object) -> _Check:
 
 
 def _match_dynamic(text: object, pattern: object) -> bool:
-    """`re_match` with a pattern that is itself a value: one that is no pattern matches nothing."""
+    """`re_match` with a pattern that is itself a value: one that is no pattern, or a slow one, matches nothing."""
     if not isinstance(text, (str, bytes)) or not isinstance(pattern, str):
         return False
     try:
-        return search(compile_pattern(pattern), _text(text))
+        return search(compile_pattern(pattern, MAX_DYNAMIC_STEPS), _text(text))
     except ProtocolError:
         return False
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from qmf.codec.errors import EncodeError
 from qmf.codec.types import UInt32
 from qmf.errors import ProtocolError
 from qmf.protocol.contents import (
@@ -138,7 +141,10 @@ def _select(fields: Map) -> tuple[str, ...]:
 
 
 def _times(interval: float, lifetime: int) -> dict[str, object]:
-    return {"_interval": UInt32(round(interval * 1000)), "_lifetime": UInt32(lifetime)}
+    milliseconds = interval * 1000
+    if not math.isfinite(milliseconds):
+        raise EncodeError(f"_interval: {interval} seconds cannot be encoded")
+    return {"_interval": UInt32(round(milliseconds)), "_lifetime": UInt32(lifetime)}
 
 
 def _unsigned(fields: Map, key: str) -> int:

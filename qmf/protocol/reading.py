@@ -9,8 +9,7 @@ for the next time. The result is the same, but that its values may be a lazy map
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -21,7 +20,7 @@ from qmf.codec.drafts import maker
 from qmf.codec.generated import build
 from qmf.codec.message import SectionMemory
 from qmf.codec.rows import RowLayout
-from qmf.codec.shapes import BUILD_AFTER, Shape, ShapeValues, learn
+from qmf.codec.shapes import BUILD_AFTER, MAX_KEYS_SIZE, Shape, ShapeValues, learn
 from qmf.errors import DecodeError
 from qmf.protocol.event_reading import EventReader, Look, event_reader
 from qmf.protocol.fields import Map, mapping
@@ -33,13 +32,26 @@ from qmf.protocol.maps import (
     object_id_from_map,
     objects_from_list,
 )
-from qmf.protocol.row_objects import RowObjects
+from qmf.protocol.row_objects import NOTHING, RowObjects
 from qmf.protocol.values import EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, Kind
 
-#: Bounds of what is remembered. Each is above what a large system needs; what is full starts anew.
+#: Bounds of what is remembered. Each is above what a large system needs. A map that is full starts anew; of a list that
+#: is full (outer maps, frames, shapes of one class and number, readers of events) the last goes, not used for longest.
 MAX_OUTER, MAX_FRAMES, MAX_CLASSES, MAX_COUNTS, MAX_SHAPES, MAX_LAYOUTS = 8, 32, 1000, 30, 8, 200
 MAX_USES, MAX_EVENT_READERS = 100, 16
+
+#: Maps of one class and number that looked like none of `MAX_SHAPES` shapes before another one takes the place of the
+#: last: to learn one and write its functions out takes as long as reading a hundred, and when maps of many looks take
+#: turns, their shapes must not drive each other out.
+RELEARN_AFTER = 200
+
+#: Bytes of a class key, and of what surrounds the name in an object id, beyond which they are not remembered.
+MAX_KNOWN_SIZE = 1000
+
+#: Bytes of the keys in all shapes of a reader, plus what a shape and a key take besides, roughly: room for a thousand
+#: classes of some fifty values. When they are more, all classes are forgotten.
+MAX_SHAPES_SIZE, SHAPE_SIZE, KEY_SIZE = 3_000_000, 500, 20
 
 _MAP, _TEXT16, _BINARY16 = 0xA8, 0x95, 0x90
 
@@ -50,8 +62,6 @@ _NUMBERS = {0x01: "b", 0x02: "B", 0x11: "h", 0x12: "H", 0x21: "i", 0x22: "I", 0x
 #: Severities that mean what they are.
 _LEVELS = frozenset(range(8))
 _MAPS = ("_values", "_object_id", "_schema_id")
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 #: In the order of their fields.
 _make_object, _make_id = maker(ObjectData), maker(ObjectId)
@@ -101,11 +111,49 @@ class _IdFrame:
 
 @attrs.frozen
 class _Class:
-    """One class: its key, the shapes of its values by their number, and how often those of events were used."""
+    """One class: its key, the shapes of its values by their number, and how often those of events were used.
+
+    `kept` is False for one that is not remembered; `unknown` counts maps whose shape was not known, by their number.
+    """
 
     key: ClassKey | None
+    kept: bool = True
     shapes: dict[int, list[Shape]] = attrs.field(factory=dict)
     uses: dict[tuple[_Outer, Shape], int] = attrs.field(factory=dict)
+    unknown: dict[int, int] = attrs.field(factory=dict)
+
+    def is_worth_learning(self, number: int) -> bool:
+        """Whether to learn the shape of so many values, which none of those known has."""
+        if len(self.shapes.get(number, ())) < MAX_SHAPES:
+            return True
+        count = self.unknown[number] = (self.unknown.get(number, 0) + 1) % RELEARN_AFTER
+        return not count
+
+    def keep(self, shape: Shape) -> int:
+        """Remember a shape of the values; gives by how much the size of all shapes grows."""
+        number = len(shape.names)
+        grown = _size_of(shape)
+        if number not in self.shapes and len(self.shapes) >= MAX_COUNTS:
+            grown -= self.forget()
+        shapes = self.shapes.setdefault(number, [])
+        shapes.insert(0, shape)
+        for dropped in shapes[MAX_SHAPES:]:
+            grown -= _size_of(dropped)
+            dropped.retire()
+            for use in [use for use in self.uses if use[1] is dropped]:
+                del self.uses[use]
+        del shapes[MAX_SHAPES:]
+        return grown
+
+    def forget(self) -> int:
+        """Forget all shapes; gives what they took."""
+        shapes = [shape for shapes in self.shapes.values() for shape in shapes]
+        for shape in shapes:
+            shape.retire()
+        self.shapes.clear()
+        self.uses.clear()
+        self.unknown.clear()
+        return sum(map(_size_of, shapes))
 
 
 class _Kin:
@@ -116,6 +164,13 @@ class _Kin:
         self.wanted = numbers
         self.outers: list[_Outer] = []
         self.classes: dict[bytes, _Class] = {b"": _Class(None)}
+
+    def forget(self) -> int:
+        """Forget all classes, and the shapes of their values; gives what these took."""
+        size = sum(class_.forget() for class_ in self.classes.values())
+        self.classes.clear()
+        self.classes[b""] = _Class(None)
+        return size
 
 
 #: A map that was recognized: where its runs start, its class, and of its values where they begin and end and how many
@@ -141,6 +196,7 @@ class ObjectReader:
         self._layouts: dict[tuple[tuple[str, ...], bytes], RowLayout] = {}
         self._frames: list[_IdFrame] = []
         self._event_readers: list[EventReader] = []
+        self._shapes_size = 0
 
     def objects(self, body: bytes) -> Sequence[ObjectData]:
         """The objects of a body that is an AMQP 0-10 list.
@@ -174,7 +230,7 @@ class ObjectReader:
                     update or 0,
                     create or 0,
                     delete or 0,
-                    _NOTHING,
+                    NOTHING,
                     False,
                 )
             )
@@ -243,21 +299,25 @@ class ObjectReader:
     def _general_objects(self, body: bytes, pos: int, end: int) -> Sequence[ObjectData]:
         fields = _decoded(body, pos, end)
         if "_row_form" in fields:
-            block = block_from_map(fields)
-            return RowObjects(block, self._layout(block))
+            return self._rows(block_from_map(fields))
         found = objects_from_list([fields])
         self.general += 1
         self._learn(self._objects, body, pos, end)
         return found
 
-    def _layout(self, block: ObjectBlock) -> RowLayout:
+    def _rows(self, block: ObjectBlock) -> RowObjects:
+        """The objects of a block, whose layout is remembered once it has proved to be one."""
         key = (block.columns, block.codes)
         layout = self._layouts.get(key)
-        if layout is None:
+        if layout is not None:
+            return RowObjects(block, layout)
+        layout = RowLayout(*key)
+        found = RowObjects(block, layout)
+        if sum(map(len, block.columns)) <= MAX_KEYS_SIZE:
             if len(self._layouts) >= MAX_LAYOUTS:
                 self._layouts.clear()
-            layout = self._layouts[key] = RowLayout(*key)
-        return layout
+            self._layouts[key] = layout
+        return found
 
     # -- recognizing
 
@@ -274,9 +334,11 @@ class ObjectReader:
             if outer is not outers[0]:
                 outers.remove(outer)
                 outers.insert(0, outer)
-            class_ = self._class(kin, outer, data, starts)
             run, offset = outer.values
             begin = starts[run] + offset
+            if starts[run + 1] - begin < 8:
+                return None  # no room for a count
+            class_ = self._class(kin, outer, data, starts)
             return outer, starts, class_, begin + 8, starts[run + 1], _unpack_u32(data, begin + 4)[0]
         return None
 
@@ -287,11 +349,13 @@ class ObjectReader:
             raw = data[starts[run] + offset : starts[run + 1]]
         found = kin.classes.get(raw)
         if found is None:
-            if len(kin.classes) >= MAX_CLASSES:
-                kin.classes.clear()
-                kin.classes[b""] = _Class(None)
-            fields = amqp010.decode_map(raw, text=True)
-            found = kin.classes[raw] = _Class(class_key_from_map(fields, kin.kind) if fields else None)
+            fields = _decoded(raw, 0, len(raw), _FIELD)
+            key = class_key_from_map(fields, kin.kind) if fields else None
+            found = _Class(key, len(raw) <= MAX_KNOWN_SIZE)
+            if found.kept:
+                if len(kin.classes) >= MAX_CLASSES:
+                    self._shapes_size -= kin.forget()
+                kin.classes[raw] = found
         return found
 
     def _values(self, found: _Found, data: bytes) -> ShapeValues | None:
@@ -333,7 +397,7 @@ class ObjectReader:
             except UnicodeDecodeError:
                 break
             return _make_id(name, frame.agent_name, frame.agent_epoch)
-        object_id = object_id_from_map(amqp010.decode_map(data[pos:end], text=True))
+        object_id = object_id_from_map(_decoded(data, pos, end, _FIELD))
         self._learn_frame(data, pos, end, object_id)
         return object_id
 
@@ -352,14 +416,16 @@ class ObjectReader:
             if found is None:
                 return
         _, _, class_, begin, _, size = found
-        counts = class_.shapes
-        if size not in counts and len(counts) >= MAX_COUNTS:
-            counts.clear()
-        shapes = counts.setdefault(size, [])
-        if len(shapes) < MAX_SHAPES:
-            shape = learn(data, begin, size)
-            if shape is not None:
-                shapes.append(shape)
+        if not class_.kept or not class_.is_worth_learning(size):
+            return
+        shape = learn(data, begin, size)
+        # It may be known, and the map around it was new.
+        if shape is None or any(shape.is_like(known) for known in class_.shapes.get(size, ())):
+            return
+        if self._shapes_size + _size_of(shape) > MAX_SHAPES_SIZE:
+            self._shapes_size -= self._objects.forget() + self._events.forget()
+        else:
+            self._shapes_size += class_.keep(shape)
 
     def _learn_frame(self, data: bytes, pos: int, end: int, object_id: ObjectId) -> None:
         shape = learn(data, pos + 8, _unpack_u32(data, pos + 4)[0])
@@ -370,6 +436,8 @@ class ObjectReader:
         if code not in (_TEXT16, _BINARY16):
             return
         at = starts[run] + offset
+        if end - pos - (starts[run + 1] - at) > MAX_KNOWN_SIZE:
+            return
         frame = _IdFrame(
             head=data[pos + 4 : at],
             tail=data[starts[run + 1] : end],
@@ -404,15 +472,20 @@ def _items(body: bytes) -> Iterator[tuple[int, int]]:
         raise DecodeError(f"items that should end at offset {len(body)} end at {pos}")
 
 
-def _decoded(body: bytes, pos: int, end: int) -> Map:
+def _decoded(body: bytes, pos: int, end: int, depth: int = _ITEM) -> Map:
     """The map between two offsets, read in full."""
     try:
-        fields, stop = decode_map_at(body, pos, True, _ITEM)
+        fields, stop = decode_map_at(body, pos, True, depth)
     except (IndexError, struct.error):
         raise DecodeError(f"map at offset {pos}: the data ends at {len(body)}, inside the map") from None
     if stop != end:
         raise DecodeError(f"map at offset {pos} ends at {stop}, not at {end}")
     return fields
+
+
+def _size_of(shape: Shape) -> int:
+    """What a shape takes, in bytes and roughly."""
+    return SHAPE_SIZE + sum(map(len, shape.names)) + KEY_SIZE * len(shape.names)
 
 
 def _is_usual(shape: Shape, numbers: tuple[str, ...]) -> bool:

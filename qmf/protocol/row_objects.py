@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import overload
+from typing import Any, NoReturn, overload
 
 from qmf.codec.drafts import maker
 from qmf.codec.rows import RowLayout, RowValues
@@ -13,11 +12,33 @@ from qmf.protocol.values import ObjectBlock, ObjectData, ObjectId
 #: In the order of their fields.
 _make_data, _make_id = maker(ObjectData), maker(ObjectId)
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+class Nothing(Mapping[str, str]):
+    """An empty map that all may share. Its copies are dictionaries, as general functions give them."""
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, ()
+
+    def __repr__(self) -> str:
+        return "{}"
+
+
+NOTHING = Nothing()
 
 
 class RowObjects(Sequence[ObjectData]):
-    """The objects of a block. Read-only; compares like any sequence of objects.
+    """The objects of a block. Read-only; compares like any sequence of objects; copies are lists.
 
     Attributes:
         class_key: of all of them.
@@ -45,7 +66,7 @@ class RowObjects(Sequence[ObjectData]):
         _, name, update, create, delete = layout.head(rows, offset)
         object_id = _make_id(name, self._agent, self._epoch)
         values = RowValues(layout, rows, offset)
-        return _make_data(values, object_id, self.class_key, update, create, delete, _NOTHING, False)
+        return _make_data(values, object_id, self.class_key, update, create, delete, NOTHING, False)
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -65,9 +86,12 @@ class RowObjects(Sequence[ObjectData]):
         return self.at(self.offsets[index])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
+        return self is other or (isinstance(other, Sequence) and list(self) == list(other))
 
     __hash__ = None  # type: ignore[assignment]  # like a list
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
 
     def __repr__(self) -> str:
         return repr(list(self))

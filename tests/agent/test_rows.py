@@ -13,7 +13,7 @@ from agent.warehouse import PACKAGE, Belt, Shelf, Site
 
 from qmf.agent import Agent, ObjectId, ProviderQuery
 from qmf.agent.parts import MAX_BYTES, MAX_ROW_BYTES
-from qmf.codec import amqp010, decode_message
+from qmf.codec import amqp010, decode_message, row_encode
 from qmf.codec.rows import RowValues
 from qmf.protocol import BodyForm, Envelope, ObjectData, QueryRequest, What, encode
 from qmf.schema import ClassKey
@@ -157,3 +157,21 @@ async def test_ten_thousand_rows_do_not_hold_up_the_loop(agent: Agent, bus: Fake
     await until(lambda: seen.append(len(bus.sent)) or not bus.undone)  # type: ignore[func-returns-value]
     assert len(seen) >= 100
     assert len(bus.sent) <= 20
+
+
+async def test_classes_with_more_values_than_rows_have_come_as_ordinary_objects(
+    agent: Agent, bus: FakeBus, shelves: list[Shelf], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queries: list[dict[str, Any]] = [
+        {"class_key": SHELVES},
+        {"class_key": SHELVES, "where": ["ge", "number", ["quote", 3]]},
+    ]
+    for query in queries:
+        expected = plain(await ask(bus, **query))
+        bus.take()
+        with monkeypatch.context() as patch:
+            patch.setattr(row_encode, "MAX_COLUMNS", 3)
+            assert plain(await ask(bus, **query, row_form=1)) == expected
+        assert blocks(bus) == []
+        bus.take()
+    assert agent.statistics.unencodable == 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.vectors import NAMES, Vector, parametrized
 
-from qmf.codec import amqp010, amqp10, decode_message
+from qmf.codec import Described, amqp010, amqp10, decode_message
 from qmf.errors import DecodeError
 
 DECODERS: dict[str, Callable[[bytes], object]] = {
@@ -137,3 +138,28 @@ def test_claims_cost_no_memory(decode: Callable[[bytes], object], data: bytes) -
     finally:
         tracemalloc.stop()
     assert peak < FACTOR * len(data) + 20_000
+
+
+def a_map(keys: list[bytes]) -> bytes:
+    """An AMQP 1.0 map of nulls."""
+    items = b"".join(key + b"\x40" for key in keys)
+    return b"\xd1" + u32(4 + len(items)) + u32(2 * len(keys)) + items
+
+
+@pytest.mark.parametrize("head", [b"\x98", b"\x00\x53\x01\x98"], ids=["uuids", "described"])
+def test_keys_of_one_hash_are_for_small_maps(head: bytes) -> None:
+    keys = [head + (number * (2**61 - 1) + 5).to_bytes(16, "big") for number in range(1, 34)]
+    with pytest.raises(DecodeError, match="33 keys, some of a type for small maps only"):
+        amqp10.decode(a_map(keys))
+    found, _ = amqp10.decode(a_map(keys[1:]))
+    assert isinstance(found, dict)
+    assert len(found) == 32
+    assert {type(key) for key in found} <= {UUID, Described}
+
+
+def test_keys_of_large_maps() -> None:
+    keys = [b"\x80" + number.to_bytes(8, "big") for number in range(300)]
+    keys += [b"\x40", b"\x41", b"\xa1\x01a", b"\xa3\x01b", b"\xa0\x01\xff"]
+    found, _ = amqp10.decode(a_map(keys))
+    assert isinstance(found, dict)
+    assert {"a", "b", b"\xff", None, True, 299} <= set(found)

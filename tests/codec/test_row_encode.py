@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from qmf.codec import EncodeError, amqp010
 from qmf.codec.layout_encode import FIXED_CODES
 from qmf.codec.row_encode import RowEncoder
-from qmf.codec.rows import LIST, MAP, TEXT, RowLayout, RowValues
+from qmf.codec.rows import LIST, MAP, MAX_COLUMNS, TEXT, RowLayout, RowValues
 
 CODES = {**FIXED_CODES, "sstr": TEXT, "lstr": TEXT, "map": MAP, "list": LIST}
 TIMES = st.integers(0, 2**63 - 1)
@@ -55,6 +55,12 @@ def test_rows_are_read_as_they_were_written(
     found = encoder.layout.scan(block)
     assert [tuple(row)[1:] for row in found] == objects
     assert [dict(RowValues(encoder.layout, block, row.offset)) for row in found] == expected
+
+
+def test_more_columns_than_rows_may_have_are_refused() -> None:
+    RowEncoder(layout(["uint8"] * MAX_COLUMNS), 0, (), "test")
+    with pytest.raises(EncodeError, match="rows of 501 columns; the limit is 500"):
+        RowEncoder(layout(["uint8"] * (MAX_COLUMNS + 1)), 0, (), "test")
 
 
 def test_the_bytes_of_a_row() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -11,9 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmf.codec import amqp010
+from qmf.codec import amqp010, row_check
+from qmf.codec.generated import build
 from qmf.codec.row_check import MAX_SOUND
-from qmf.codec.rows import BINARY, BUILD_AFTER, FIXED_FORMATS, LIST, MAP, MAX_BITMAPS, TEXT, Row, RowLayout, RowValues
+from qmf.codec.rows import (
+    BINARY,
+    BUILD_AFTER,
+    FIXED_FORMATS,
+    LIST,
+    MAP,
+    MAX_BITMAPS,
+    MAX_COLUMNS,
+    TEXT,
+    Row,
+    RowLayout,
+    RowValues,
+)
 from qmf.codec.runs import MAX_FLAT, MAX_FLAT_SIZE
 from qmf.errors import DecodeError
 
@@ -306,3 +321,49 @@ def test_a_broken_map_is_found_in_every_block() -> None:
         assert layout.check(good) == [0]
         with pytest.raises(DecodeError):
             layout.check(good + broken)
+
+
+def alternating(count: int) -> RowLayout:
+    return RowLayout(tuple(f"c{i}" for i in range(count)), bytes((TEXT, MAP)) * (count // 2))
+
+
+def test_the_source_of_a_check_grows_with_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def measured(name: str, source: str, names: Mapping[str, object], what: str) -> Callable[..., Any]:
+        sizes.append(len(source))
+        return build(name, source, names, what)
+
+    monkeypatch.setattr(row_check, "build", measured)
+    for count in (100, MAX_COLUMNS):
+        layout = alternating(count)
+        values = {name: {} if code == MAP else "x" for name, code in zip(layout.columns, layout.codes, strict=True)}
+        data = packed(layout, "n", values)
+        assert layout.check(data + data) == [0, len(data)]
+        assert layout.unpack(data, 0) == values
+    assert sizes[1] < 6 * sizes[0]
+
+
+@pytest.mark.parametrize("count", [MAX_COLUMNS + 2, 4000])
+def test_more_columns_than_rows_may_have(count: int) -> None:
+    layout = alternating(count)
+    for data in (b"", packed(layout, "n", {})):
+        with pytest.raises(DecodeError, match=f"rows of {count} columns; the limit is {MAX_COLUMNS}"):
+            layout.check(data)
+
+
+def test_copies_of_values_are_dictionaries() -> None:
+    values = RowValues(LAYOUT, packed(LAYOUT, "n", {"number": 5, "map": {"k": 1}}), 0)
+    for found in (copy.copy(values), copy.deepcopy(values), pickle.loads(pickle.dumps(values))):
+        assert type(found) is dict
+        assert found == values == {"number": 5, "map": {"k": 1}}
+
+
+def test_values_with_a_nan_equal_themselves() -> None:
+    layout = RowLayout(("ratio",), b"\x33")
+    values = RowValues(layout, packed(layout, "n", {"ratio": float("nan")}), 0)
+    same = values
+    assert values == same
+    assert values != dict(values)
+    with pytest.raises(TypeError):
+        hash(values)

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, amqp010
+from qmf.codec import shapes as shapes_module
 from qmf.codec.runs import MAX_FLAT, MAX_FLAT_SIZE, MAX_SOUND
-from qmf.codec.shapes import BUILD_AFTER, MAX_MISSED, Shape, ShapeValues, learn
+from qmf.codec.shape_functions import match_function
+from qmf.codec.shapes import BUILD_AFTER, MAX_MISSED, MAX_RUNS, Shape, ShapeValues, learn
 from qmf.errors import DecodeError
 
 DEPTH = 3
@@ -364,3 +366,39 @@ def test_a_value_is_found_without_the_places_of_the_match() -> None:
     values = ShapeValues(shape, data, 8, len(data))
     assert values["z"] == 7
     assert values.unpacked() == {"a": "text", "m": {"k": 1}, "z": 7}
+
+
+def test_places_that_change_together_are_forgotten_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    built_so_far = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        built_so_far.append(1)
+        return match_function(*args, **options)
+
+    monkeypatch.setattr(shapes_module, "match_function", counted)
+    names = [f"t{number}" for number in range(60)]
+    shape = built({**dict.fromkeys(names, "x"), "late": "x", "rare": "x"})
+    for number in range(MAX_MISSED + 5):
+        late = "y" if number > MAX_MISSED // 3 else "x"
+        rare = "y" if number % 3 == 0 else "x"
+        value: dict[str, object] = {**dict.fromkeys(names, "y"), "late": late, "rare": rare}
+        assert unpacked(shape, value) == value
+    assert len(built_so_far) == 2
+    assert [place.usual for place in shape._seen.values()] == [None] * 61 + [b"\0\1x"]
+    assert sum(shape._missed.values()) < 10
+
+
+def test_maps_with_very_many_texts_get_no_shape() -> None:
+    for count, known in ((MAX_RUNS - 1, True), (MAX_RUNS, False)):
+        data = amqp010.encode_map({f"t{number}": "x" for number in range(count)})
+        assert (learn(data, 8, count) is not None) is known
+    numbers = amqp010.encode_map({f"n{number}": UInt8(1) for number in range(2 * MAX_RUNS)})
+    assert learn(numbers, 8, 2 * MAX_RUNS) is not None
+
+
+def test_what_is_usual_was_sound_at_the_greatest_depth() -> None:
+    data = amqp010.encode_map({"m": {"k": 1}})
+    shape = learned(data)
+    for depth in (2, 4, 3):
+        assert shape.match(data, 8, len(data), set(), depth) is not None
+    assert shape._depth == 4

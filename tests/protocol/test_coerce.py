@@ -36,6 +36,7 @@ ID = UUID(bytes=b"0123456789abcdef")
         ("uuid", str(ID), ID),
         ("uuid", b"0123456789abcdef", ID),
         ("uuid", "0123456789abcdef", ID),
+        ("uuid", "\udcff" * 16, UUID(int=2**128 - 1)),
         ("map", {"a": 1}, {"a": 1}),
         ("list", [1], [1]),
         ("objId", {"_object_name": "a"}, ObjectId("a")),
@@ -57,6 +58,8 @@ def test_from_wire(type_name: str, value: object, expected: object) -> None:
     ("type_name", "value", "words"),
     [
         ("uint8", "5", "value of type uint8 is a string, not a value of type uint8"),
+        ("uuid", "\udcff", "value of type uuid is a string, not a uuid"),
+        ("uuid", "\ud800" * 16, "value of type uuid is a string, not a uuid"),
         ("uint8", True, "is a boolean"),
         ("count32", 1.5, "value of type uint32 is a float"),
         ("uint8", math.nan, "is a float"),

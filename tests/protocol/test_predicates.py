@@ -93,6 +93,8 @@ TABLE: list[tuple[list[object], bool]] = [
     (["lt", quote("B"), quote("a")], True),
     (["lt", quote("z"), quote("é")], True),
     (["gt", "raw", quote("é")], True),
+    (["lt", "name", quote("\ud800")], True),
+    (["lt", quote("\ud800"), quote("\ud801")], True),
     (["ge", "enabled", quote(True)], False),
     (["ge", "tags", "tags"], False),
     (["ge", "uid", "uid"], False),
@@ -162,6 +164,23 @@ def test_depth_has_a_limit() -> None:
     predicate.append(predicate)
     with pytest.raises(ProtocolError, match="more than 32 levels"):
         validate(predicate)
+
+
+def test_regular_expressions_have_a_limit_together() -> None:
+    dear, cheap = [["re_match", quote("a"), quote(pattern)] for pattern in (".*.*a", "a")]
+    assert matches(["and", dear, cheap, dear], {})
+    for many in ([dear] * 10, [cheap] * 2000):
+        with pytest.raises(ProtocolError, match="together could take too long"):
+            validate(["or", ["and"], ["not", ["or", *many]]])
+
+
+def test_a_pattern_that_is_a_value_has_a_lower_limit() -> None:
+    condition = ["re_match", "name", "pattern"]
+    assert matches(condition, {"name": "abc", "pattern": "a.*c"})
+    assert not matches(condition, {"name": "abc", "pattern": "a.*b.*c"})
+    assert matches(["re_match", "name", quote("a.*b.*c")], {"name": "abc"})
+    with pytest.raises(ProtocolError, match="together could take too long"):
+        validate(["or", *[condition] * 11])
 
 
 def test_a_compiled_predicate_applies_to_many() -> None:

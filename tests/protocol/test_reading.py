@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import gc
+import pickle
+import weakref
 from uuid import UUID
 
 import attrs
@@ -41,15 +45,18 @@ from qmf.protocol import (
     V1Message,
     decode,
     encode,
+    reading,
 )
-from qmf.protocol.maps import ROW_FORM, block_to_map, object_to_map
+from qmf.protocol.maps import ROW_FORM, block_to_map, object_to_map, objects_from_list
 from qmf.protocol.reading import (
     MAX_CLASSES,
     MAX_EVENT_READERS,
     MAX_FRAMES,
+    MAX_KNOWN_SIZE,
     MAX_LAYOUTS,
     MAX_OUTER,
     MAX_SHAPES,
+    MAX_SHAPES_SIZE,
     MAX_USES,
 )
 from qmf.protocol.row_objects import RowObjects
@@ -410,7 +417,182 @@ def test_an_id_that_ends_before_its_name() -> None:
             decode(data, memory)
 
 
+def body_of(items: bytes, count: int) -> bytes:
+    """A list of one map with these items."""
+    inner = (len(items) + 4).to_bytes(4, "big") + count.to_bytes(4, "big") + items
+    return (len(inner) + 5).to_bytes(4, "big") + (1).to_bytes(4, "big") + b"\xa8" + inner
+
+
+def test_values_without_a_count_at_the_end() -> None:
+    good = amqp010.encode_list([{"_values": {"a": 1}}])
+    bad = body_of(b"\x07_values\xa8" + bytes(4), 1)
+    reader = ObjectReader()
+    for read_body in (reader.objects, reader.events):
+        read_body(good)
+        read_body(good)
+        with pytest.raises(DecodeError):
+            read_body(bad)
+
+
+@pytest.mark.parametrize("name", ["_object_id", "_schema_id"])
+def test_what_is_too_deep_is_too_deep_for_all(name: str) -> None:
+    plain = {"_object_name": "n", "_package_name": "p", "_class_name": "c"}
+    for levels, fits in ((28, True), (29, True), (30, False), (31, False)):
+        deep: object = 1
+        for _ in range(levels):
+            deep = {"x": deep}
+        inner = amqp010.encode_map({**plain, "z": deep})
+        values = amqp010.encode_map({"a": 1})
+        body = body_of(b"\x07_values\xa8" + values + bytes((len(name),)) + name.encode() + b"\xa8" + inner, 2)
+        reader = ObjectReader()
+        reader.objects(amqp010.encode_list([{"_values": {"a": 1}, name: plain}]))
+        try:
+            general = objects_from_list(amqp010.decode_list(body, text=True))
+        except DecodeError:
+            assert not fits
+            with pytest.raises(DecodeError):
+                reader.objects(body)
+        else:
+            assert fits
+            assert reader.objects(body) == general
+
+
+# -- copies
+
+
+def test_objects_can_be_copied() -> None:
+    values: dict[str, object] = {"ratio": float("nan"), "map": {"k": 1}}
+    rows = block(COLUMNS, CODES, ROWS)
+    reader = ObjectReader()
+    lazy = objects(reader, *[thing(1, values={"map": {"k": 1}})] * 2)[1]
+    content = read(reader, ObjectsResponse([], [rows])).content
+    assert isinstance(content, ObjectsResponse)
+    assert is_lazy(lazy)
+    for item in (lazy, content.objects, content.objects[1]):
+        for found in (copy.deepcopy(item), pickle.loads(pickle.dumps(item))):
+            assert found == item
+            assert type(found) is (list if item is content.objects else ObjectData)
+    body = amqp010.encode_list([object_to_map(thing(1, values=values))] * 2)
+    odd = reader.objects(body)[1]
+    same = odd
+    assert is_lazy(odd)
+    assert odd == same
+    assert repr(copy.deepcopy(odd)) == repr(odd)
+
+
+def test_blocks_with_a_nan_equal_themselves() -> None:
+    layout = RowLayout(("ratio",), b"\x33")
+    fixed = layout.fixed.pack(b"\x01", 3, 2, 1, float("nan"), 1)
+    rows = block(("ratio",), b"\x33", (len(fixed) + 1).to_bytes(4, "big") + fixed + b"n")
+    found = ObjectReader().objects(amqp010.encode_list([block_to_map(rows)]))
+    same = found
+    assert isinstance(found, RowObjects)
+    assert found == same
+
+
 # -- bounds
+
+
+def looks(reader: ObjectReader, kind: str = "_objects") -> dict[bytes, dict[int, list[tuple[str, ...]]]]:
+    """Names of the shapes known, by class and number."""
+    classes = getattr(reader, kind).classes
+    return {
+        raw: {number: [shape.names for shape in shapes] for number, shapes in found.shapes.items()}
+        for raw, found in classes.items()
+        if found.shapes
+    }
+
+
+def test_long_class_keys_ids_and_columns_are_not_remembered() -> None:
+    reader = ObjectReader()
+    long = "x" * MAX_KNOWN_SIZE
+    key = attrs.evolve(KEY, package=long)
+    for _ in range(3):
+        found = objects(reader, thing(1, class_key=key, object_id=ObjectId("n", long)))
+        assert found[0].class_key == key
+    assert list(reader._objects.classes) == [b""]
+    assert looks(reader) == {}
+    assert reader._frames == []
+    assert reader._shapes_size == 0
+    for columns in (("x" * 20_001,), ("x" * 20_000,)):
+        read(reader, ObjectsResponse([], [block(columns, b"\x22", b"")]))
+    assert [columns for columns, _ in reader._layouts] == [columns]
+
+
+def test_layouts_that_are_none_are_not_remembered() -> None:
+    reader = ObjectReader()
+    columns = tuple(f"c{number}" for number in range(600))
+    body = amqp010.encode_list([block_to_map(block(columns, b"\x95" * 600, b""))])
+    with pytest.raises(DecodeError, match="rows of 600 columns"):
+        reader.objects(body)
+    assert reader._layouts == {}
+
+
+def test_all_shapes_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert MAX_SHAPES_SIZE < 10_000_000
+    monkeypatch.setattr(reading, "MAX_SHAPES_SIZE", 20_000)
+    monkeypatch.setattr(reading, "MAX_COUNTS", 4)
+    monkeypatch.setattr(reading, "MAX_CLASSES", 6)
+    reader = ObjectReader()
+    for number in range(300):
+        key = attrs.evolve(KEY, hash=UUID(int=number // 40))
+        values = {f"n{number}x{i}": 1 for i in range(number % 7)}
+        objects(reader, thing(1, class_key=key, values=values))
+        events(reader, *[alarm(1, class_key=attrs.evolve(ALARM, hash=key.hash), values=values)] * 3)
+        kept = [
+            shape
+            for kin in (reader._objects, reader._events)
+            for class_ in kin.classes.values()
+            for shapes in class_.shapes.values()
+            for shape in shapes
+        ]
+        assert reader._shapes_size == sum(map(reading._size_of, kept)) <= 20_000
+        for class_ in reader._events.classes.values():
+            assert {shape for _, shape in class_.uses} <= set(kept)
+
+
+def test_the_newest_shapes_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "RELEARN_AFTER", 10)
+    reader = ObjectReader()
+    for number in range(3 * MAX_SHAPES):
+        objects(reader, *[thing(1, values={f"n{number}": 1})] * 11)
+    assert reader.general == MAX_SHAPES + 2 * MAX_SHAPES * 10
+    assert reader.matched == MAX_SHAPES * 10 + 2 * MAX_SHAPES
+    (shapes,) = looks(reader).values()
+    assert shapes == {1: [(f"n{number}",) for number in reversed(range(2 * MAX_SHAPES, 3 * MAX_SHAPES))]}
+
+
+def test_many_looks_do_not_drive_each_other_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "RELEARN_AFTER", 10)
+    reader = ObjectReader()
+    many = [thing(1, values={f"n{number}": 1}) for number in range(MAX_SHAPES + 1)]
+    for _ in range(9):
+        objects(reader, *many)
+    assert reader.general == MAX_SHAPES + 9
+
+
+def test_forgotten_shapes_are_freed_at_once() -> None:
+    reader = ObjectReader()
+    gc.disable()
+    try:
+        first, item = objects(reader, *[thing(1, values={"map": {"k": 1}})] * 2)
+        assert isinstance(item.values, LazyValues)
+        shape = weakref.ref(item.values.layout)
+        reader._shapes_size -= reader._objects.forget()
+        assert dict(item.values) == dict(first.values) == {"map": {"k": 1}}
+        assert shape() is not None
+        del item
+        assert shape() is None
+    finally:
+        gc.enable()
+
+
+def test_a_shape_is_known_once_whatever_is_around_it() -> None:
+    reader = ObjectReader()
+    for times in ({}, {"update_ts": 0}, {"delete_ts": 5}, {"create_ts": 0}):
+        objects(reader, thing(1, **times))
+    (shapes,) = looks(reader).values()
+    assert shapes == {4: [("name", "count", "total", "map")]}
 
 
 def test_what_is_remembered_is_bounded() -> None:

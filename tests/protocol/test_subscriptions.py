@@ -8,11 +8,13 @@ import pytest
 
 from qmf.codec import EncodeError, Message, Section, decode_message, encode_message
 from qmf.protocol import (
+    AgentInfo,
     BodyForm,
     Content,
     ContentError,
     Envelope,
     EventsIndication,
+    Heartbeat,
     ObjectData,
     ObjectId,
     ObjectsIndication,
@@ -152,3 +154,15 @@ def test_numbering_of_a_wrong_type_is_ignored(value: object) -> None:
 @pytest.mark.parametrize("value", [None, 5, ""])
 def test_a_subscription_that_is_no_text_is_ignored(value: object) -> None:
     assert received("_data_indication", [], **{"qmf.subscription": value}).subscription is None
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("-inf"), float("nan"), 1e306])
+def test_intervals_that_are_no_number_are_refused(seconds: float) -> None:
+    contents: list[Content] = [
+        SubscribeRequest(interval=seconds),
+        SubscribeResponse(subscription_id="1", interval=seconds, lifetime=1),
+        Heartbeat(AgentInfo(name="a", heartbeat_interval=seconds)),
+    ]
+    for content in contents:
+        with pytest.raises(EncodeError):
+            encode(Envelope(content=content))
