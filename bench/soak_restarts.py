@@ -292,7 +292,7 @@ def start_broker(port: str) -> tuple[Worker, str]:
     """A broker process and its URL."""
     deadline = time.monotonic() + PATIENCE
     while True:
-        worker = Worker(sys.executable, "-m", "qmf.broker", "--port", port)
+        worker = Worker(sys.executable, "-m", "qmf.broker", "--port", port, "--no-management")
         try:
             return worker, worker.read().removeprefix("Listening on ")
         except SystemExit:  # the port of the one before is not free yet
