@@ -81,7 +81,7 @@ class AmqpSubscription(Subscription):
         self.reopenings = 0
         self._credit -= 1
         received = Received(event.data, functools.partial(self._finished, event.link, event.token))
-        if self._sieve is not None and not self._sieve(_subject(event.data)):
+        if self._sieve is not None and not _passes(self._sieve, event.data):
             received.done()
             return
         try:
@@ -110,8 +110,9 @@ class AmqpSubscription(Subscription):
         await self._holder.unsubscribe(self)
 
 
-def _subject(data: bytes) -> str:
+def _passes(sieve: Callable[[str], bool], data: bytes) -> bool:
     try:
-        return destination(data)[1] or ""
+        subject = destination(data)[1]
     except DecodeError:
-        return ""
+        return True  # the receiver says what is wrong with it, and counts it
+    return sieve(subject or "")

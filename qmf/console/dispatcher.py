@@ -82,9 +82,8 @@ class Dispatcher:
                 self._taken -= 1
                 try:
                     callback()
-                except (
-                    BaseException
-                ):  # SystemExit, too: it would end this thread, and with it all callbacks, in silence
+                except BaseException:
+                    # SystemExit, too: it would end this thread, and with it all callbacks, in silence.
                     log.exception("callback %s failed", name)
 
     def _take(self) -> list[tuple[str, Callable[[], object]]]:

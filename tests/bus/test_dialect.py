@@ -6,7 +6,7 @@ import re
 
 import pytest
 from bus.peer import Peer, serving
-from bus.waiting import Inbox, message
+from bus.waiting import Inbox, message, until
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -131,6 +131,22 @@ async def test_what_artemis_sends_too_much_is_left_out_and_its_credit_given_back
         inbox = Inbox()
         await bus.subscribe(Binding(TOPIC, "agent.*"), inbox, prefetch=8)
         assert await inbox.wait(10) == subjects
+        await bus.close()
+
+
+async def test_what_cannot_be_read_is_left_to_the_receiver() -> None:
+    def garbles(peer: Peer, event: EngineEvent) -> None:
+        if isinstance(event, LinkRequested):
+            peer.grant(event.link)
+            peer.engine.send(event.link, b"no message")
+
+    async with serving(garbles, properties={"product": "apache-activemq-artemis"}) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        arrived: list[bytes] = []
+        await bus.subscribe(Binding(TOPIC, "agent.*"), lambda received: arrived.append(received.data))
+        await until(lambda: arrived, "the garbled message")
+        assert arrived == [b"no message"]
         await bus.close()
 
 

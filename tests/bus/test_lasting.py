@@ -37,6 +37,12 @@ class Grants:
             peer.engine.settle(event.link, event.token)
 
 
+def take_away(peer: Peer) -> None:
+    """End the link that was asked for last."""
+    peer.engine.detach(peer.links[-1], "amqp:resource-deleted", "queue deleted")
+    peer.wire.touch()
+
+
 async def test_a_subscription_that_is_taken_away_again_and_again_is_put_in_place_after_a_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -49,8 +55,7 @@ async def test_a_subscription_that_is_taken_away_again_and_again_is_put_in_place
         await bus.subscribe(Binding(TOPIC, "x.#"), Inbox())
         (peer,) = peers.all
         for number in range(REOPENINGS + 3):
-            peer.engine.detach(peer.links[-1], "amqp:resource-deleted", "queue deleted")
-            peer.wire.touch()
+            take_away(peer)
             await until(lambda wanted=number + 2: script.links == wanted, "another link")  # type: ignore[misc]
         lost = events.of(LinkLost)
         assert isinstance(lost[0], LinkLost)
@@ -70,8 +75,7 @@ async def test_a_link_that_was_there_for_long_is_opened_again_at_once(monkeypatc
         await bus.subscribe(Binding(TOPIC, "x.#"), Inbox())
         (peer,) = peers.all
         for number in range(REOPENINGS + 3):
-            peer.engine.detach(peer.links[-1], "amqp:resource-deleted", "queue deleted")
-            peer.wire.touch()
+            take_away(peer)
             await until(lambda wanted=number + 2: script.links == wanted, "another link")  # type: ignore[misc]
         await bus.close()
 
@@ -86,8 +90,7 @@ async def test_a_subscription_that_rests_can_be_closed(monkeypatch: pytest.Monke
         subscription = await bus.subscribe(Binding(TOPIC, "x.#"), Inbox())
         script.refuse = True
         (peer,) = peers.all
-        peer.engine.detach(peer.links[-1], "amqp:resource-deleted", "queue deleted")
-        peer.wire.touch()
+        take_away(peer)
         await until(lambda: len(events.of(LinkLost)) == 3, "refusals")
         await subscription.close()
         before = script.links

@@ -83,7 +83,7 @@ class Client:
         wanted = {HEARTBEAT_BINDING: heartbeats, EVENT_BINDING: events, DATA_BINDING: data}
         self._keys = [key for key, on in wanted.items() if on] + list(bindings)
         self._settle = settle
-        self._opened = self._closed = False
+        self._opened = False
         self._closing: asyncio.Task[None] | None = None
 
     # -- life
@@ -107,7 +107,6 @@ class Client:
     async def close(self) -> None:
         """Disconnect; outstanding questions fail. A second call only waits for the first."""
         if self._closing is None:
-            self._closed = True
             self._closing = asyncio.get_running_loop().create_task(self._core.close())
         # Who does not wait any more does not keep it from ending.
         await asyncio.shield(self._closing)
@@ -131,7 +130,7 @@ class Client:
     @property
     def connected(self) -> bool:
         """True while questions can be asked."""
-        return not self._closed and self._core.wire.bus.connected
+        return self._closing is None and self._core.wire.bus.connected
 
     @property
     def timeout(self) -> float:
