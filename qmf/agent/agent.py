@@ -12,20 +12,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from qmf.agent.access import Access
-from qmf.agent.arguments import Event
-from qmf.agent.audit import CallAudit
-from qmf.agent.checks import copied
+from qmf.agent.accessors.checks import copied
+from qmf.agent.agent_thread import AgentThread, in_thread
 from qmf.agent.clock import Clock, SystemClock
 from qmf.agent.core import Core, make_bus
-from qmf.agent.floods import EventLimit
 from qmf.agent.identity import make_identity
-from qmf.agent.model import ManagedObject
-from qmf.agent.objects import schema_of
+from qmf.agent.metrics import AgentStatistics
+from qmf.agent.model.arguments import Event
+from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.objects.object_store import schema_of
 from qmf.agent.providers import Handler, Provider
-from qmf.agent.subscriptions import ANNOUNCEMENT, VERSION, SubscriptionLimits
-from qmf.agent.tally import AgentStatistics
-from qmf.agent.threads import AgentThread, in_thread
+from qmf.agent.publishing.event_rate_limiter import EventLimit
+from qmf.agent.requests.access import Access
+from qmf.agent.requests.call_audit import CallAudit
+from qmf.agent.requests.subscriptions import ANNOUNCEMENT, VERSION, SubscriptionLimits
 from qmf.bus.base import Bus
 from qmf.codec.types import UInt32
 from qmf.errors import CallerError

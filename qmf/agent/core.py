@@ -7,25 +7,25 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from qmf.agent.access import Access, Gate
-from qmf.agent.audit import METHOD_CALLED, CallAudit, CallTeller
 from qmf.agent.clock import Clock
-from qmf.agent.discovery import Discovery
-from qmf.agent.events import EventQueue
-from qmf.agent.floods import EventLimit
 from qmf.agent.identity import Identity
-from qmf.agent.methods import Methods
-from qmf.agent.numbering import Numbers
-from qmf.agent.objects import ObjectStore
-from qmf.agent.outbox import Outbox
-from qmf.agent.publisher import Publisher
-from qmf.agent.queries import Queries
-from qmf.agent.raising import Raiser
-from qmf.agent.requests import Requests
-from qmf.agent.sources import Sources
-from qmf.agent.subscriptions import SubscriptionLimits, Subscriptions
-from qmf.agent.tally import AgentStatistics, Tally
-from qmf.agent.writing import ObjectWriter
+from qmf.agent.metrics import AgentStatistics, Tally
+from qmf.agent.objects.object_sources import Sources
+from qmf.agent.objects.object_store import ObjectStore
+from qmf.agent.publishing.event_queue import EventQueue
+from qmf.agent.publishing.event_rate_limiter import EventLimit
+from qmf.agent.publishing.publisher import Publisher
+from qmf.agent.publishing.raising import Raiser
+from qmf.agent.publishing.writing import ObjectWriter
+from qmf.agent.requests.access import Access, Gate
+from qmf.agent.requests.call_audit import METHOD_CALLED, CallAudit, CallTeller
+from qmf.agent.requests.discovery import Discovery
+from qmf.agent.requests.dispatcher import Requests
+from qmf.agent.requests.method_calls import Methods
+from qmf.agent.requests.queries import Queries
+from qmf.agent.requests.subscriptions import SubscriptionLimits, Subscriptions
+from qmf.agent.sending.message_sender import Outbox
+from qmf.agent.sending.sequence_numbers import Numbers
 from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
 from qmf.errors import CallerError, ConnectError, NetworkError
 from qmf.protocol import BodyForm, direct_exchange, topic_exchange

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import attrs
 
-from qmf.agent.starts import EPOCH_MAX, count_start
+from qmf.agent.epoch_file import EPOCH_MAX, count_start
 from qmf.errors import CallerError
 from qmf.protocol.values import AgentInfo
 

@@ -25,10 +25,10 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from qmf.agent.keys import index_key
-from qmf.agent.layout import Layout
-from qmf.agent.model import ManagedObject, layout_of
-from qmf.agent.rows import RowReader, key_of
+from qmf.agent.accessors.class_layout import Layout
+from qmf.agent.model.managed_object import ManagedObject, layout_of
+from qmf.agent.objects.object_keys import index_key
+from qmf.agent.objects.rows import RowReader, key_of
 from qmf.errors import CallerError
 from qmf.protocol import Predicate
 from qmf.protocol.values import ObjectId

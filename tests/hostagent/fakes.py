@@ -11,7 +11,7 @@ import attrs
 import psutil
 
 from qmf.agent import Event, ManagedObject
-from qmf.agent.objects import ObjectStore
+from qmf.agent.objects.object_store import ObjectStore
 from qmf.hostagent.collector import Collector, Context
 from qmf.hostagent.settings import Settings
 from qmf.hostagent.source import Machine, Temperature

@@ -13,7 +13,7 @@ from pipeline.lakes import Shop
 from pipeline.shop import TILL
 from pipeline.tills import QUEUE_DECLARE, Till, read
 
-from qmf.agent.audit import METHOD_CALLED
+from qmf.agent.requests.call_audit import METHOD_CALLED
 from qmf.pipeline import PipelineError
 from qmf.pipeline.cells import to_json
 from qmf.pipeline.kinds import RowKind

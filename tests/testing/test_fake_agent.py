@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from support.schemas import schemas
 
 from qmf.agent import ManagedObject, MethodError
-from qmf.agent.arguments import python_name
-from qmf.agent.model import layout_of
+from qmf.agent.model.arguments import python_name
+from qmf.agent.model.managed_object import layout_of
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import AgentRemoved, AgentRestarted, Client, EventRaised, Notification, ObjectUpdated
 from qmf.errors import CallerError, ConstraintError, NotFoundError, RemoteError, RequestTimeout

@@ -1,0 +1,1 @@
+"""Attributes of managed objects: descriptors, statistics accessors, and the checks that protect them."""

@@ -1,0 +1,74 @@
+"""Counters for bounds that are known: the same as `Counter`, with the bounds as constants in the code.
+
+A program counts in its innermost loops, and constants need not be fetched. All rules of `accessors.accessors` hold.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from qmf.agent.accessors.accessors import Counter
+from qmf.agent.accessors.class_layout import STATISTICS_CELL, Field
+from qmf.agent.accessors.constraint_errors import out_of_range, whole
+from qmf.agent.accessors.setters import inside
+from qmf.codec.generated import build
+
+#: Counting by one, the common case, has a way of its own: there is one bound to look at, and it is compared by its
+#: low part, which the interpreter does in place where both numbers are small (30 bits in CPython).
+_COUNT = """\
+def {name}(self, n=one):
+    if n is not one:
+        if type(n) is not int:
+            n = whole(n, self._field)
+        new = self._value {sign} n
+        if not ({fits}):
+            raise out_of_range(self._field, new)
+    else:
+        new = self._value {sign} 1
+        if {beyond}:
+            raise out_of_range(self._field, new)
+    self._value = new
+    self._cells[{mark}] = True
+"""
+
+_SET = """\
+def {name}(self, value):
+    if type(value) is not int:
+        value = whole(value, self._field)
+    if not ({fits}):
+        raise out_of_range(self._field, value)
+    if value != self._value:
+        self._value = value
+        self._cells[{mark}] = True
+"""
+
+_SMALL = (1 << 30) - 1
+
+
+def counter_for(field: Field) -> type[Counter]:
+    """The class of counters with the bounds of a field."""
+    return _counter(int(field.low), int(field.high))
+
+
+@functools.cache
+def _counter(low: int, high: int) -> type[Counter]:
+    fits = inside("new", low, high)
+    sources = {
+        "inc": _COUNT.format(name="inc", sign="+", fits=fits, beyond=_beyond(">", high), mark=STATISTICS_CELL),
+        "dec": _COUNT.format(name="dec", sign="-", fits=fits, beyond=_beyond("<", low), mark=STATISTICS_CELL),
+        "set": _SET.format(name="set", fits=inside("value", low, high), mark=STATISTICS_CELL),
+    }
+    names = {"whole": whole, "out_of_range": out_of_range, "one": 1}
+    members: dict[str, object] = {"__slots__": (), "__doc__": Counter.__doc__, "__module__": Counter.__module__}
+    for name, source in sources.items():
+        method = build(name, source, names, f"Counter {low} {high}")
+        method.__doc__ = getattr(Counter, name).__doc__
+        method.__qualname__ = f"Counter.{name}"
+        members[name] = method
+    return type("Counter", (Counter,), members)
+
+
+def _beyond(sign: str, bound: int) -> str:
+    """The condition, as source, that the new number is beyond a bound."""
+    small = min(max(bound, -_SMALL), _SMALL)
+    return f"new {sign} {bound}" if small == bound else f"new {sign} {small} and new {sign} {bound}"

@@ -1,0 +1,282 @@
+"""What the runtime base knows of a managed class: one `Field` per property and statistic, one `Layout` per class.
+
+Built when the first object of a class is made, then read only. A field says where in an instance its value lies, how
+values are checked, which mark a change sets, and what it expands to on the wire. An instance holds a list of *cells*: a
+mark for each of the two groups of values, and the plain values; accessors lie in slots. A mark is set by storing True:
+that takes no lock, and needs none.
+
+Knows the schema and the class's descriptors; knows no object, no agent and no message.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
+from typing import Any
+
+from qmf.agent.accessors.checks import Check, bounds, make_check
+from qmf.agent.accessors.expressions import Expression
+from qmf.codec import typed
+from qmf.errors import CallerError
+from qmf.schema import TYPES, Access, ClassKey, ClassSchema, Property, QmfType, Statistic, Style, zero_value
+
+#: Groups of values: what changed is published group by group.
+PROPERTIES = 1
+STATISTICS = 2
+BOTH = PROPERTIES | STATISTICS
+
+#: What lies in the list of an instance: marks that a group changed, then plain values.
+Cells = list[Any]
+PROPERTIES_CELL = 0
+STATISTICS_CELL = 1
+FIRST_VALUE = 2
+
+
+class Field:
+    """One property or statistic of a class.
+
+    Attributes:
+        name: name in the schema.
+        python_name: name of the descriptor in the class; differs for Python's keywords.
+        slot: name of the slot of instances where the accessor lies.
+        cell: where the plain value lies in the list of instances; set by the layout.
+        where: ``Class.name``, as errors say it.
+        item: its declaration.
+        type: its type.
+        direct: there is a plain value, and no accessor.
+        group: `PROPERTIES` or `STATISTICS`.
+        mark: cell of the mark that a change sets.
+        optional: may be unset.
+        required: must be given when an object is made.
+        fixed: cannot change after that.
+        index: part of the object's key.
+        low, high: bounds of integer values.
+        start: what an accessor counts from: 0, or the least that is allowed.
+        check: checks a value to be stored.
+        wire: names and types of its values on the wire, in order.
+        formula: the expression that it equals, or None.
+    """
+
+    __slots__ = (
+        "cell",
+        "check",
+        "direct",
+        "fixed",
+        "formula",
+        "group",
+        "high",
+        "index",
+        "item",
+        "low",
+        "mark",
+        "name",
+        "optional",
+        "python_name",
+        "required",
+        "slot",
+        "start",
+        "type",
+        "where",
+        "wire",
+    )
+
+    def __init__(self, item: Property | Statistic, class_name: str, python_name: str) -> None:
+        self.item = item
+        self.name = item.name
+        self.python_name = python_name
+        self.slot = slot_name(item.name)
+        self.cell = 0
+        self.where = f"{class_name}.{item.name}"
+        self.type: QmfType = item.type
+        self.direct = item.type.style is Style.DIRECT
+        base = TYPES[item.type.base]
+        self.formula: Expression | None = None
+        self.low, self.high = bounds(item)
+        self.start = max(0, int(self.low))
+        if isinstance(item, Property):
+            self.group = PROPERTIES
+            self.index = item.index
+            self.optional = item.optional
+            self.fixed = item.access is Access.RC
+            self.required = (item.index or self.fixed) and not item.optional and base.name != "objId"
+            self.wire: tuple[tuple[str, QmfType], ...] = ((item.name, base),)
+        else:
+            self.group = STATISTICS
+            self.index = self.optional = self.fixed = self.required = False
+            self.wire = tuple((entry.name, base) for entry in item.entries)
+            if item.assign:
+                self.formula = Expression(item.assign, self.where)
+        self.mark = PROPERTIES_CELL if self.group == PROPERTIES else STATISTICS_CELL
+        self.check: Check = make_check(item, self.where, optional=self.optional)
+
+    def initial(self) -> object:
+        """What an object holds that was made without a value for this field: zero, or the bound next to it."""
+        if self.optional:
+            return None
+        zero = zero_value(self.type)
+        return min(max(zero, self.low), self.high) if self.type.is_integer and isinstance(zero, int) else zero
+
+    def derived(self, values: Mapping[str, int | float]) -> int | float:
+        """The value of the formula, held to the field's range: a difference may dip below zero between two updates."""
+        assert self.formula is not None
+        value = self.formula.evaluate(values)
+        if not self.type.is_integer:
+            return value
+        return int(min(max(value, self.low), self.high))
+
+
+class Layout:
+    """The fields of one class.
+
+    Attributes:
+        schema: the class's schema.
+        key: its class key, as on the wire.
+        properties, statistics: fields in schema order.
+        by_name: fields by schema name and by Python name.
+        index: fields that make the object's key.
+        required: fields that a new object must be given.
+        references: fields that hold a reference.
+        accessors: fields with an accessor; those with a formula come last.
+        mmas: slots of accessors that set no mark.
+        samples: true of an object if one of those has samples, or None without any of them.
+        makers: what makes the accessor of a new instance, by field.
+        derived: statistics with a formula.
+        sources: fields that formulas use.
+        wire: by group, or both: name and wrapper of each value on the wire, in order.
+        positions: by group, or both: where in that order the values of a field begin.
+        readers, takers: by group, or both: functions that were made to read values (see `qmf.agent.model.collecting`).
+    """
+
+    __slots__ = (
+        "_fields",
+        "_initial",
+        "_mutable",
+        "accessors",
+        "by_name",
+        "derived",
+        "index",
+        "key",
+        "makers",
+        "mmas",
+        "positions",
+        "properties",
+        "readers",
+        "references",
+        "required",
+        "samples",
+        "schema",
+        "sources",
+        "statistics",
+        "takers",
+        "wire",
+    )
+
+    def __init__(self, schema: ClassSchema, python_names: Mapping[str, str]) -> None:
+        """Build.
+
+        Args:
+            schema: the class.
+            python_names: name of the descriptor by schema name.
+
+        Raises:
+            CallerError: the class lacks a descriptor, or a formula uses what is no number of the class.
+        """
+        self.schema = schema
+        self.key: ClassKey = schema.key
+        declared: list[Property | Statistic] = [*schema.properties, *schema.statistics]
+        missing = [item.name for item in declared if item.name not in python_names]
+        if missing:
+            raise CallerError(f"class {schema.name} declares no attribute for {', '.join(missing)}")
+        self.properties = tuple(Field(item, schema.name, python_names[item.name]) for item in schema.properties)
+        self.statistics = tuple(Field(item, schema.name, python_names[item.name]) for item in schema.statistics)
+        self.by_name: dict[str, Field] = {field.python_name: field for field in self}
+        self.by_name.update({field.name: field for field in self})
+        self.index = tuple(field for field in self.properties if field.index)
+        self.required = tuple(field for field in self if field.required)
+        self.references = tuple(field for field in self if field.type.name == "objId")
+        self.accessors = tuple(
+            sorted((field for field in self if not field.direct), key=lambda field: bool(field.formula))
+        )
+        self.mmas = tuple(field.slot for field in self.accessors if field.type.style is Style.MMA)
+        self.samples = _samples(self.mmas)
+        self.makers: dict[Field, Callable[[Any, Field], object]] = {}
+        direct = [field for field in self if field.direct]
+        for cell, field in enumerate(direct, FIRST_VALUE):
+            field.cell = cell
+        self._initial: Cells = [True, True, *(field.initial() for field in direct)]
+        self._mutable = tuple(field for field in direct if isinstance(field.initial(), (dict, list)))
+        self.derived = tuple(field for field in self.statistics if field.formula is not None)
+        for field in self.derived:
+            self._check_formula(field)
+        names = {name for field in self.derived if field.formula for name in field.formula.names}
+        self.sources = tuple(field for field in self if field.name in names)
+        self._fields = {
+            PROPERTIES: self.properties,
+            STATISTICS: self.statistics,
+            BOTH: self.properties + self.statistics,
+        }
+        self.wire: dict[int, tuple[tuple[str, Wrapper | None], ...]] = {
+            group: tuple((name, wrapper_of(base)) for field in fields for name, base in field.wire)
+            for group, fields in self._fields.items()
+        }
+        self.positions = {group: _positions(fields) for group, fields in self._fields.items()}
+        self.readers: dict[int, Callable[[Any], Any]] = {}
+        self.takers: dict[int, Callable[[Any], Any]] = {}
+
+    def __iter__(self) -> Iterator[Field]:
+        yield from self.properties
+        yield from self.statistics
+
+    def fields(self, groups: int) -> tuple[Field, ...]:
+        """The fields of a group, or of both, in wire order."""
+        return self._fields[groups]
+
+    def new_cells(self) -> Cells:
+        """The cells of a new instance: everything unset, and to be published."""
+        cells = self._initial[:]
+        for field in self._mutable:
+            cells[field.cell] = field.initial()
+        return cells
+
+    def _check_formula(self, field: Field) -> None:
+        assert field.formula is not None
+        if field.type.style is Style.MMA:
+            raise CallerError(f"{field.where}: min/max/average statistics cannot be assigned")
+        known: dict[str, Field] = {item.name: item for item in self}
+        for name in field.formula.names:
+            source = known.get(name)
+            numeric = source is not None and (source.type.is_integer or source.type.python == "float")
+            if source is None or not numeric or source.formula is not None or source.type.style is Style.MMA:
+                raise CallerError(
+                    f"{field.where}: {name!r} in the expression {field.formula.text!r} is no plain number of the class"
+                )
+
+
+def _positions(fields: tuple[Field, ...]) -> dict[Field, int]:
+    starts = itertools.accumulate((len(field.wire) for field in fields), initial=0)
+    return dict(zip(fields, starts, strict=False))
+
+
+def _samples(slots: tuple[str, ...]) -> Callable[[Any], object] | None:
+    """Asked of every object at every interval, so it is C code where it can be."""
+    if not slots:
+        return None
+    getter = attrgetter(*(f"{slot}._samples" for slot in slots))
+    return getter if len(slots) == 1 else lambda obj: any(getter(obj))
+
+
+#: Gives a value the type that says its width on the wire.
+Wrapper = Callable[[Any], object]
+
+
+def wrapper_of(base: QmfType) -> Wrapper | None:
+    """What `typed` wraps checked values of a type in; None where it leaves them as they are."""
+    zero = zero_value(base)
+    kind = type(typed(base, zero))
+    return None if kind is type(zero) else kind
+
+
+def slot_name(schema_name: str) -> str:
+    """Name of the slot for an accessor; no schema can have such a name."""
+    return f"_qmf_v_{schema_name}"

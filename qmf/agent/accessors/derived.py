@@ -1,0 +1,90 @@
+"""Statistics with an `assign` expression: computed from others on each read, and never set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmf.agent.accessors.accessors import Counter, HiLo
+from qmf.agent.accessors.class_layout import Cells, Field
+from qmf.agent.accessors.constraint_errors import read_only
+
+if TYPE_CHECKING:
+    from qmf.agent.model.managed_object import ManagedObject
+
+
+class Derived(HiLo):
+    """A counter or hilo that equals an expression of other statistics. Reading computes it; it cannot be set.
+
+    High and low equal the value: nothing watches the expression between two reads.
+    """
+
+    __slots__ = ("_sources",)
+
+    def __init__(self, cells: Cells, field: Field, sources: tuple[Counter | int, ...]) -> None:
+        """Make one.
+
+        Args:
+            cells, field: as of other accessors.
+            sources: accessors, or cells of plain values, in the order of the names in the expression. Not the object
+                that has them: it has this one, too.
+        """
+        super().__init__(cells, field)
+        self._sources = sources
+
+    @property
+    def value(self) -> int:
+        """The expression's value now."""
+        formula = self._field.formula
+        assert formula is not None
+        cells = self._cells
+        numbers = {
+            name: (cells[source] if isinstance(source, int) else source.value) or 0
+            for name, source in zip(formula.names, self._sources, strict=True)
+        }
+        return int(self._field.derived(numbers))
+
+    @property
+    def high(self) -> int:
+        """The value."""
+        return self.value
+
+    @property
+    def low(self) -> int:
+        """The value."""
+        return self.value
+
+    def inc(self, n: int = 1) -> None:
+        """Refuse.
+
+        Raises:
+            ConstraintError: always.
+        """
+        raise read_only(self._field, n)
+
+    dec = inc
+
+    def set(self, value: int) -> None:
+        """Refuse.
+
+        Raises:
+            ConstraintError: always.
+        """
+        raise read_only(self._field, value)
+
+    def _read(self) -> tuple[int, ...]:
+        """Room only: whoever reads an object computes formulas from what it read of their sources."""
+        return (0,) * len(self._field.wire)
+
+    def _take(self) -> tuple[tuple[int, ...], None]:
+        return self._read(), None
+
+
+def compute(instance: ManagedObject, field: Field) -> int | float:
+    """The value of a derived statistic now. Its sources are read one after the other, as programs set them."""
+    return field.derived({source.name: number(instance, source) for source in instance._qmf_layout.sources})
+
+
+def number(instance: ManagedObject, field: Field) -> int | float:
+    """What a formula sees of a source: the number that an instance holds, or 0 where it holds none."""
+    value = instance._qmf_cells[field.cell] if field.direct else getattr(instance, field.slot).value
+    return value or 0

@@ -1,0 +1,208 @@
+"""Descriptors that generated classes declare: one per property and statistic.
+
+At run time they are `property` objects, whose reading and writing is C code around one function each; those functions
+are made when the class is first used, for they know cell and bounds. A descriptor belongs to the class that holds the
+schema; subclasses share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
+
+from qmf.agent.accessors.accessors import Counter, HiLo, Mma
+from qmf.agent.accessors.bounded_counter import counter_for
+from qmf.agent.accessors.class_layout import Field, slot_name
+from qmf.agent.accessors.constraint_errors import read_only
+from qmf.agent.accessors.derived import Derived, compute
+from qmf.agent.accessors.locked import HAS_GLOBAL_LOCK, guarded
+from qmf.agent.accessors.references import Referable, is_pending, resolve
+from qmf.agent.accessors.setters import Setter, make_setter
+from qmf.errors import ConstraintError
+from qmf.protocol.values import ObjectId
+
+if TYPE_CHECKING:
+    from qmf.agent.model.managed_object import ManagedObject
+
+    # mypy needs a base without `__get__`, so that each descriptor states its own types.
+    _Property = object
+else:
+    _Property = property
+
+T = TypeVar("T")
+
+
+class Descriptor(_Property):
+    """Base of the descriptors.
+
+    Attributes:
+        schema_name: name of the property or statistic.
+    """
+
+    def __init__(self, schema_name: str) -> None:
+        self.schema_name = schema_name
+        self._work_by(None, None)
+
+    def _work_by(self, getter: Callable[[Any], Any] | None, setter: Setter | None) -> None:
+        if not TYPE_CHECKING:
+            super().__init__(getter, setter, doc=f"The value of {self.schema_name!r}; the class's docstring says more.")
+
+    def _bind(self, field: Field) -> None:
+        """Learn the field, before the first instance of the class is made."""
+        raise NotImplementedError
+
+
+class Attribute(Descriptor, Generic[T]):
+    """A value set by assignment: properties, and statistics of plain types.
+
+    Assigning checks type, range and length (ConstraintError), refuses what is fixed after construction, and marks the
+    object as changed unless the value is the same. Maps and lists are copied when assigned: to change one, assign
+    again. A statistic with an expression is computed on each read and cannot be assigned.
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(self, instance: ManagedObject, owner: type) -> T: ...
+        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | T: ...
+        def __set__(self, instance: ManagedObject, value: T) -> None: ...
+
+    def _bind(self, field: Field) -> None:
+        cell = field.cell
+        if field.formula is not None:
+            self._work_by(lambda instance: compute(instance, field), _refusing(field))
+        elif field.fixed or field.index:
+            self._work_by(lambda instance: instance._qmf_cells[cell], _refusing(field))
+        else:
+            self._work_by(lambda instance: instance._qmf_cells[cell], make_setter(field))
+
+
+class ReferenceAttribute(Descriptor):
+    """A reference: takes a managed object, an object id or None; gives the object id, or None.
+
+    An object that no agent has yet gives None until it is added.
+    """
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(self, instance: ManagedObject, owner: type) -> ObjectId | None: ...
+        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | ObjectId | None: ...
+        def __set__(self, instance: ManagedObject, value: Referable | ObjectId | None) -> None: ...
+
+    def _bind(self, field: Field) -> None:
+        cell, mark, check = field.cell, field.mark, field.check
+
+        def put(instance: ManagedObject, value: object) -> None:
+            stored = check(value)
+            cells = instance._qmf_cells
+            if stored != cells[cell]:
+                cells[cell] = stored
+                if isinstance(stored, Referable) and is_pending(stored):
+                    instance._qmf_pending = True
+                cells[mark] = True
+
+        setter = _refusing(field, put) if field.fixed or field.index else put
+        self._work_by(lambda instance: resolve(instance._qmf_cells[cell]), setter)
+
+
+class AccessorDescriptor(Descriptor):
+    """Gives an accessor object; refuses assignment, which would replace it."""
+
+    _accessor: Callable[..., object]
+
+    def __init__(self, schema_name: str) -> None:
+        super().__init__(schema_name)
+        self.slot = slot_name(schema_name)
+
+    if TYPE_CHECKING:
+
+        def __set__(self, instance: ManagedObject, value: Never) -> None: ...
+
+    def _bind(self, field: Field) -> None:
+        way = "sample(...)" if isinstance(self, MmaAttribute) else "set(...)"
+
+        def refuse(_: ManagedObject, value: object) -> None:
+            raise ConstraintError(field.where, field.type.name, value, f"cannot be assigned; call .{field.name}.{way}")
+
+        self._accessor_class = self._accessor_for(field)
+        self._work_by(attrgetter(self.slot), refuse)
+
+    def _accessor_for(self, field: Field) -> Callable[..., object]:  # noqa: ARG002  # some descriptors go by the field
+        """The class of accessors for a field."""
+        return type(self)._accessor
+
+    def _make(self, instance: ManagedObject, field: Field) -> object:
+        """The accessor of a new instance."""
+        if field.formula is not None:
+            layout = instance._qmf_layout
+            used = [layout.by_name[name] for name in field.formula.names]
+            sources = tuple(item.cell if item.direct else getattr(instance, item.slot) for item in used)
+            return Derived(instance._qmf_cells, field, sources)
+        return self._accessor_class(instance._qmf_cells, field)
+
+
+class CounterAttribute(AccessorDescriptor):
+    """A statistic with a `Counter`."""
+
+    _accessor = Counter if HAS_GLOBAL_LOCK else guarded(Counter)
+
+    def _accessor_for(self, field: Field) -> Callable[..., object]:
+        return counter_for(field) if HAS_GLOBAL_LOCK else super()._accessor_for(field)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(self, instance: ManagedObject, owner: type) -> Counter: ...
+        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | Counter: ...
+
+
+class HiLoAttribute(AccessorDescriptor):
+    """A statistic with a `HiLo`."""
+
+    _accessor = HiLo if HAS_GLOBAL_LOCK else guarded(HiLo)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(self, instance: ManagedObject, owner: type) -> HiLo: ...
+        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | HiLo: ...
+
+
+class MmaAttribute(AccessorDescriptor):
+    """A statistic with an `Mma`."""
+
+    _accessor = Mma if HAS_GLOBAL_LOCK else guarded(Mma)
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type) -> Self: ...
+        @overload
+        def __get__(self, instance: ManagedObject, owner: type) -> Mma: ...
+        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | Mma: ...
+
+
+def _refusing(field: Field, put: Setter | None = None) -> Setter:
+    """A setter for a field that cannot be assigned (now); `put` sets the key of an object that has no id yet."""
+    put = put or make_setter(field)
+
+    def refuse(instance: ManagedObject, value: object) -> None:
+        if field.formula is not None:
+            raise read_only(field, value)
+        if field.fixed:
+            raise ConstraintError(field.where, field.type.name, value, "cannot change after the object is made")
+        if instance._qmf_id is not None:
+            raise ConstraintError(field.where, field.type.name, value, "is part of the object's id and cannot change")
+        put(instance, value)
+
+    return refuse

@@ -1,0 +1,1 @@
+"""Base classes of generated classes, and the reading of their values."""

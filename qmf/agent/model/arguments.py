@@ -1,0 +1,76 @@
+"""Runtime base of generated events and of methods' results: values by argument."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import ClassVar, TypeAlias, TypeVar
+
+from qmf.agent.accessors.checks import Check, make_check
+from qmf.agent.accessors.references import Referable, resolve
+from qmf.codec import typed
+from qmf.protocol.values import ObjectId
+from qmf.schema import Argument, EventSchema
+
+T = TypeVar("T")
+
+#: What a method may return: its result, or an awaitable that gives it.
+MaybeAwaitable: TypeAlias = T | Awaitable[T]
+
+
+class Result:
+    """Outputs of a method: base of generated result classes, which have one field per output argument."""
+
+    __slots__ = ()
+
+
+class Event:
+    """Something that happened: base of generated event classes, which have one field per argument."""
+
+    __slots__ = ()
+
+    _qmf_schema_: ClassVar[EventSchema]
+
+    def _qmf_values(self) -> dict[str, object]:
+        """Arguments for the wire, by name, typed as in the schema. References that are None are absent.
+
+        Raises:
+            ConstraintError: a value does not fit its argument.
+        """
+        return typed_arguments(self, self._qmf_schema_.arguments, f"event {self._qmf_schema_.name}")
+
+
+def typed_arguments(source: Event, arguments: tuple[Argument, ...], where: str) -> dict[str, object]:
+    """Values of an event, checked, for the wire.
+
+    Args:
+        source: has an attribute for each argument.
+        arguments: what to read, in order.
+        where: what they belong to, for errors.
+
+    Raises:
+        ConstraintError: a value does not fit.
+    """
+    result = {}
+    for item in arguments:
+        checked = argument_check(item, where)(getattr(source, python_name(type(source), item.name)))
+        value = typed_argument(item, checked)
+        if value is not None:
+            result[item.name] = value
+    return result
+
+
+def typed_argument(item: Argument, value: object) -> object:
+    """A value that passed its check, typed for the wire; None for a reference that is not set."""
+    if isinstance(value, Referable):
+        value = resolve(value)
+    return value if value is None or isinstance(value, ObjectId) else typed(item.type, value)
+
+
+def argument_check(item: Argument, where: str) -> Check:
+    """The check of one argument of `where`."""
+    return make_check(item, f"argument {item.name!r} of {where}")
+
+
+def python_name(cls: type, name: str) -> str:
+    """The Python name for a schema name: with a trailing underscore where generated code had to evade a clash."""
+    return f"{name}_" if hasattr(cls, f"{name}_") else name

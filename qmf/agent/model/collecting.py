@@ -1,0 +1,179 @@
+"""Reading all values of an object at once: one function per class and group, written out for its fields.
+
+A function gives a tuple of plain Python values in wire order, with None for what is absent. There are no numbers with
+widths in it and no dictionary: encoders that know the class take it as it is. It reads an accessor's marks in one step
+(see `qmf.agent.accessors.accessors`), so they belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from qmf.agent.accessors.class_layout import STATISTICS, Field, Layout
+from qmf.agent.accessors.derived import number
+from qmf.agent.accessors.locked import HAS_GLOBAL_LOCK
+from qmf.agent.accessors.references import resolve
+from qmf.codec.generated import build
+from qmf.codec.row_encode import Lead, RowEncoder
+from qmf.schema import Style
+
+#: Values of an object, in wire order.
+Raw = tuple[Any, ...]
+
+#: Gives the values of an object; a taker also begins a new interval and gives slots and what restores them.
+Reader = Callable[[Any], Raw]
+Taker = Callable[[Any], tuple[Raw, list[tuple[str, Any]]]]
+
+_NOTHING = (0, 0, 0, 0)
+
+
+def make_reader(layout: Layout, groups: int, *, locked: bool = not HAS_GLOBAL_LOCK) -> Reader:
+    """The function that reads the values of some groups of a class.
+
+    Args:
+        layout: of the class.
+        groups: which groups.
+        locked: accessors have locks, which only their own methods take.
+    """
+    reader: Reader = _Source(layout, groups, taking=False, locked=locked).function()
+    return reader
+
+
+def make_taker(layout: Layout, groups: int, *, locked: bool = not HAS_GLOBAL_LOCK) -> Taker:
+    """The function that takes the values of some groups of a class for a publication; arguments as of `make_reader`."""
+    taker: Taker = _Source(layout, groups, taking=True, locked=locked).function()
+    return taker
+
+
+def make_row_writer(
+    layout: Layout, encoder: RowEncoder, *, locked: bool = not HAS_GLOBAL_LOCK
+) -> Callable[[Any, Lead], bytes]:
+    """The function that makes the row of an object, which has that lead, from its statistics as they are.
+
+    Args:
+        layout: of the class.
+        encoder: of rows with all values of the class, none of which is a map or list behind the lead.
+        locked: as of `make_reader`.
+    """
+    source = _Source(layout, STATISTICS, taking=False, locked=locked)
+    reading, values = source.reading()
+    writing, names = encoder.steps(values)
+    times = "update, create, delete = obj._qmf_update_ts, obj._qmf_create_ts, 0"
+    writer: Callable[[Any, Lead], bytes] = source.build([*reading, times, *writing], names, "obj, lead")
+    return writer
+
+
+class _Source:
+    """Puts the text of one function together."""
+
+    def __init__(self, layout: Layout, groups: int, *, taking: bool, locked: bool) -> None:
+        self._layout = layout
+        self._groups = groups
+        self._taking = taking
+        self._locked = locked
+        self._steps: list[str] = []
+        self._names: dict[str, object] = {"resolve": resolve, "NOTHING": _NOTHING}
+
+    def function(self) -> Callable[[Any], Any]:
+        """Make the function."""
+        steps, values = self.reading()
+        result = f"({''.join(f'{value}, ' for value in values)})"
+        steps.append(f"return {result}, intervals" if self._taking else f"return {result}")
+        return self.build(steps, {})
+
+    def build(self, steps: list[str], names: Mapping[str, object], arguments: str = "obj") -> Callable[..., Any]:
+        """A function of these steps, which need the names besides those of the reading ones."""
+        source = "\n".join([f"def collect({arguments}):", *(f"    {step}" for step in steps), ""])
+        return build("collect", source, {**self._names, **names}, f"{self._layout.schema.name} {self._groups}")
+
+    def reading(self) -> tuple[list[str], list[str]]:
+        """The steps that read, and the expressions of the values in wire order then; called once."""
+        layout, fields = self._layout, self._layout.fields(self._groups)
+        values: dict[Field, list[str]] = {
+            field: self._read(position, field) for position, field in enumerate(fields) if field.formula is None
+        }
+        if layout.derived and self._groups & STATISTICS:
+            # From the very values that are sent with them.
+            numbers = {
+                field.name: self._number(position, field, values) for position, field in enumerate(layout.sources)
+            }
+            for position, field in enumerate(layout.derived):
+                values[field] = self._derive(position, field, numbers)
+        steps = ["cells = obj._qmf_cells", *(["intervals = []"] if self._taking else []), *self._steps]
+        return steps, [value for field in fields for value in values[field]]
+
+    def _read(self, position: int, field: Field) -> list[str]:
+        """Add the steps that read a field; gives the expressions of its values."""
+        if field.direct:
+            cell = f"cells[{field.cell}]"
+            return [f"resolve({cell})" if field.type.base == "objId" else self._local(f"d{position}", cell, field)]
+        accessor = f"obj.{field.slot}"
+        style = field.type.style
+        if style is Style.COUNT and not self._locked:
+            return [self._local(f"d{position}", f"{accessor}._value", field)]
+        names = [f"v{position}_{number}" for number in range(len(field.wire))]
+        targets = f"{', '.join(names)},"
+        note = f"intervals.append(({field.slot!r}, interval))"
+        if self._locked and self._taking:
+            self._steps += [f"({targets}), interval = {accessor}._take()", "if interval is not None:", f"    {note}"]
+        elif self._locked:
+            self._steps.append(f"{targets} = {accessor}._read()")
+        else:
+            self._steps.append(f"a = {accessor}")
+            condition = self._marks(style, names, targets)
+            if self._taking:
+                if style is Style.HILO:
+                    self._steps.append("a._fresh = False")  # a new interval begins, whatever there was in this one
+                self._steps += [f"if {condition}:", f"    ({targets}), interval = a._take()"]
+                self._steps += ["    if interval is not None:", f"        {note}"]
+        return names
+
+    def _marks(self, style: Style, names: list[str], targets: str) -> str:
+        """Add the steps that read an accessor with marks; gives the condition that it has something to take away."""
+        if style is Style.HILO:
+            # Nothing comes between the three reads: see `qmf.agent.accessors.accessors`.
+            parts = ("_value", "_high", "_low")
+            self._steps += [f"{name} = a.{part}" for name, part in zip(names, parts, strict=True)]
+            return f"{names[1]} != {names[2]}"
+        self._steps.append(f"{targets} = " + ("NOTHING" if self._taking else "a._read() if a._samples else NOTHING"))
+        return "a._samples"
+
+    def _local(self, name: str, expression: str, field: Field) -> str:
+        """The expression, or a local name for it where a formula uses the field, too."""
+        if field not in self._layout.sources:
+            return expression
+        self._steps.append(f"{name} = {expression}")
+        return name
+
+    def _number(self, position: int, field: Field, values: dict[Field, list[str]]) -> str:
+        """What formulas see of a field: a number, or 0 where an optional one has none."""
+        if field in values:
+            found = values[field][0]
+        else:
+            found = f"n{position}"
+            self._names["number"] = number
+            self._names[f"F{position}"] = field
+            self._steps.append(f"{found} = number(obj, F{position})")
+        return f"({found} or 0)" if field.optional else found
+
+    def _derive(self, position: int, field: Field, numbers: dict[str, str]) -> list[str]:
+        """Add the steps that compute a formula and hold it to the field's range."""
+        assert field.formula is not None
+        self._names[f"D{position}"] = field
+        name = f"f{position}"
+        source = field.formula.source(numbers) if field.type.is_integer and self._whole(field) else None
+        if source is None:
+            pairs = ", ".join(f"{key!r}: {value}" for key, value in numbers.items())
+            self._steps.append(f"{name} = D{position}.derived({{{pairs}}})")
+        else:
+            self._steps.append(f"{name} = {source}")
+            low, high = int(field.low), int(field.high)
+            self._steps += [f"if not {low} <= {name} <= {high}:", f"    {name} = {low} if {name} < {low} else {high}"]
+        return [name] * len(field.wire)
+
+    def _whole(self, field: Field) -> bool:
+        """Whether a formula is of whole numbers only."""
+        assert field.formula is not None
+        used = field.formula.names
+        return all(source.type.is_integer for source in self._layout.sources if source.name in used)

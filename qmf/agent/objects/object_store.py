@@ -1,0 +1,199 @@
+"""The objects of one agent: ids, look-up, and what was removed since the last publication.
+
+Object ids follow qpidd: ``package:class:key``, the class in lower case, the key made of the index properties in schema
+order, joined by ``,``, a reference contributing the name of the object that it names (QMF2.md 5.1). Objects without
+index properties get a serial number or the caller's key. All ids carry the agent's name and epoch: our objects die
+with it.
+
+Any thread may call any method. Sends nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+
+from qmf.agent.accessors.class_layout import PROPERTIES_CELL, STATISTICS_CELL
+from qmf.agent.model.arguments import Event
+from qmf.agent.model.managed_object import ManagedObject, layout_of
+from qmf.agent.objects.object_keys import index_key
+from qmf.errors import CallerError
+from qmf.protocol.values import ObjectData, ObjectId
+from qmf.schema import ClassKey, ClassSchema, EventSchema
+
+#: Deletions kept while there is no connection. Each holds a full object, say 2 kB, and what was deleted is the least
+#: valuable part of an outage's news: a machine that starts 10 processes a second fills this in three hours.
+MAX_DELETIONS = 100_000
+
+
+class DuplicateObjectError(CallerError):
+    """An object's id is taken by another one.
+
+    Attributes:
+        object_name: the name in the id.
+    """
+
+    def __init__(self, object_name: str) -> None:
+        self.object_name = object_name
+        super().__init__(object_name)
+
+    def __str__(self) -> str:
+        return f"the agent has an object {self.object_name!r} already; index properties must make a unique key"
+
+
+class ObjectStore:
+    """All objects, schemas and pending deletions of one agent."""
+
+    def __init__(self, agent_name: str, epoch: int, now: Callable[[], int]) -> None:
+        """Make an empty store.
+
+        Args:
+            agent_name, epoch: go into the ids.
+            now: gives the time in ns since 1970.
+        """
+        self._agent_name = agent_name
+        self._epoch = epoch
+        self._now = now
+        self._lock = threading.Lock()
+        self._objects: dict[str, ManagedObject] = {}
+        self._classes: dict[str, dict[str, ManagedObject]] = {}
+        self._serials: dict[ClassKey, itertools.count[int]] = {}
+        self._deleted: deque[ObjectData] = deque()
+        self._schemas: dict[ClassKey, ClassSchema | EventSchema] = {}
+        self._ticks = itertools.count(1)
+        self.deletions_dropped = 0
+        #: Nanoseconds since 1970 when a schema came last, 0 without any.
+        self.schema_updated = 0
+
+    def register(self, schemas: Iterable[ClassSchema | EventSchema]) -> None:
+        """Learn schemas, so that queries for them are answered."""
+        for schema in schemas:
+            if schema.key not in self._schemas:
+                with self._lock:
+                    self._schemas[schema.key] = schema
+                    self.schema_updated = self._now()
+
+    def add(self, obj: ManagedObject, key: str | None) -> ObjectId:
+        """Take an object in.
+
+        Args:
+            obj: not held by any agent.
+            key: its key instead of the one from its index properties, or of a serial number.
+
+        Returns:
+            its id.
+
+        Raises:
+            DuplicateObjectError: the id is taken.
+            CallerError: the object is in an agent already, or its key refers to an object that is in none.
+        """
+        layout = layout_of(type(obj))
+        self.register((layout.schema,))
+        with self._lock:
+            if obj._qmf_home is not None:
+                raise CallerError(f"{obj!r} is in an agent already")
+            name = f"{layout.key.package}:{layout.key.name}:{self._key(obj) if key is None else key}"
+            if name in self._objects:
+                raise DuplicateObjectError(name)
+            object_id = self.object_id(name)
+            obj._qmf_id = object_id
+            obj._qmf_create_ts = obj._qmf_update_ts = self._now()
+            obj._qmf_cells[PROPERTIES_CELL] = obj._qmf_cells[STATISTICS_CELL] = True
+            obj._qmf_home = self
+            self._objects[name] = obj
+            self._classes.setdefault(layout.key.name, {})[name] = obj
+        return object_id
+
+    def remove(self, obj: ManagedObject) -> None:
+        """Let an object go. Its values of this moment are what consoles hear last.
+
+        Raises:
+            CallerError: the object is not in this agent.
+        """
+        with self._lock:
+            if obj._qmf_home is not self or obj._qmf_id is None:
+                raise CallerError(f"{obj!r} is not in this agent")
+            name = obj._qmf_id.object_name
+            del self._objects[name]
+            del self._classes[obj._qmf_layout.key.name][name]
+            obj._qmf_home = None
+            self._keep_deletion(describe(obj, obj._qmf_values(), delete_ts=self._now()))
+
+    def all(self) -> list[ManagedObject]:
+        """All objects, in the order in which they came."""
+        with self._lock:
+            return list(self._objects.values())
+
+    def of_class(self, package: str, name: str) -> list[ManagedObject]:
+        """Objects of a class; `package` counts only if it is not empty, and `name` in any case (QMF2.md 4.4)."""
+        with self._lock:
+            found = list(self._classes.get(name.lower(), {}).values())
+        return [obj for obj in found if not package or obj._qmf_layout.key.package == package]
+
+    def find(self, object_id: ObjectId) -> ManagedObject | None:
+        """The object with an id, or None. Agent name and epoch must be ours where the id has them."""
+        return self._objects.get(object_id.object_name) if self.is_ours(object_id) else None
+
+    def is_ours(self, object_id: ObjectId) -> bool:
+        """Whether an id can be one of ours: agent name and epoch are, where it has them."""
+        return object_id.agent_name in (None, "", self._agent_name) and object_id.agent_epoch in (0, self._epoch)
+
+    def object_id(self, object_name: str) -> ObjectId:
+        """The id of one of our objects, or of a provided one, by its name."""
+        return ObjectId(object_name, self._agent_name, self._epoch)
+
+    def tick(self) -> int:
+        """A number that is larger each time: when changes were noted. For the event loop's thread."""
+        return next(self._ticks)
+
+    def schemas(self) -> list[ClassSchema | EventSchema]:
+        """All schemas known, ordered by key."""
+        with self._lock:
+            return [self._schemas[key] for key in sorted(self._schemas)]
+
+    def take_deleted(self) -> list[ObjectData]:
+        """Deletions since the last call, oldest first."""
+        with self._lock:
+            deleted, self._deleted = self._deleted, deque()
+        return list(deleted)
+
+    def restore_deleted(self, deleted: Iterable[ObjectData]) -> None:
+        """Put deletions back in front: they could not be published."""
+        with self._lock:
+            newer, self._deleted = self._deleted, deque()
+            for item in itertools.chain(deleted, newer):
+                self._keep_deletion(item)
+
+    def _keep_deletion(self, item: ObjectData) -> None:
+        if len(self._deleted) >= MAX_DELETIONS:
+            self._deleted.popleft()
+            self.deletions_dropped += 1
+        self._deleted.append(item)
+
+    def _key(self, obj: ManagedObject) -> str:
+        layout = obj._qmf_layout
+        if not layout.index:
+            serials = self._serials.setdefault(layout.key, itertools.count(1))
+            taken = self._classes.get(layout.key.name, {})
+            prefix = f"{layout.key.package}:{layout.key.name}:"
+            return next(str(n) for n in serials if f"{prefix}{n}" not in taken)
+        return index_key(obj)
+
+
+def schema_of(item: type[ManagedObject] | type[Event] | ClassSchema | EventSchema) -> ClassSchema | EventSchema:
+    """The schema of a generated class, or the schema itself."""
+    return item if isinstance(item, (ClassSchema, EventSchema)) else item._qmf_schema_
+
+
+def describe(obj: ManagedObject, values: Mapping[str, object], *, delete_ts: int = 0) -> ObjectData:
+    """An object, or the part of it in `values`, as it goes into a message."""
+    return ObjectData(
+        values=values,
+        object_id=obj._qmf_id,
+        class_key=obj._qmf_layout.key,
+        update_ts=obj._qmf_update_ts,
+        create_ts=obj._qmf_create_ts,
+        delete_ts=delete_ts,
+    )

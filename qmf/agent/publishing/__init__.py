@@ -1,0 +1,1 @@
+"""What an agent publishes without a request: changed objects, events, heartbeats."""

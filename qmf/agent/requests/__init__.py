@@ -1,0 +1,1 @@
+"""Requests of consoles: access control, queries, method calls, subscriptions, discovery."""

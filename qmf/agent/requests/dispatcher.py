@@ -1,0 +1,149 @@
+"""What consoles send to the agent: read, dispatched by kind, answered.
+
+Each request becomes a task. Its message counts as undone until the answer is on its way, so the bus's prefetch bounds
+how many there are at a time. A request that does not say where to answer is ignored, as all peers do (QMF2.md 7.3).
+What cannot be read is counted and skipped; if it still says who sent it and what it was to be, the sender gets an
+exception with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from qmf.agent.metrics import Tally
+from qmf.agent.requests.discovery import Discovery
+from qmf.agent.requests.method_calls import Methods
+from qmf.agent.requests.queries import Queries
+from qmf.agent.requests.request_errors import Refusal, one_line
+from qmf.agent.requests.subscriptions import Subscriptions
+from qmf.agent.sending.message_sender import Outbox
+from qmf.bus.base import Received
+from qmf.errors import DecodeError, ProtocolError
+from qmf.protocol import (
+    Content,
+    ContentError,
+    Envelope,
+    ErrorCode,
+    ExceptionResponse,
+    LocateRequest,
+    MethodRequest,
+    QueryRequest,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
+    V1Message,
+    decode,
+)
+
+_log = logging.getLogger("qmf.agent")
+
+#: Seconds that calls get to answer once they are cancelled.
+CLOSE_GRACE = 1.0
+
+_Handler = Callable[[Envelope, Any], Awaitable[None]]
+
+
+class Requests:
+    """Handles requests to one agent; belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        discovery: Discovery,
+        queries: Queries,
+        methods: Methods,
+        subscriptions: Subscriptions,
+        outbox: Outbox,
+        tally: Tally,
+        *,
+        debug: bool,
+    ) -> None:
+        """Set up.
+
+        Args:
+            discovery, queries, methods, subscriptions, outbox, tally: of the agent.
+            debug: add tracebacks to exceptions.
+        """
+        self._debug = debug
+        self._discovery = discovery
+        self._outbox = outbox
+        self._tally = tally
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._handlers: dict[type[Content], _Handler] = {
+            LocateRequest: discovery.answer_locate,
+            QueryRequest: queries.answer,
+            MethodRequest: methods.answer,
+            SubscribeRequest: subscriptions.answer,
+            SubscribeRefresh: subscriptions.refresh,
+            SubscribeCancel: subscriptions.cancel,
+        }
+
+    def deliver(self, received: Received) -> None:
+        """Take a message from the bus."""
+        self._tally.add("messages_in")
+        try:
+            message = decode(received.data)
+        except (DecodeError, ProtocolError) as error:
+            work = self._malformed(error)
+        else:
+            work = self._v1(message) if isinstance(message, V1Message) else self._v2(message)
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+
+        def finished(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            received.done()
+            if not task.cancelled() and (error := task.exception()) is not None:
+                _log.error("a request could not be handled", exc_info=error)
+
+        task.add_done_callback(finished)
+
+    async def close(self) -> None:
+        """Cancel what runs. Callers of methods are told; answers to queries end where they are."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=CLOSE_GRACE)
+
+    async def _v2(self, request: Envelope) -> None:
+        handler = self._handlers.get(type(request.content))
+        if handler is None or not (request.reply_to or isinstance(request.content, _ONE_WAY)):
+            self._tally.add("ignored")
+            return
+        try:
+            await handler(request, request.content)
+        except Refusal as refusal:
+            _log.debug("refused a request: %s", refusal.text)
+            await self._outbox.answer(request, refusal.response(debug=self._debug))
+        except Exception as error:  # noqa: BLE001  # whatever it is, the console shall not wait for nothing
+            _log.exception("a bug: %s could not be answered", type(request.content).__name__)
+            failure = Refusal(ErrorCode.EXCEPTION, one_line(error), error)
+            await self._outbox.answer(request, failure.response(debug=self._debug))
+
+    async def _v1(self, message: V1Message) -> None:
+        if not await self._discovery.answer_v1(message):
+            self._tally.add("ignored")
+
+    async def _malformed(self, error: DecodeError | ProtocolError) -> None:
+        self._tally.add("malformed")
+        # Nothing that a peer can choose may be part of the kind, or it could fill log and memory.
+        self._tally.once(type(error).__name__, "skipped a malformed message: %s", error)
+        code = _CODES.get(error.opcode) if isinstance(error, ContentError) else None
+        if code is not None and isinstance(error, ContentError) and error.reply_to:
+            content = ExceptionResponse(text=one_line(error), code=code)
+            request = Envelope(content=content, reply_to=error.reply_to, correlation_id=error.correlation_id)
+            await self._outbox.answer(request, content)
+
+
+#: Codes for requests with invalid content (QMF2.md 4.6). A locate request is never refused: other agents got it, too.
+_CODES = {
+    "_query_request": ErrorCode.UNKNOWN_OBJECT,
+    "_method_request": ErrorCode.INVALID_PARAMETER,
+    "_subscribe_request": ErrorCode.INVALID_PARAMETER,
+}
+
+#: What needs no answer.
+_ONE_WAY = (SubscribeRefresh, SubscribeCancel)

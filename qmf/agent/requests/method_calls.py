@@ -1,0 +1,212 @@
+"""Method requests: checked against the schema, run, and their results checked as well (QMF2.md 4.5).
+
+Rules:
+
+* Arguments: unknown and missing ones are refused by name. qpidd fills a missing one with zero; a console that forgot
+  one is told so here. The schema's default is used where there is one.
+* Synchronous methods run on the event loop and must not block; `async` ones run beside it. Arguments are passed by
+  position, in schema order.
+* `NotImplementedError` becomes code 3, `MethodError` its own code, any other exception code 7 with one line of text.
+  The traceback goes to the log, and to the bus only if the agent was made with `debug`.
+* Whoever waits longer than the time limit, for a turn or for the end, gets code 7. What comes too late is logged.
+* ``_set_properties`` sets properties with access RW: our extension; no schema can declare such a name.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextvars import ContextVar
+from functools import partial
+
+import attrs
+
+from qmf.agent.accessors.checks import make_check
+from qmf.agent.accessors.class_layout import Layout
+from qmf.agent.metrics import Tally
+from qmf.agent.model.arguments import python_name
+from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.objects.object_sources import Sources
+from qmf.agent.requests.access import Action, Gate
+from qmf.agent.requests.call_audit import CallTeller
+from qmf.agent.requests.call_runner import Runner
+from qmf.agent.requests.method_signatures import Signature, invalid, received
+from qmf.agent.requests.request_errors import Refusal, one_line
+from qmf.agent.sending.message_sender import Outbox
+from qmf.errors import ConstraintError, NotFoundError
+from qmf.protocol import Envelope, ErrorCode, MethodRequest, MethodResponse
+from qmf.schema import Access, Property
+
+_log = logging.getLogger("qmf.agent")
+
+#: Name of the request that sets properties.
+SET_PROPERTIES = "_set_properties"
+
+
+@attrs.frozen
+class Caller:
+    """Who called a method.
+
+    Attributes:
+        user_id: as the broker vouches for, or None where it says nothing. A console can put what it likes here unless
+            the broker checks it.
+        reply_to: where the answer goes.
+    """
+
+    user_id: str | None
+    reply_to: str | None
+
+
+_caller: ContextVar[Caller | None] = ContextVar("qmf_caller", default=None)
+
+
+def current_caller() -> Caller | None:
+    """Who called the method, or sets the property, that is running; None outside of any."""
+    return _caller.get()
+
+
+class Methods:
+    """Runs the methods of one agent's objects."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        outbox: Outbox,
+        gate: Gate,
+        tally: Tally,
+        *,
+        limit: int,
+        timeout: float | None,
+        teller: CallTeller | None = None,
+    ) -> None:
+        """Set up.
+
+        Args:
+            sources, outbox, gate, tally: of the agent.
+            limit: calls that run at the same time; more wait for their turn.
+            timeout: seconds for one call, or None. Only what awaits can be interrupted.
+            teller: tells the bus of calls, or None.
+        """
+        self._teller = teller
+        self._sources = sources
+        self._outbox = outbox
+        self._gate = gate
+        self._tally = tally
+        self._runner = Runner(limit, timeout)
+        self._signatures: dict[tuple[Layout, str], Signature] = {}
+
+    async def answer(self, request: Envelope, call: MethodRequest) -> None:
+        """Run one call in the current task and answer it.
+
+        Raises:
+            Refusal: the call is invalid or failed.
+        """
+        self._tally.add("method_calls")
+        _caller.set(Caller(request.user_id, request.reply_to))
+        if self._teller is None:
+            outputs = await self._run(request, call)
+        else:
+            outputs = await self._run_and_tell(request, call, self._teller)
+        await self._outbox.answer(request, MethodResponse(arguments=outputs))
+
+    async def _run_and_tell(self, request: Envelope, call: MethodRequest, teller: CallTeller) -> dict[str, object]:
+        begin = teller.clock.monotonic()
+        tell = partial(teller.tell, request.user_id, request.reply_to, call, begin)
+        try:
+            outputs = await self._run(request, call)
+        except Refusal as refusal:
+            tell(code=refusal.code, text=refusal.text)
+            raise
+        except Exception as error:
+            # A bug, which the caller hears of with the same code.
+            tell(code=ErrorCode.EXCEPTION, text=one_line(error))
+            raise
+        tell(results=outputs)
+        return outputs
+
+    async def _run(self, request: Envelope, call: MethodRequest) -> dict[str, object]:
+        obj = await self._find(call)
+        if call.method == SET_PROPERTIES:
+            return await self._set_properties(request, obj, call.arguments)
+        return await self._call(request, obj, call)
+
+    async def _find(self, call: MethodRequest) -> ManagedObject:
+        if call.object_id is None:
+            raise Refusal(ErrorCode.INVALID_PARAMETER, f"method {call.method} needs an '_object_id'")
+        obj = await self._sources.find(call.object_id)
+        if obj is None:
+            raise Refusal(ErrorCode.UNKNOWN_OBJECT, f"no object found with id {call.object_id}")
+        return obj
+
+    async def _call(self, request: Envelope, obj: ManagedObject, call: MethodRequest) -> dict[str, object]:
+        signature = self._signature(obj._qmf_layout, call.method)
+        method, where = signature.method, signature.where
+        arguments = signature.arguments(call.arguments)
+        function = getattr(obj, python_name(type(obj), method.name), None)
+        if not callable(function):
+            raise Refusal(ErrorCode.NOT_IMPLEMENTED, f"{where} is not implemented")
+        if self._gate.asks:
+            await self._gate.check(
+                request,
+                Action.METHOD,
+                class_key=obj._qmf_layout.key,
+                object_id=obj._qmf_id,
+                method=method.name,
+                arguments={item.name: value for item, value in zip(method.inputs, arguments, strict=True)},
+            )
+        return signature.result(await self._runner.run(where, partial(function, *arguments)))
+
+    def _signature(self, layout: Layout, name: str) -> Signature:
+        known = self._signatures.get((layout, name))
+        if known is not None:
+            return known
+        schema = layout.schema
+        method = schema.method(name)
+        if method is None:
+            error = NotFoundError(f"{schema.name} method", name, (item.name for item in schema.methods))
+            raise Refusal(ErrorCode.UNKNOWN_METHOD, str(error))
+        signature = self._signatures[layout, name] = Signature(schema, method)
+        return signature
+
+    async def _set_properties(
+        self, request: Envelope, obj: ManagedObject, values: Mapping[str, object]
+    ) -> dict[str, object]:
+        """All are checked before the first is set; what was set before one is refused is set back."""
+        checked = {name: _check_property(obj, name, value) for name, value in values.items()}
+        schema = obj._qmf_layout.schema
+        await self._gate.check(request, Action.SET, class_key=schema.key, object_id=obj._qmf_id, arguments=checked)
+        before: dict[str, object] = {}
+        try:
+            for name, value in checked.items():
+                old = getattr(obj, obj._qmf_field(name).python_name)
+                await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, value))
+                before[name] = old
+        except BaseException:
+            for name, old in reversed(before.items()):
+                await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, old))
+            raise
+        return {}
+
+
+def _check_property(obj: ManagedObject, name: str, value: object) -> object:
+    schema = obj._qmf_layout.schema
+    found = schema.property(name)
+    if found is None:
+        if schema.statistic(name) is not None:
+            raise Refusal(ErrorCode.FORBIDDEN, f"{schema.name}.{name} is a statistic and cannot be set")
+        error = NotFoundError(f"{schema.name} property", name, (item.name for item in schema.properties))
+        raise invalid(str(error))
+    return _check_writable(found, value, f"{schema.name}.{name}")
+
+
+def _check_writable(item: Property, value: object, where: str) -> object:
+    if item.access is not Access.RW:
+        raise Refusal(ErrorCode.FORBIDDEN, f"{where} cannot be set: its access is {item.access.value}")
+    if item.index:
+        raise Refusal(ErrorCode.FORBIDDEN, f"{where} cannot be set: it is part of the object's id")
+    try:
+        if value is not None:
+            value = received(item.type, value, where)
+        return make_check(item, where, optional=item.optional)(value)
+    except ConstraintError as error:
+        raise invalid(str(error)) from error

@@ -1,0 +1,117 @@
+"""What an answer to a query is made of: each object that fits becomes an item, ordinary or a row.
+
+Values that a predicate decides on are the very values that are sent. Belongs to the event loop's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from qmf.agent.accessors.class_layout import BOTH, Layout
+from qmf.agent.model.collecting import Raw
+from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.values import named, read_raw
+from qmf.agent.objects.object_sources import Wanted, expand
+from qmf.agent.objects.object_store import describe
+from qmf.agent.publishing.blocks import Row, RowWriter, content
+from qmf.agent.publishing.writing import Item, Message, ObjectWriter
+from qmf.codec.errors import EncodeError
+from qmf.protocol import ObjectData, ObjectsResponse
+
+Fits = Callable[[Mapping[str, object]], bool]
+
+
+class Answer:
+    """Makes the items of one answer."""
+
+    def __init__(
+        self, writer: ObjectWriter, rows: RowWriter | None, wanted: Wanted, fits: Fits, *, ids_only: bool
+    ) -> None:
+        """Set up.
+
+        Args:
+            writer: of the agent.
+            rows: of the agent, if the console reads them.
+            wanted: what is asked for.
+            fits: its predicate.
+            ids_only: leave the values out.
+        """
+        self._writer = writer
+        self._rows = None if ids_only else rows
+        self._wanted = wanted
+        self._fits = fits
+        self._ids_only = ids_only
+        self._names: dict[Layout, frozenset[str] | None] = {}
+        #: Makes the rows, where that takes nothing but to write down each object as it is.
+        self._whole = self._rows.whole if self._rows is not None and not wanted.where and not wanted.select else None
+
+    def stored(self, obj: ManagedObject) -> Item | Row | None:
+        """The item of an object that the agent has, or None if it does not fit.
+
+        Raises:
+            EncodeError: it cannot be encoded.
+        """
+        if self._whole is not None:
+            try:
+                return self._whole(obj)
+            except EncodeError:
+                return describe(obj, obj._qmf_values())
+        layout = obj._qmf_layout
+        raw: Raw | None = None
+        if self._wanted.where:
+            raw = read_raw(obj, BOTH)
+            if not self._fits({name: value for (name, _), value in zip(layout.wire[BOTH], raw, strict=True)}):
+                return None
+        if self._ids_only:
+            return self._writer.name_only(obj)
+        names = self._selected(layout)
+        if raw is None and names is None:
+            return self._writer.whole(obj)
+        return self._partly(obj, read_raw(obj, BOTH) if raw is None else raw, names)
+
+    def _partly(self, obj: ManagedObject, raw: Raw, names: frozenset[str] | None) -> Item | Row:
+        if self._rows is not None:
+            try:
+                return self._rows.read(obj, raw, names)
+            except EncodeError:
+                return describe(obj, _only(named(obj._qmf_layout, BOTH, raw), names))
+        if names is None:
+            return self._writer.part(obj, BOTH, raw)
+        return self._writer.data(describe(obj, _only(named(obj._qmf_layout, BOTH, raw), names)))
+
+    def provided(self, layout: Layout, data: ObjectData) -> Item | Row | None:
+        """The item of a provided object, or None if it does not fit.
+
+        Raises:
+            EncodeError: it cannot be encoded.
+        """
+        if self._wanted.where and not self._fits(data.values):
+            return None
+        names = self._selected(layout)
+        if self._rows is not None:
+            try:
+                return self._rows.data(layout, data, names)
+            except EncodeError:
+                return attrs.evolve(data, values=_only(data.values, names))
+        values: Mapping[str, object] = {} if self._ids_only else _only(data.values, names)
+        return self._writer.data(attrs.evolve(data, values=values))
+
+    def content(self, items: Sequence[Any]) -> Message:
+        """Items as what a message says, and its body where that is encoded already."""
+        if self._rows is not None:
+            return content(ObjectsResponse, items), None
+        return self._writer.content(ObjectsResponse, items)
+
+    def _selected(self, layout: Layout) -> frozenset[str] | None:
+        if not self._wanted.select:
+            return None
+        if layout not in self._names:
+            self._names[layout] = expand(layout, self._wanted.select) & {name for name, _ in layout.wire[BOTH]}
+        return self._names[layout]
+
+
+def _only(values: Mapping[str, object], names: frozenset[str] | None) -> Mapping[str, object]:
+    return values if names is None else {name: value for name, value in values.items() if name in names}

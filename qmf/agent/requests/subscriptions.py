@@ -1,0 +1,276 @@
+"""Subscriptions: consoles that are told what changes among the objects of a query, at intervals of their own.
+
+Between our own agents and consoles only (QMF2.md 4.8). The first publication is a full snapshot, the others tell what
+changed since the one before; none is sent when nothing did. High, low and averages are those of the interval that the
+agent's own publications measure. A subscription ends when the console cancels it, silently when it does not refresh it
+in time, and with a cancellation from us when the agent closes or the subscription grows too large.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any
+from uuid import uuid4
+
+import attrs
+
+from qmf.agent.clock import Clock
+from qmf.agent.metrics import Tally
+from qmf.agent.objects.object_sources import Sources
+from qmf.agent.requests.access import Action, Gate
+from qmf.agent.requests.queries import class_meant, compiled, wanted_by
+from qmf.agent.requests.request_errors import Refusal
+from qmf.agent.requests.subscription_view import TooManyError, View
+from qmf.agent.sending.message_sender import Outbox
+from qmf.agent.sending.parts import Packer, Parts
+from qmf.errors import CallerError, NetworkError
+from qmf.protocol import (
+    Envelope,
+    ErrorCode,
+    ObjectData,
+    ObjectsIndication,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
+    SubscribeResponse,
+    parse_reply_to,
+)
+
+_log = logging.getLogger("qmf.agent")
+
+#: Attribute by which our consoles know that they can subscribe, and its value: the version of how to.
+ANNOUNCEMENT = "_subscriptions"
+VERSION = 1
+
+#: Seconds between publications at least: people see no more, and a thousand objects take some 10 ms to look through.
+MIN_INTERVAL = 1.0
+
+#: Seconds until a subscription must be refreshed at most: as long may it go on after its console is dead.
+MAX_LIFETIME = 600.0
+
+#: Subscriptions at the same time: a team with a dozen windows each.
+MAX_SUBSCRIPTIONS = 100
+
+#: Objects in one subscription. The agent remembers each by some 200 bytes.
+MAX_MATCHES = 100_000
+
+_LIFETIME_LIMIT = (1 << 32) - 1
+
+
+def _at_least(least: float) -> Any:
+    def check(_: object, attribute: attrs.Attribute[float], value: float) -> None:
+        if not least <= value < math.inf:
+            raise CallerError(f"{attribute.name!r} of subscriptions must be at least {least:g}, not {value!r}")
+
+    return check
+
+
+@attrs.frozen(kw_only=True)
+class SubscriptionLimits:
+    """What consoles may ask for.
+
+    Attributes:
+        min_interval: seconds between publications at least; who asks for less gets this.
+        max_lifetime: seconds until a refresh at most; who asks for more gets this.
+        max_count: subscriptions at the same time; more are refused.
+        max_matches: objects in one; when more match it is cancelled.
+    """
+
+    min_interval: float = attrs.field(default=MIN_INTERVAL, validator=_at_least(0.001))
+    max_lifetime: float = attrs.field(default=MAX_LIFETIME, validator=_at_least(1))
+    max_count: int = attrs.field(default=MAX_SUBSCRIPTIONS, validator=_at_least(1))
+    max_matches: int = attrs.field(default=MAX_MATCHES, validator=_at_least(1))
+
+
+@attrs.define(eq=False)
+class _Subscription:
+    id: str
+    request: Envelope
+    view: View
+    interval: float
+    lifetime: int
+    expires: float
+    sequence: int = 0
+    first: bool = True
+    task: asyncio.Task[None] | None = None
+
+
+class Subscriptions:
+    """All subscriptions to one agent; belongs to the event loop's thread."""
+
+    def __init__(
+        self,
+        sources: Sources,
+        outbox: Outbox,
+        gate: Gate,
+        clock: Clock,
+        tally: Tally,
+        *,
+        limits: SubscriptionLimits | None,
+        interval: float,
+    ) -> None:
+        """Set up.
+
+        Args:
+            sources, outbox, gate, clock, tally: of the agent.
+            limits: what consoles may ask for; None refuses all.
+            interval: seconds for those who leave it to the agent.
+        """
+        self._sources = sources
+        self._outbox = outbox
+        self._gate = gate
+        self._clock = clock
+        self._tally = tally
+        self._limits = limits
+        self._interval = interval
+        self._all: dict[str, _Subscription] = {}
+
+    @property
+    def count(self) -> int:
+        """Subscriptions now."""
+        return len(self._all)
+
+    async def answer(self, request: Envelope, content: SubscribeRequest) -> None:
+        """Grant a subscription and begin to publish.
+
+        Raises:
+            Refusal: the request is invalid, not allowed, or there are too many.
+        """
+        limits = self._limits
+        if limits is None:
+            raise Refusal(ErrorCode.FEATURE_NOT_IMPLEMENTED, "this agent takes no subscriptions")
+        if request.correlation_id is None:
+            raise Refusal(ErrorCode.INVALID_PARAMETER, "a request to subscribe needs a correlation-id")
+        wanted = wanted_by(content, "OBJECT")
+        fits = compiled(content.where)
+        key = class_meant(self._sources, wanted)
+        await self._gate.check(request, Action.SUBSCRIBE, class_key=key, object_id=wanted.object_id)
+        self._expire()
+        if len(self._all) >= limits.max_count:
+            raise Refusal(ErrorCode.EXCEPTION, f"too many subscriptions: {limits.max_count} are the limit")
+        subscription = _Subscription(
+            id=str(uuid4()),
+            request=request,
+            view=View(self._sources, wanted, fits, self._clock, limits.max_matches),
+            interval=max(content.interval or self._interval, limits.min_interval),
+            lifetime=self._granted(content.lifetime, limits),
+            expires=math.inf,
+        )
+        subscription.expires = self._clock.monotonic() + subscription.lifetime
+        self._all[subscription.id] = subscription
+        self._tally.add("subscriptions")
+        await self._outbox.answer(
+            request,
+            SubscribeResponse(
+                subscription_id=subscription.id, interval=subscription.interval, lifetime=subscription.lifetime
+            ),
+        )
+        subscription.task = asyncio.get_running_loop().create_task(self._serve(subscription))
+
+    async def refresh(self, request: Envelope, content: SubscribeRefresh) -> None:
+        """Give a subscription a new life; to those who refresh what is not there, say so."""
+        self._expire()
+        subscription = self._all.get(content.subscription_id)
+        if subscription is None or self._limits is None:
+            if request.reply_to:
+                reason = "there is no such subscription"
+                await self._tell_end(request.reply_to, content.subscription_id, reason)
+            return
+        if content.lifetime:
+            subscription.lifetime = self._granted(content.lifetime, self._limits)
+        subscription.expires = self._clock.monotonic() + subscription.lifetime
+
+    async def cancel(self, request: Envelope, content: SubscribeCancel) -> None:  # noqa: ARG002  # any may cancel by id
+        """End a subscription."""
+        subscription = self._all.get(content.subscription_id)
+        if subscription is not None:
+            self._end(subscription)
+
+    async def close(self) -> None:
+        """Tell all subscribers that it is over."""
+        ending = list(self._all.values())
+        for subscription in ending:
+            self._end(subscription)
+        await asyncio.gather(*(item.task for item in ending if item.task is not None), return_exceptions=True)
+        for subscription in ending:
+            if self._outbox.connected:
+                await self._tell_end(subscription.request.reply_to, subscription.id, "the agent closes")
+
+    @staticmethod
+    def _granted(lifetime: int, limits: SubscriptionLimits) -> int:
+        longest = min(math.floor(limits.max_lifetime), _LIFETIME_LIMIT)
+        return min(lifetime or longest, longest)
+
+    def _expire(self) -> None:
+        now = self._clock.monotonic()
+        for subscription in list(self._all.values()):
+            if now >= subscription.expires:
+                _log.debug("subscription %s was not refreshed", subscription.id)
+                self._end(subscription)
+
+    def _end(self, subscription: _Subscription) -> None:
+        self._all.pop(subscription.id, None)
+        if subscription.task is not None and subscription.task is not asyncio.current_task():
+            subscription.task.cancel()
+
+    async def _tell_end(self, reply_to: str | None, subscription_id: str, reason: str) -> None:
+        content = SubscribeCancel(subscription_id=subscription_id, reason=reason)
+        await self._outbox.answer_encoded(self._outbox.encode(content, *parse_reply_to(reply_to)))
+
+    async def _serve(self, subscription: _Subscription) -> None:
+        due = self._clock.monotonic()
+        while subscription.id in self._all:
+            if self._outbox.connected:
+                await self._try_to_publish(subscription)
+            now = self._clock.monotonic()
+            due = max(due + subscription.interval, now)
+            await self._clock.sleep(min(due, subscription.expires) - now)
+            self._expire()
+
+    async def _try_to_publish(self, subscription: _Subscription) -> None:
+        before = subscription.sequence
+        try:
+            await self._publish(subscription)
+        except NetworkError as error:
+            subscription.sequence = before
+            _log.info("subscription %s will go on after a reconnect: %s", subscription.id, error)
+        except TooManyError:
+            self._end(subscription)
+            assert self._limits is not None
+            reason = f"more than {self._limits.max_matches} objects match"
+            await self._tell_end(subscription.request.reply_to, subscription.id, reason)
+        except Refusal as refusal:
+            self._tally.once("subscription", "a subscription skips a publication: %s", refusal.text)
+        except Exception:  # noqa: BLE001  # a bug shall not end the subscription for good
+            _log.exception("publishing to a subscription failed; the next interval tries again")
+
+    async def _publish(self, subscription: _Subscription) -> None:
+        to, subject = parse_reply_to(subscription.request.reply_to)
+
+        def build(objects: Sequence[ObjectData], partial: bool) -> bytes:
+            return self._outbox.encode(
+                ObjectsIndication(objects),
+                to,
+                subject,
+                partial=partial,
+                subscription=subscription.id,
+                sequence=subscription.sequence + 1,
+            )
+
+        async def send(data: bytes, last: bool) -> None:
+            subscription.sequence += 1
+            # What goes before is vouched for by the last, since all goes one way.
+            await self._outbox.send(data, confirm=last)
+
+        parts: Parts[ObjectData] = Parts(Packer(self._tally), build, send)
+        async with aclosing(subscription.view.look()) as news:
+            async for data in news:
+                await parts.add(data)
+        if parts.count or subscription.first:
+            await parts.finish()
+        subscription.first = False
+        subscription.view.commit()

@@ -1,0 +1,1 @@
+"""Messages of one agent: encoded, divided by size, numbered, and sent."""

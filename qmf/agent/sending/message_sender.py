@@ -1,0 +1,95 @@
+"""One door for everything that an agent sends: encodes, hands to the bus, counts."""
+
+from __future__ import annotations
+
+from qmf.agent.metrics import Tally
+from qmf.bus.base import Bus, Told
+from qmf.errors import NetworkError
+from qmf.protocol import BodyForm, Content, Envelope, encode, parse_reply_to
+
+
+class Outbox:
+    """Sends for one agent; belongs to the event loop's thread."""
+
+    def __init__(self, bus: Bus, agent_name: str, form: BodyForm, tally: Tally) -> None:
+        self._bus = bus
+        self._agent_name = agent_name
+        #: How message bodies are written.
+        self.form = form
+        self._tally = tally
+
+    @property
+    def connected(self) -> bool:
+        """True while the bus can send."""
+        return self._bus.connected
+
+    def encode(
+        self,
+        content: Content,
+        to: str | None,
+        subject: str | None,
+        *,
+        correlation_id: str | None = None,
+        partial: bool = False,
+        ttl: float | None = None,
+        subscription: str | None = None,
+        sequence: int | None = None,
+        suppressed: int = 0,
+        body: bytes | None = None,
+    ) -> bytes:
+        """Encode a message from this agent; the arguments are those of `Envelope`, and `body` that of `encode`."""
+        envelope = Envelope(
+            content=content,
+            to=to,
+            subject=subject,
+            correlation_id=correlation_id,
+            agent=self._agent_name,
+            partial=partial,
+            ttl=ttl,
+            subscription=subscription,
+            sequence=sequence,
+            suppressed=suppressed,
+        )
+        return encode(envelope, form=self.form, body=body)
+
+    async def send(self, data: bytes, *, confirm: bool = False) -> None:
+        """Send an encoded message.
+
+        Raises:
+            NetworkError: no connection, or the broker refused.
+        """
+        await self._bus.send(data, confirm=confirm)
+        self._tally.add("messages_out")
+
+    def post(self, data: bytes, told: Told) -> bool:
+        """Send an encoded message without waiting, if it can go out at once; see `Bus.post`."""
+        if not self._bus.post(data, told):
+            return False
+        self._tally.add("messages_out")
+        return True
+
+    async def answer(self, request: Envelope, content: Content, *, partial: bool = False) -> None:
+        """Answer a request, as `answer_encoded`."""
+        await self.answer_encoded(self.encode_answer(request, content, partial=partial))
+
+    def encode_answer(
+        self, request: Envelope, content: Content, *, partial: bool = False, body: bytes | None = None
+    ) -> bytes:
+        """Encode an answer: to the request's reply-to, with its correlation id; `body` as in `encode`."""
+        to, subject = parse_reply_to(request.reply_to or "")
+        return self.encode(content, to, subject, correlation_id=request.correlation_id, partial=partial, body=body)
+
+    async def answer_encoded(self, data: bytes) -> bool:
+        """Send an encoded answer.
+
+        Returns:
+            False if the network failed: the answer is lost and counted. Who asked has lost its queue, too, or asks
+            again.
+        """
+        try:
+            await self.send(data)
+        except NetworkError as error:
+            self._tally.add("answers_lost")
+            self._tally.once("answer", "an answer is lost: %s", error)
+            return False
+        return True

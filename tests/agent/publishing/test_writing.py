@@ -1,0 +1,300 @@
+"""What an agent writes of its objects is what the general encoder makes of their values, whatever their class."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any, ClassVar
+from uuid import UUID
+
+import attrs
+import pytest
+from agent.warehouse import Belt, Shelf, Site
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmf.agent import (
+    Attribute,
+    CounterAttribute,
+    Event,
+    HiLoAttribute,
+    ManagedObject,
+    MmaAttribute,
+    ObjectId,
+    ReferenceAttribute,
+)
+from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, STATISTICS
+from qmf.agent.accessors.locked import guarded
+from qmf.agent.model.collecting import make_reader, make_row_writer, make_taker
+from qmf.agent.model.managed_object import ManagedType
+from qmf.agent.model.values import named, read_raw
+from qmf.agent.objects.object_store import ObjectStore, describe
+from qmf.agent.publishing.blocks import RowWriter
+from qmf.agent.publishing.blocks import content as row_content
+from qmf.agent.publishing.raising import EventWriter
+from qmf.agent.publishing.writing import ObjectWriter
+from qmf.codec import EncodeError
+from qmf.codec.layout_encode import value_bytes
+from qmf.protocol import BodyForm, Envelope, EventData, ObjectData, ObjectsResponse, decode, encode
+from qmf.protocol.maps import event_to_map, object_to_map
+from qmf.schema import TYPES, Argument, ClassSchema, EventSchema, Property, Statistic, Style
+
+DESCRIPTORS = {Style.COUNT: CounterAttribute, Style.HILO: HiLoAttribute, Style.MMA: MmaAttribute}
+IDS = st.builds(ObjectId, st.text(max_size=5), st.none() | st.text(max_size=5), st.integers(0, 2**32 - 1))
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "bool": st.booleans(),
+    "float": st.floats(width=32, allow_nan=False),
+    "double": st.floats(allow_nan=False),
+    "uuid": st.integers(0, 2**128 - 1).map(lambda number: UUID(int=number)),
+    "sstr": st.text(max_size=60),
+    "lstr": st.text(max_size=80),
+    "map": st.dictionaries(st.text(max_size=5), st.integers(-9, 9) | st.text(max_size=3) | IDS, max_size=2),
+    "list": st.lists(st.integers(-9, 9) | st.text(max_size=3) | IDS, max_size=2),
+    "objId": st.none() | IDS,
+}
+NAMES = itertools.count()
+
+
+def value_of(name: str) -> st.SearchStrategy[Any]:
+    kind = TYPES[name]
+    return VALUES[name] if kind.minimum is None else st.integers(kind.minimum, kind.maximum)
+
+
+DIRECT = [name for name, kind in TYPES.items() if kind.style is Style.DIRECT]
+
+
+def managed(properties: list[tuple[str, bool]], statistics: list[str], assign: bool) -> type[ManagedObject]:
+    """A class with these types, some properties optional; the last statistic may be computed from the others."""
+    items: list[Statistic] = [Statistic(name=f"s{i}", type=TYPES[name]) for i, name in enumerate(statistics)]
+    numbers = [item for item in items if item.type.is_integer and item.type.style is not Style.MMA]
+    if assign and numbers:
+        text = " + ".join(item.name for item in numbers) + " - 2"
+        items.append(Statistic(name="sum", type=TYPES["count32"], assign=text))
+    schema = ClassSchema(
+        package="org.example.any",
+        name=f"Any{next(NAMES)}",
+        hash=UUID(int=5),
+        properties=tuple(
+            Property(name=f"p{i}", type=TYPES[name], optional=optional) for i, (name, optional) in enumerate(properties)
+        ),
+        statistics=tuple(items),
+    )
+    space: dict[str, Any] = {"_qmf_schema_": schema}
+    declared: list[Property | Statistic] = [*schema.properties, *schema.statistics]
+    for item in declared:
+        plain = ReferenceAttribute if item.type.name == "objId" else Attribute
+        space[item.name] = DESCRIPTORS.get(item.type.style, plain)(item.name)
+    return ManagedType(schema.name, (ManagedObject,), space)  # type: ignore[return-value]
+
+
+CLASSES = st.builds(
+    managed,
+    st.lists(st.tuples(st.sampled_from(DIRECT), st.booleans()), max_size=8),
+    st.lists(st.sampled_from(list(TYPES)), max_size=8),
+    st.booleans(),
+)
+
+
+def fill(obj: ManagedObject, data: st.DataObject) -> None:
+    """Give an object values."""
+    for field in obj._qmf_layout:
+        if field.formula is not None or data.draw(st.booleans()):
+            continue
+        value = data.draw(value_of(field.type.name if field.direct else field.type.base))
+        if field.direct:
+            setattr(obj, field.python_name, value)
+        elif field.type.style is Style.MMA:
+            getattr(obj, field.name).sample(value)
+        else:
+            getattr(obj, field.name).set(value)
+
+
+def general(data: ObjectData) -> bytes:
+    return value_bytes(object_to_map(data))
+
+
+def as_read(objects: list[ObjectData], items: list[Any]) -> None:
+    """Rows are read like the ordinary messages of the same objects."""
+
+    def read(content: ObjectsResponse) -> list[Any]:
+        message = decode(encode(Envelope(content=content, to="a")))
+        assert isinstance(message, Envelope)
+        assert isinstance(message.content, ObjectsResponse)
+        return [attrs.evolve(item, values=dict(item.values)) for item in message.content.objects]
+
+    content = row_content(ObjectsResponse, items)
+    assert isinstance(content, ObjectsResponse)
+    assert read(content) == read(ObjectsResponse(objects))
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), CLASSES)
+def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject, cls: type[ManagedObject]) -> None:
+    store = ObjectStore("v:p:i", data.draw(st.integers(0, 9)), lambda: 7)
+    writer, rows = ObjectWriter(store, BodyForm.DATA010), RowWriter(store)
+    objects = [cls(), cls()]
+    for obj in objects:
+        store.add(obj, data.draw(st.text(max_size=300)) + str(id(obj)))
+    for _ in range(3):
+        for obj in objects:
+            if data.draw(st.booleans()):
+                fill(obj, data)
+            whole = describe(obj, obj._qmf_values())
+            layout = obj._qmf_layout
+            assert writer.whole(obj) == general(whole)
+            assert writer.name_only(obj) == general(describe(obj, {}))
+            names = frozenset(data.draw(st.sets(st.sampled_from(sorted(whole.values) or ["none"]))))
+            some = {name: value for name, value in whole.values.items() if name in names}
+            as_read([whole] * 2, [rows.whole(obj)] * 2)
+            as_read([describe(obj, some)], [rows.read(obj, read_raw(obj, BOTH), names)])
+            as_read([describe(obj, some), whole], [rows.data(layout, whole, names), rows.data(layout, whole, None)])
+            for groups in (PROPERTIES, STATISTICS, BOTH):
+                raw = read_raw(obj, groups)
+                assert writer.part(obj, groups, raw) == general(describe(obj, named(layout, groups, raw)))
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.data(), CLASSES)
+def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[ManagedObject]) -> None:
+    one, two = cls(), cls()
+    layout = one._qmf_layout
+    for field in layout.accessors:
+        if field.formula is None:
+            accessor = getattr(two, field.slot)
+            kind: Any = type(accessor)
+            setattr(two, field.slot, guarded(kind)(two._qmf_cells, field))
+    for _ in range(3):
+        for field in layout.accessors:
+            if field.formula is None and data.draw(st.booleans()):
+                value = data.draw(st.integers(0, 255))
+                for obj in (one, two):
+                    accessor = getattr(obj, field.slot)
+                    accessor.sample(value) if field.type.style is Style.MMA else accessor.set(value)
+        assert make_reader(layout, BOTH)(one) == make_reader(layout, BOTH, locked=True)(two)
+        if not {"map", "list", "objId"} & {base.base for field in layout.statistics for _, base in field.wire}:
+            encoder = RowWriter(ObjectStore("v:p:i", 1, lambda: 7))._shape(layout, None)._encoder
+            lead = encoder.lead("n", [None] * len(layout.wire[PROPERTIES]))
+            written = make_row_writer(layout, encoder, locked=False)(one, lead)
+            assert written == make_row_writer(layout, encoder, locked=True)(two, lead)
+            assert written == encoder.row(0, 0, 0, lead, *read_raw(one, STATISTICS))
+        assert make_taker(layout, STATISTICS)(one) == make_taker(layout, STATISTICS, locked=True)(two)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data(), st.lists(st.sampled_from(DIRECT), max_size=8), st.integers(0, 2**64 - 1), st.integers(0, 7))
+def test_any_event_is_written_like_the_general_encoder_does(
+    data: st.DataObject, types: list[str], time: int, severity: int
+) -> None:
+    arguments = tuple(Argument(name=f"a{i}", type=TYPES[name]) for i, name in enumerate(types))
+
+    class Happening(Event):
+        _qmf_schema_: ClassVar[EventSchema] = EventSchema(
+            package="p", name="happening", hash=UUID(int=1), arguments=arguments
+        )
+
+    writer = EventWriter(Happening)
+    for _ in range(2):
+        event = Happening()
+        for item in arguments:
+            # Slots are the generated classes' own.
+            object.__setattr__(event, item.name, data.draw(value_of(item.type.name)))
+        expected = EventData(
+            values=event._qmf_values(), class_key=Happening._qmf_schema_.key, timestamp=time, severity=severity
+        )
+        assert writer.item(event, time, severity) == value_bytes(event_to_map(expected))
+
+
+@pytest.fixture
+def store() -> ObjectStore:
+    return ObjectStore("v:p:i", 3, lambda: 7)
+
+
+def change_label(shelf: Shelf) -> None:
+    shelf.label = "new"
+
+
+def change_options(shelf: Shelf) -> None:
+    shelf.options = {"a": [1]}
+
+
+@pytest.mark.parametrize("change", [change_label, change_options, lambda shelf: shelf.in_.inc()])
+def test_what_is_kept_of_properties_goes_when_they_change(store: ObjectStore, change: Callable[[Shelf], None]) -> None:
+    writer, rows = ObjectWriter(store, BodyForm.DATA010), RowWriter(store)
+    shelf = Shelf(number=1, label="old")
+    store.add(shelf, None)
+    for _ in range(2):
+        assert writer.whole(shelf) == general(describe(shelf, shelf._qmf_values()))
+        as_read([describe(shelf, shelf._qmf_values())], [rows.whole(shelf)])
+    assert shelf._qmf_encoded is not None
+    assert shelf._qmf_lead is not None
+    change(shelf)
+    as_read([describe(shelf, shelf._qmf_values())], [rows.whole(shelf)])
+    assert writer.whole(shelf) == general(describe(shelf, shelf._qmf_values()))
+
+
+def test_a_reference_becomes_valid_unseen(store: ObjectStore) -> None:
+    writer, rows = ObjectWriter(store, BodyForm.DATA010), RowWriter(store)
+    late = Site(name="late")
+    shelf = Shelf(number=1, nextRef=late)
+    store.add(shelf, None)
+    assert "nextRef" not in shelf._qmf_values()
+    for _ in range(2):
+        assert writer.whole(shelf) == general(describe(shelf, shelf._qmf_values()))
+    store.add(late, None)
+    assert "nextRef" in shelf._qmf_values()
+    assert writer.whole(shelf) == general(describe(shelf, shelf._qmf_values()))
+    as_read([describe(shelf, shelf._qmf_values())], [rows.whole(shelf)])
+
+
+@pytest.mark.parametrize("key", ["k", "\u20ac", "a\udcff", "x" * 20_000])
+def test_names_of_all_kinds(store: ObjectStore, key: str) -> None:
+    belt = Belt(speed=1.5)
+    store.add(belt, key)
+    assert ObjectWriter(store, BodyForm.DATA010).whole(belt) == general(describe(belt, belt._qmf_values()))
+
+
+def test_what_does_not_fit_a_row_is_told(store: ObjectStore) -> None:
+    belt = Belt()
+    store.add(belt, "a\udcff")
+    with pytest.raises(EncodeError, match="lone surrogate"):
+        RowWriter(store).whole(belt)
+
+
+def test_a_statistic_that_does_not_fit_a_row_is_told(store: ObjectStore) -> None:
+    cls = managed([("sstr", False)], ["sstr", "count32"], assign=False)
+    obj, other = cls(), cls()
+    for item in (obj, other):
+        store.add(item, str(id(item)))
+    rows = RowWriter(store)
+    obj.s0 = "a\udcff"  # type: ignore[attr-defined]
+    with pytest.raises(EncodeError, match=r"lone surrogate: 'a\\udcff'"):
+        rows.whole(obj)
+    as_read([describe(other, other._qmf_values())], [rows.whole(other)])
+    obj.s0 = "a"  # type: ignore[attr-defined]
+    as_read([describe(obj, obj._qmf_values())], [rows.whole(obj)])
+    obj.s1._value = 2**32  # type: ignore[attr-defined]  # past its checks
+    with pytest.raises(EncodeError, match="out of the range"):
+        rows.whole(obj)
+
+
+def test_rows_of_several_classes_go_together(store: ObjectStore) -> None:
+    shelf, site, other = Shelf(number=1), Site(name="s"), Shelf(number=2)
+    for obj in (shelf, site, other):
+        store.add(obj, None)
+    rows = RowWriter(store)
+    found = [rows.whole(obj) for obj in (shelf, site, other)]
+    content = row_content(ObjectsResponse, found)
+    assert [len(block.rows) for block in content.blocks] == [len(found[0][1]) + len(found[2][1]), len(found[1][1])]
+    described = [describe(obj, obj._qmf_values()) for obj in (shelf, other, site)]
+    as_read(described, found)
+    assert row_content(ObjectsResponse, []) == ObjectsResponse([], [])
+
+
+def test_selections_are_not_remembered_for_ever(store: ObjectStore) -> None:
+    rows = RowWriter(store)
+    shelf = Shelf(number=1)
+    store.add(shelf, None)
+    names = sorted(shelf._qmf_values())
+    for chosen in itertools.islice(itertools.combinations(names, 3), 250):
+        rows.read(shelf, read_raw(shelf, BOTH), frozenset(chosen))
+    assert len(rows._shapes) <= 100

@@ -1,0 +1,87 @@
+"""Events that tell of method calls: for each call, whatever came of it; and only where they were asked for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from agent.fakes import FakeBus, until
+from agent.warehouse import Shelf, ShelfMoveResult
+
+from qmf.agent import Agent, CallAudit
+from qmf.agent.requests.call_audit import METHOD_CALLED
+from qmf.protocol import EventsIndication, MethodRequest
+from qmf.schema import Schema, parse_schema, to_xml
+from qmf.testing import ManualClock
+
+
+class Moving(Shelf):
+    """A shelf that moves, unless it is too much."""
+
+    def move(self, items: int, from_: str, factor: float) -> ShelfMoveResult:
+        if items > 10:
+            raise RuntimeError("too heavy")
+        return ShelfMoveResult(moved=items, note="ok")
+
+
+def told(bus: FakeBus) -> list[dict[str, Any]]:
+    """The arguments of the events sent so far."""
+    return [
+        dict(event.values)
+        for message in bus.take()
+        if isinstance(message.content, EventsIndication)
+        for event in message.content.events
+        if event.class_key == METHOD_CALLED.key
+    ]
+
+
+@pytest.fixture(params=[None, CallAudit(), CallAudit(arguments=True)], ids=["off", "calls", "arguments"])
+async def agent(request: pytest.FixtureRequest, bus: FakeBus, clock: ManualClock) -> AsyncIterator[Agent]:
+    agent = Agent(bus, vendor="v", product="p", instance="i", epoch=3, clock=clock, audit=request.param, interval=1e6)
+    await agent.start()
+    bus.take()
+    yield agent
+    await agent.close()
+
+
+async def test_calls_are_told(agent: Agent, bus: FakeBus, request: pytest.FixtureRequest) -> None:
+    shelf = Moving(number=1)
+    agent.add(shelf)
+    audit: CallAudit | None = request.node.callspec.params["agent"]
+    for call in (
+        MethodRequest(method="move", object_id=shelf._qmf_id, arguments={"items": 3}),
+        MethodRequest(method="move", object_id=shelf._qmf_id, arguments={"items": 30}),
+        MethodRequest(method="fly", object_id=shelf._qmf_id, arguments={}),
+        MethodRequest(method="move", object_id=None, arguments={}),
+    ):
+        await bus.request(call)
+    if audit is None:
+        assert METHOD_CALLED.key not in agent._store._schemas
+        assert told(bus) == []
+        return
+    found: list[dict[str, Any]] = []
+
+    def all_there() -> bool:
+        found.extend(told(bus))
+        return len(found) == 4
+
+    await until(all_there)
+    assert [(row["method"], row["code"], row["text"]) for row in found] == [
+        ("move", 0, ""),
+        ("move", 7, "too heavy"),
+        ("fly", 2, found[2]["text"]),
+        ("move", 4, "method move needs an '_object_id'"),
+    ]
+    assert shelf._qmf_id is not None
+    names = [row["object"]["_object_name"] if "object" in row else None for row in found]
+    assert names == [*[shelf._qmf_id.object_name] * 3, None]
+    assert all(row["replyTo"] and row["duration"] >= 0 for row in found)
+    wanted = ({"items": 3}, {"moved": 3, "note": "ok"}) if audit.arguments else ({}, {})
+    assert (found[0]["arguments"], found[0]["results"]) == wanted
+
+
+def test_the_hash_is_that_of_the_class_in_xml() -> None:
+    xml = to_xml(Schema(package=METHOD_CALLED.package, classes=(), events=(METHOD_CALLED,)))
+    (event,) = parse_schema(xml.encode(), "audit.xml").events
+    assert event == METHOD_CALLED

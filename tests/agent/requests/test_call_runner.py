@@ -1,0 +1,175 @@
+"""Time limits of methods, what comes too late, and tracebacks on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+import pytest
+from agent.asking import call, refusal
+from agent.fakes import FakeBus, until
+from agent.warehouse import PACKAGE, Shelf
+
+from qmf.agent import Agent, MethodError
+from qmf.agent.requests.request_errors import MAX_TRACEBACK
+from qmf.protocol import Envelope, ExceptionResponse, MethodRequest, MethodResponse, QueryRequest, What, encode
+from qmf.schema import ClassKey
+from qmf.testing import ManualClock
+
+
+class Slow(Shelf):
+    """A shelf whose `clear` does what the test wants."""
+
+    def __init__(self, work: Callable[[], Awaitable[None] | None]) -> None:
+        super().__init__(number=1)
+        self.work = work
+
+    def clear(self) -> Awaitable[None] | None:
+        return self.work()
+
+
+async def agent_with(bus: FakeBus, clock: ManualClock, shelf: Shelf, **options: object) -> Agent:
+    agent = Agent(bus, vendor="v", product="p", clock=clock, **options)  # type: ignore[arg-type]
+    agent.add(shelf)
+    await agent.start()
+    bus.take()
+    return agent
+
+
+async def test_a_method_that_ignores_being_cancelled_is_answered_in_time(
+    bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "qmf.agent")
+    gate = asyncio.Event()
+
+    async def stubborn() -> None:
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            await gate.wait()
+
+    shelf = Slow(stubborn)
+    agent = await agent_with(bus, clock, shelf, method_timeout=0.02, max_calls=1)
+    assert refusal(await call(bus, shelf._qmf_id, "clear")) == (7, "Shelf.clear took longer than 0.02 s")
+    # It still holds the only place, so the next one waits for its turn, no longer than it may.
+    assert refusal(await call(bus, shelf._qmf_id, "clear")) == (7, "Shelf.clear took longer than 0.02 s")
+    gate.set()
+    await until(lambda: "its result is dropped" in caplog.text)
+    shelf.work = lambda: None
+    assert isinstance((await call(bus, shelf._qmf_id, "clear")).content, MethodResponse)
+    assert bus.take() != []
+    await agent.close()
+
+
+async def test_a_late_failure_is_logged(bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture) -> None:
+    async def failing() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("while tidying up")
+
+    shelf = Slow(failing)
+    agent = await agent_with(bus, clock, shelf, method_timeout=0.01)
+    assert refusal(await call(bus, shelf._qmf_id, "clear"))[0] == 7
+    await until(lambda: "Shelf.clear failed after its time was over" in caplog.text)
+    assert len(bus.take()) == 1
+    await agent.close()
+
+
+async def test_a_synchronous_method_that_takes_too_long_is_refused_as_well(
+    bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf = Slow(lambda: time.sleep(0.03))
+    agent = await agent_with(bus, clock, shelf, method_timeout=0.01)
+    assert refusal(await call(bus, shelf._qmf_id, "clear")) == (7, "Shelf.clear took longer than 0.01 s")
+    await until(lambda: "its result is dropped" in caplog.text)
+    await agent.close()
+
+
+async def test_a_cancelled_method_is_given_up_quietly(
+    bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def endless() -> None:
+        await asyncio.Event().wait()
+
+    shelf = Slow(endless)
+    agent = await agent_with(bus, clock, shelf, method_timeout=0.01)
+    await call(bus, shelf._qmf_id, "clear")
+    assert [record for record in caplog.records if record.levelno > logging.INFO] == []
+    await agent.close()
+
+
+@pytest.mark.parametrize("debug", [False, True])
+async def test_tracebacks_are_sent_on_demand(bus: FakeBus, clock: ManualClock, debug: bool) -> None:
+    def failing() -> None:
+        raise ValueError("no " + "x" * 20_000)
+
+    shelf = Slow(failing)
+    agent = await agent_with(bus, clock, shelf, debug=debug)
+    content = (await call(bus, shelf._qmf_id, "clear")).content
+    assert isinstance(content, ExceptionResponse)
+    assert (content.code, content.text[:3]) == (7, "no ")
+    assert ("traceback" in content.values) is debug
+    if debug:
+        text = str(content.values["traceback"])
+        assert len(text) == MAX_TRACEBACK
+    await agent.close()
+
+
+async def test_a_traceback_tells_where(bus: FakeBus, clock: ManualClock) -> None:
+    def failing() -> None:
+        raise KeyError("shelf")
+
+    shelf = Slow(failing)
+    agent = await agent_with(bus, clock, shelf, debug=True)
+    content = (await call(bus, shelf._qmf_id, "clear")).content
+    assert isinstance(content, ExceptionResponse)
+    assert content.text == "KeyError: 'shelf'"
+    assert "in failing" in str(content.values["traceback"])
+    await agent.close()
+
+
+@pytest.mark.parametrize("error", [MethodError("jammed", 70000), NotImplementedError()])
+async def test_what_a_method_means_to_say_has_no_traceback(bus: FakeBus, clock: ManualClock, error: Exception) -> None:
+    def refusing() -> None:
+        raise error
+
+    shelf = Slow(refusing)
+    agent = await agent_with(bus, clock, shelf, debug=True)
+    content = (await call(bus, shelf._qmf_id, "clear")).content
+    assert isinstance(content, ExceptionResponse)
+    assert "traceback" not in content.values
+    await agent.close()
+
+
+async def test_a_failing_provider_has_one_as_well(bus: FakeBus, clock: ManualClock) -> None:
+    agent = await agent_with(bus, clock, Slow(lambda: None), debug=True)
+    agent.provide(Shelf, lambda query: [[("a", {"wrong": 1})]])
+    query = QueryRequest(what=What.OBJECT, class_key=ClassKey(PACKAGE, "shelf"))
+    bus.deliver(encode(Envelope(content=query, reply_to="q")), bus.direct_key())
+    await until(lambda: bus.undone == 0)
+    content = bus.take()[-1].content
+    assert isinstance(content, ExceptionResponse)
+    assert "in read" in str(content.values["traceback"])
+    await agent.close()
+
+
+async def test_calls_that_wait_for_their_turn_are_told_when_the_agent_closes(bus: FakeBus, clock: ManualClock) -> None:
+    async def endless() -> None:
+        await asyncio.Event().wait()
+
+    shelf = Slow(endless)
+    agent = await agent_with(bus, clock, shelf, max_calls=1, goodbye=False)
+    for number in range(3):
+        request = Envelope(
+            content=MethodRequest(method="clear", object_id=shelf._qmf_id), reply_to="q", correlation_id=str(number)
+        )
+        bus.deliver(encode(request), bus.direct_key())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    await agent.close()
+    answers = [message for message in bus.take() if message.correlation_id]
+    assert {message.correlation_id for message in answers} == {"0", "1", "2"}
+    assert {refusal(message) for message in answers} == {(7, "Shelf.clear was cancelled")}
