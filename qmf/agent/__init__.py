@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from qmf.agent.publishing.event_rate_limiter import EventLimit
     from qmf.agent.requests.access import Access, AccessRequest, Action
     from qmf.agent.requests.call_audit import CallAudit
-    from qmf.agent.requests.method_calls import Caller, current_caller
+    from qmf.agent.requests.method_handler import Caller, current_caller
     from qmf.agent.requests.request_errors import MethodError
-    from qmf.agent.requests.subscriptions import SubscriptionLimits
+    from qmf.agent.requests.subscription_handler import SubscriptionLimits
     from qmf.protocol.values import ObjectId
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -54,12 +54,12 @@ else:
             "qmf.agent.requests.call_audit": "CallAudit",
             "qmf.agent.clock": "Clock SystemClock",
             "qmf.agent.publishing.event_rate_limiter": "EventLimit",
-            "qmf.agent.requests.method_calls": "Caller current_caller",
+            "qmf.agent.requests.method_handler": "Caller current_caller",
             "qmf.agent.model.managed_object": "ManagedObject Ref",
             "qmf.agent.objects.object_store": "DuplicateObjectError",
             "qmf.agent.providers": "Provider ProviderQuery",
             "qmf.agent.requests.request_errors": "MethodError",
-            "qmf.agent.requests.subscriptions": "SubscriptionLimits",
+            "qmf.agent.requests.subscription_handler": "SubscriptionLimits",
             "qmf.agent.metrics": "AgentStatistics",
             "qmf.agent.agent_thread": "AgentThread",
             "qmf.protocol.values": "ObjectId",

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from qmf.agent.accessors.checks import copied
+from qmf.agent.accessors.checks import checked_copy
+from qmf.agent.agent_identity import make_identity
 from qmf.agent.agent_thread import AgentThread, in_thread
 from qmf.agent.clock import Clock, SystemClock
-from qmf.agent.core import Core, make_bus
-from qmf.agent.identity import make_identity
+from qmf.agent.core import AgentCore, make_bus
 from qmf.agent.metrics import AgentStatistics
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject
@@ -25,7 +25,7 @@ from qmf.agent.providers import Handler, Provider
 from qmf.agent.publishing.event_rate_limiter import EventLimit
 from qmf.agent.requests.access import Access
 from qmf.agent.requests.call_audit import CallAudit
-from qmf.agent.requests.subscriptions import ANNOUNCEMENT, VERSION, SubscriptionLimits
+from qmf.agent.requests.subscription_handler import ANNOUNCEMENT, VERSION, SubscriptionLimits
 from qmf.bus.base import Bus
 from qmf.codec.types import UInt32
 from qmf.errors import CallerError
@@ -108,7 +108,7 @@ class Agent:
             raise CallerError(f"an agent must be able to run at least one method, not {max_calls!r}")
         if method_timeout is not None and not method_timeout > 0:
             raise CallerError(f"the time limit of methods must be a positive number of seconds, not {method_timeout!r}")
-        facts = copied(attributes or {}, TYPES["map"], "the attributes of an agent")
+        facts = checked_copy(attributes or {}, TYPES["map"], "the attributes of an agent")
         assert isinstance(facts, dict)
         self._clock = clock or SystemClock()
         self._identity = make_identity(
@@ -123,7 +123,7 @@ class Agent:
             extras={} if subscription_limits is None else {ANNOUNCEMENT: UInt32(VERSION)},
         )
         self._bus = make_bus(url_or_bus)
-        self._core = Core(
+        self._core = AgentCore(
             self._bus,
             self._identity,
             self._clock,
@@ -226,7 +226,7 @@ class Agent:
         self._store.remove(obj)
 
     def provide(self, cls: type[ManagedObject], handler: Provider | Handler) -> None:
-        """Answer for a class on demand, without objects that wait to be asked for (see `qmf.agent.providers`).
+        """QueryAnswer for a class on demand, without objects that wait to be asked for (see `qmf.agent.providers`).
 
         Args:
             cls: the generated class.

@@ -7,25 +7,25 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from qmf.agent.agent_identity import AgentIdentity
 from qmf.agent.clock import Clock
-from qmf.agent.identity import Identity
-from qmf.agent.metrics import AgentStatistics, Tally
-from qmf.agent.objects.object_sources import Sources
-from qmf.agent.objects.object_store import ObjectStore
+from qmf.agent.metrics import AgentMetrics, AgentStatistics
+from qmf.agent.objects.object_sources import ObjectSources
+from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.publishing.change_publisher import ChangePublisher
 from qmf.agent.publishing.event_queue import EventQueue
 from qmf.agent.publishing.event_rate_limiter import EventLimit
-from qmf.agent.publishing.publisher import Publisher
-from qmf.agent.publishing.raising import Raiser
+from qmf.agent.publishing.raising import EventRaiser
 from qmf.agent.publishing.writing import ObjectWriter
-from qmf.agent.requests.access import Access, Gate
-from qmf.agent.requests.call_audit import METHOD_CALLED, CallAudit, CallTeller
-from qmf.agent.requests.discovery import Discovery
-from qmf.agent.requests.dispatcher import Requests
-from qmf.agent.requests.method_calls import Methods
-from qmf.agent.requests.queries import Queries
-from qmf.agent.requests.subscriptions import SubscriptionLimits, Subscriptions
-from qmf.agent.sending.message_sender import Outbox
-from qmf.agent.sending.sequence_numbers import Numbers
+from qmf.agent.requests.access import Access, AccessControl
+from qmf.agent.requests.call_audit import METHOD_CALLED, CallAudit, CallAuditor
+from qmf.agent.requests.discovery_handler import DiscoveryHandler
+from qmf.agent.requests.dispatcher import RequestDispatcher
+from qmf.agent.requests.method_handler import MethodHandler
+from qmf.agent.requests.query_handler import QueryHandler
+from qmf.agent.requests.subscription_handler import SubscriptionHandler, SubscriptionLimits
+from qmf.agent.sending.message_sender import MessageSender
+from qmf.agent.sending.sequence_numbers import SequenceNumbers
 from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
 from qmf.errors import CallerError, ConnectError, NetworkError
 from qmf.protocol import BodyForm, direct_exchange, topic_exchange
@@ -39,13 +39,13 @@ CONSOLE_KEY = "console.#"
 CLOSE_TIMEOUT = 5.0
 
 
-class Core:
+class AgentCore:
     """One agent behind its public face; see `Agent` for the arguments. Belongs to the event loop's thread."""
 
     def __init__(
         self,
         bus: Bus,
-        identity: Identity,
+        identity: AgentIdentity,
         clock: Clock,
         *,
         domain: str,
@@ -66,32 +66,34 @@ class Core:
         self._identity = identity
         self._domain = domain
         self._goodbye = goodbye
-        tally = self._tally = Tally()
-        self.store = ObjectStore(identity.name, identity.epoch, clock.time_ns)
-        self.sources = Sources(self.store, clock)
-        outbox = Outbox(bus, identity.name, form, tally)
-        gate = Gate(access)
+        metrics = self._metrics = AgentMetrics()
+        self.store = ManagedObjectStore(identity.name, identity.epoch, clock.time_ns)
+        self.sources = ObjectSources(self.store, clock)
+        sender = MessageSender(bus, identity.name, form, metrics)
+        access_control = AccessControl(access)
         # Events count by themselves: they may be raised in any thread.
-        numbers, event_numbers = (Numbers(), Numbers()) if numbering else (None, None)
-        self.events = EventQueue(outbox, identity, domain, clock, tally, limit=event_limit, numbers=event_numbers)
-        self.raiser = Raiser(self.store, self.events, clock, form, publish=publish_events)
+        numbers, event_numbers = (SequenceNumbers(), SequenceNumbers()) if numbering else (None, None)
+        self.events = EventQueue(sender, identity, domain, clock, metrics, limit=event_limit, numbers=event_numbers)
+        self.raiser = EventRaiser(self.store, self.events, clock, form, publish=publish_events)
         writer = ObjectWriter(self.store, form)
-        self.publisher = Publisher(
-            self.store, writer, outbox, identity, domain, clock, tally, data=publish_data, numbers=numbers
+        self.publisher = ChangePublisher(
+            self.store, writer, sender, identity, domain, clock, metrics, data=publish_data, numbers=numbers
         )
-        teller = None if audit is None else CallTeller(audit, self.events.put, clock)
-        if teller is not None:
+        auditor = None if audit is None else CallAuditor(audit, self.events.put, clock)
+        if auditor is not None:
             self.store.register((METHOD_CALLED,))
-        self.subscriptions = Subscriptions(
-            self.sources, outbox, gate, clock, tally, limits=subscription_limits, interval=identity.interval
+        self.subscriptions = SubscriptionHandler(
+            self.sources, sender, access_control, clock, metrics, limits=subscription_limits, interval=identity.interval
         )
-        self._requests = Requests(
-            Discovery(identity, self.store, outbox, gate, clock, tally),
-            Queries(self.sources, writer, outbox, gate, tally),
-            Methods(self.sources, outbox, gate, tally, limit=max_calls, timeout=method_timeout, teller=teller),
+        self._requests = RequestDispatcher(
+            DiscoveryHandler(identity, self.store, sender, access_control, clock, metrics),
+            QueryHandler(self.sources, writer, sender, access_control, metrics),
+            MethodHandler(
+                self.sources, sender, access_control, metrics, limit=max_calls, timeout=method_timeout, auditor=auditor
+            ),
             self.subscriptions,
-            outbox,
-            tally,
+            sender,
+            metrics,
             debug=debug,
         )
         self._bindings: list[Subscription] = []
@@ -102,7 +104,7 @@ class Core:
     @property
     def statistics(self) -> AgentStatistics:
         """What was counted up to now."""
-        return self._tally.snapshot(
+        return self._metrics.snapshot(
             events_dropped=self.events.dropped,
             events_suppressed=self.events.suppressed,
             deletions_dropped=self.store.deletions_dropped,

@@ -50,7 +50,7 @@ class AgentStatistics:
     unencodable: int = 0
 
 
-class Tally:
+class AgentMetrics:
     """The running counts of one agent, by the names in `AgentStatistics`. Each is changed by one thread only."""
 
     def __init__(self) -> None:

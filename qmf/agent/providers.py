@@ -4,7 +4,7 @@ A handler gets a query and gives pages of objects or of plain rows. The agent ch
 and sends it part by part as pages arrive; it keeps no more than a page and a message. What a handler narrows down
 itself is a matter of speed only.
 
-Provided objects are never published by themselves; subscriptions ask their provider at each interval.
+ProvidedClass objects are never published by themselves; subscriptions ask their provider at each interval.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from qmf.agent.accessors.class_layout import Layout
+from qmf.agent.accessors.class_layout import ClassLayout
 from qmf.agent.model.managed_object import ManagedObject, layout_of
 from qmf.agent.objects.object_keys import index_key
 from qmf.agent.objects.rows import RowReader, key_of
@@ -75,7 +75,7 @@ class Provider(Protocol):
 Handler: TypeAlias = Callable[[ProviderQuery], Pages]
 
 
-class Provided:
+class ProvidedClass:
     """A provider, and how to read what it gives.
 
     Attributes:
@@ -84,7 +84,7 @@ class Provided:
     """
 
     def __init__(self, cls: type[ManagedObject], handler: Provider | Handler) -> None:
-        self.layout: Layout = layout_of(cls)
+        self.layout: ClassLayout = layout_of(cls)
         self.prefix = f"{self.layout.key.package}:{self.layout.key.name}:"
         self._handler = handler
         self._reader = RowReader(self.layout)

@@ -110,7 +110,7 @@ def _setters(own: set[str]) -> set[str]:
 
 
 def test_required_properties_are_those_of_the_runtime_base() -> None:
-    from qmf.agent.accessors.class_layout import Field
+    from qmf.agent.accessors.class_layout import FieldLayout
 
     found: list[tuple[Property, bool]] = []
 
@@ -120,7 +120,7 @@ def test_required_properties_are_those_of_the_runtime_base() -> None:
         for item in schema.classes:
             for field in item.properties:
                 found.append((field, is_required(field)))
-                assert Field(field, item.name, field.name).required == is_required(field)
+                assert FieldLayout(field, item.name, field.name).required == is_required(field)
 
     compare()
     assert {required for _, required in found} == {True, False}

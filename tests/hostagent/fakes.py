@@ -11,7 +11,7 @@ import attrs
 import psutil
 
 from qmf.agent import Event, ManagedObject
-from qmf.agent.objects.object_store import ObjectStore
+from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.hostagent.collector import Collector, Context
 from qmf.hostagent.settings import Settings
 from qmf.hostagent.source import Machine, Temperature
@@ -375,7 +375,7 @@ class FakeAgent:
     """Remembers what collectors add and remove, and which events they raise."""
 
     def __init__(self) -> None:
-        self.store = ObjectStore("qmf:host:test", 1, lambda: 1)
+        self.store = ManagedObjectStore("qmf:host:test", 1, lambda: 1)
         self.events: list[Event] = []
 
     def add(self, obj: ManagedObject) -> None:

@@ -31,7 +31,7 @@ from support.libqmf2 import (
 )
 
 from qmf.agent import MethodError, ObjectId
-from qmf.agent.identity import Identity
+from qmf.agent.agent_identity import AgentIdentity
 from qmf.protocol import AgentInfo, matches
 from qmf.schema import ClassSchema, EventSchema, read_schema
 from qmf.testing import FakeAgent, InThread
@@ -397,12 +397,12 @@ def test_changes_are_seen_by_the_next_query(asking: Asking, fake: InThread[FakeA
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_console_that_asks_for_schemas_by_qmfv1(program: str, protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """libqmf2 does so with agents that do not say that they know better."""
-    info = Identity.info
+    info = AgentIdentity.info
 
-    def modest(self: Identity, timestamp: int, schema_updated: int) -> AgentInfo:
+    def modest(self: AgentIdentity, timestamp: int, schema_updated: int) -> AgentInfo:
         return attrs.evolve(info(self, timestamp, schema_updated), capability=0)
 
-    monkeypatch.setattr(Identity, "info", modest)
+    monkeypatch.setattr(AgentIdentity, "info", modest)
     with (
         InThread(lambda: serve(str(uuid.uuid4()), 1)) as fake,
         driven(program, address(), protocol) as console,

@@ -11,15 +11,15 @@ Rules:
   calls and at the end of a loop's round; in 3.11 the garbage collector may also run where a container is made. So
   between the first read of an accessor's state and the last write to it there is none of these; a test reads the byte
   code. (Lines traced in Python, as by a debugger, are such places too.) Where there is no global lock,
-  `qmf.agent.accessors.locked` gives each accessor one of its own. A lock here would cost twice as much as all the rest.
+  `accessors.locking` gives each accessor one of its own. A lock here would cost twice as much as all the rest.
 """
 
 from __future__ import annotations
 
 import math
 
-from qmf.agent.accessors.class_layout import STATISTICS_CELL, Cells, Field
-from qmf.agent.accessors.constraint_errors import out_of_range, whole
+from qmf.agent.accessors.class_layout import STATISTICS_CELL, Cells, FieldLayout
+from qmf.agent.accessors.constraint_errors import range_error, to_whole_number
 
 #: The default of what counts: by one has a short way, with one bound to look at.
 _ONE = 1
@@ -36,7 +36,7 @@ class Counter:
 
     __slots__ = ("_cells", "_field", "_value")
 
-    def __init__(self, cells: Cells, field: Field) -> None:
+    def __init__(self, cells: Cells, field: FieldLayout) -> None:
         self._cells = cells
         self._field = field
         self._value = field.start
@@ -57,10 +57,10 @@ class Counter:
         """
         field = self._field
         if type(n) is not int:
-            n = whole(n, field)
+            n = to_whole_number(n, field)
         new = self._value + n
         if not field.low <= new <= field.high:
-            raise out_of_range(field, new)
+            raise range_error(field, new)
         self._value = new
         self._cells[STATISTICS_CELL] = True
 
@@ -68,10 +68,10 @@ class Counter:
         """Subtract; as `inc`."""
         field = self._field
         if type(n) is not int:
-            n = whole(n, field)
+            n = to_whole_number(n, field)
         new = self._value - n
         if not field.low <= new <= field.high:
-            raise out_of_range(field, new)
+            raise range_error(field, new)
         self._value = new
         self._cells[STATISTICS_CELL] = True
 
@@ -86,9 +86,9 @@ class Counter:
         """
         field = self._field
         if type(value) is not int:
-            value = whole(value, field)
+            value = to_whole_number(value, field)
         if not field.low <= value <= field.high:
-            raise out_of_range(field, value)
+            raise range_error(field, value)
         if value != self._value:
             self._value = value
             self._cells[STATISTICS_CELL] = True
@@ -117,7 +117,7 @@ class HiLo(Counter):
 
     __slots__ = ("_fresh", "_high", "_low")
 
-    def __init__(self, cells: Cells, field: Field) -> None:
+    def __init__(self, cells: Cells, field: FieldLayout) -> None:
         super().__init__(cells, field)
         self._high = self._low = self._value
         # Until the first `set` or the first new interval. What `inc` and `dec` do is seen by the marks.
@@ -137,18 +137,18 @@ class HiLo(Counter):
         """Add; as `Counter.inc`."""
         if n is not _ONE:
             if type(n) is not int:
-                n = whole(n, self._field)
+                n = to_whole_number(n, self._field)
             new = self._value + n
             # What lies between the marks is in range.
             if new < self._low:
                 if new < self._field.low:
-                    raise out_of_range(self._field, new)
+                    raise range_error(self._field, new)
                 self._low = new
         else:
             new = self._value + 1
         if new > self._high:
             if new > self._field.high:
-                raise out_of_range(self._field, new)
+                raise range_error(self._field, new)
             self._high = new
         self._value = new
         self._cells[STATISTICS_CELL] = True
@@ -157,17 +157,17 @@ class HiLo(Counter):
         """Subtract; as `Counter.inc`."""
         if n is not _ONE:
             if type(n) is not int:
-                n = whole(n, self._field)
+                n = to_whole_number(n, self._field)
             new = self._value - n
             if new > self._high:
                 if new > self._field.high:
-                    raise out_of_range(self._field, new)
+                    raise range_error(self._field, new)
                 self._high = new
         else:
             new = self._value - 1
         if new < self._low:
             if new < self._field.low:
-                raise out_of_range(self._field, new)
+                raise range_error(self._field, new)
             self._low = new
         self._value = new
         self._cells[STATISTICS_CELL] = True
@@ -175,16 +175,16 @@ class HiLo(Counter):
     def set(self, value: int) -> None:
         """Replace; as `Counter.set`."""
         if type(value) is not int:
-            value = whole(value, self._field)
+            value = to_whole_number(value, self._field)
         if self._fresh:
             self._begin(value)
         if value > self._high:
             if value > self._field.high:
-                raise out_of_range(self._field, value)
+                raise range_error(self._field, value)
             self._high = value
         elif value < self._low:
             if value < self._field.low:
-                raise out_of_range(self._field, value)
+                raise range_error(self._field, value)
             self._low = value
         if value != self._value:
             self._value = value
@@ -226,7 +226,7 @@ class Mma:
 
     __slots__ = ("_field", "_max", "_min", "_noted", "_samples", "_total")
 
-    def __init__(self, cells: Cells, field: Field) -> None:  # noqa: ARG002  # all accessors are made the same way
+    def __init__(self, cells: Cells, field: FieldLayout) -> None:  # noqa: ARG002  # all accessors are made the same way
         self._field = field
         self._samples = self._total = self._noted = 0
         self._min: int | float = math.inf
@@ -264,11 +264,11 @@ class Mma:
             ConstraintError: out of range, or no whole number. Nothing is added.
         """
         if type(value) is not int:
-            value = whole(value, self._field)
+            value = to_whole_number(value, self._field)
         # What lies between the marks is in range.
         if value > self._max or value < self._min:
             if not self._field.low <= value <= self._field.high:
-                raise out_of_range(self._field, value)
+                raise range_error(self._field, value)
             if value > self._max:
                 self._max = value
             if value < self._min:

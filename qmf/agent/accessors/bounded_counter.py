@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 
 from qmf.agent.accessors.accessors import Counter
-from qmf.agent.accessors.class_layout import STATISTICS_CELL, Field
-from qmf.agent.accessors.constraint_errors import out_of_range, whole
-from qmf.agent.accessors.setters import inside
+from qmf.agent.accessors.class_layout import STATISTICS_CELL, FieldLayout
+from qmf.agent.accessors.constraint_errors import range_error, to_whole_number
+from qmf.agent.accessors.setters import range_condition
 from qmf.codec.generated import build
 
 #: Counting by one, the common case, has a way of its own: there is one bound to look at, and it is compared by its
@@ -19,14 +19,14 @@ _COUNT = """\
 def {name}(self, n=one):
     if n is not one:
         if type(n) is not int:
-            n = whole(n, self._field)
+            n = to_whole_number(n, self._field)
         new = self._value {sign} n
         if not ({fits}):
-            raise out_of_range(self._field, new)
+            raise range_error(self._field, new)
     else:
         new = self._value {sign} 1
         if {beyond}:
-            raise out_of_range(self._field, new)
+            raise range_error(self._field, new)
     self._value = new
     self._cells[{mark}] = True
 """
@@ -34,9 +34,9 @@ def {name}(self, n=one):
 _SET = """\
 def {name}(self, value):
     if type(value) is not int:
-        value = whole(value, self._field)
+        value = to_whole_number(value, self._field)
     if not ({fits}):
-        raise out_of_range(self._field, value)
+        raise range_error(self._field, value)
     if value != self._value:
         self._value = value
         self._cells[{mark}] = True
@@ -45,20 +45,22 @@ def {name}(self, value):
 _SMALL = (1 << 30) - 1
 
 
-def counter_for(field: Field) -> type[Counter]:
+def bounded_counter_class(field: FieldLayout) -> type[Counter]:
     """The class of counters with the bounds of a field."""
     return _counter(int(field.low), int(field.high))
 
 
 @functools.cache
 def _counter(low: int, high: int) -> type[Counter]:
-    fits = inside("new", low, high)
+    fits = range_condition("new", low, high)
     sources = {
-        "inc": _COUNT.format(name="inc", sign="+", fits=fits, beyond=_beyond(">", high), mark=STATISTICS_CELL),
-        "dec": _COUNT.format(name="dec", sign="-", fits=fits, beyond=_beyond("<", low), mark=STATISTICS_CELL),
-        "set": _SET.format(name="set", fits=inside("value", low, high), mark=STATISTICS_CELL),
+        "inc": _COUNT.format(
+            name="inc", sign="+", fits=fits, beyond=_beyond_condition(">", high), mark=STATISTICS_CELL
+        ),
+        "dec": _COUNT.format(name="dec", sign="-", fits=fits, beyond=_beyond_condition("<", low), mark=STATISTICS_CELL),
+        "set": _SET.format(name="set", fits=range_condition("value", low, high), mark=STATISTICS_CELL),
     }
-    names = {"whole": whole, "out_of_range": out_of_range, "one": 1}
+    names = {"to_whole_number": to_whole_number, "range_error": range_error, "one": 1}
     members: dict[str, object] = {"__slots__": (), "__doc__": Counter.__doc__, "__module__": Counter.__module__}
     for name, source in sources.items():
         method = build(name, source, names, f"Counter {low} {high}")
@@ -68,7 +70,7 @@ def _counter(low: int, high: int) -> type[Counter]:
     return type("Counter", (Counter,), members)
 
 
-def _beyond(sign: str, bound: int) -> str:
+def _beyond_condition(sign: str, bound: int) -> str:
     """The condition, as source, that the new number is beyond a bound."""
     small = min(max(bound, -_SMALL), _SMALL)
     return f"new {sign} {bound}" if small == bound else f"new {sign} {small} and new {sign} {bound}"

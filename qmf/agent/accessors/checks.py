@@ -57,8 +57,8 @@ def _make_check(item: Argument | Property | Statistic, where: str) -> Check:
     if kind.base == "objId":
         return lambda value: check_reference(value, where)
     if kind.base in ("map", "list"):
-        return lambda value: copied(general(value), kind, where)
-    simple = quick_range(item)
+        return lambda value: checked_copy(general(value), kind, where)
+    simple = simple_range(item)
     if simple is not None:
         number, least, most = simple
 
@@ -78,7 +78,7 @@ def _make_check(item: Argument | Property | Statistic, where: str) -> Check:
     return general
 
 
-def quick_range(item: Argument | Property | Statistic) -> tuple[type[Any], int | float, int | float] | None:
+def simple_range(item: Argument | Property | Statistic) -> tuple[type[Any], int | float, int | float] | None:
     """For numbers: the Python type, smallest and largest value of what needs no further check. None for the others."""
     if item.type.is_integer:
         return int, *bounds(item)
@@ -99,7 +99,7 @@ def bounds(item: Argument | Property | Statistic) -> tuple[int | float, int | fl
     )
 
 
-def copied(value: object, kind: QmfType, where: str, depth: int = 0) -> object:
+def checked_copy(value: object, kind: QmfType, where: str, depth: int = 0) -> object:
     """A copy of a map, a list or what is in one, fit for encoding.
 
     Raises:
@@ -115,9 +115,9 @@ def copied(value: object, kind: QmfType, where: str, depth: int = 0) -> object:
             return value
         raise ConstraintError(where, kind.name, value, "must hold integers of at most 64 bits")
     if isinstance(value, Mapping):
-        return {_key(key, kind, where): copied(item, kind, where, depth + 1) for key, item in value.items()}
+        return {_key(key, kind, where): checked_copy(item, kind, where, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)) or (isinstance(value, Sequence) and not isinstance(value, bytearray)):
-        return [copied(item, kind, where, depth + 1) for item in value]
+        return [checked_copy(item, kind, where, depth + 1) for item in value]
     raise ConstraintError(where, kind.name, value, f"must not hold a {type(value).__name__}")
 
 

@@ -1,4 +1,4 @@
-"""What the runtime base knows of a managed class: one `Field` per property and statistic, one `Layout` per class.
+"""What the runtime base knows of a managed class: `FieldLayout` of a property or statistic, `ClassLayout` of a class.
 
 Built when the first object of a class is made, then read only. A field says where in an instance its value lies, how
 values are checked, which mark a change sets, and what it expands to on the wire. An instance holds a list of *cells*: a
@@ -33,7 +33,7 @@ STATISTICS_CELL = 1
 FIRST_VALUE = 2
 
 
-class Field:
+class FieldLayout:
     """One property or statistic of a class.
 
     Attributes:
@@ -126,7 +126,7 @@ class Field:
         return int(min(max(value, self.low), self.high))
 
 
-class Layout:
+class ClassLayout:
     """The fields of one class.
 
     Attributes:
@@ -188,9 +188,9 @@ class Layout:
         missing = [item.name for item in declared if item.name not in python_names]
         if missing:
             raise CallerError(f"class {schema.name} declares no attribute for {', '.join(missing)}")
-        self.properties = tuple(Field(item, schema.name, python_names[item.name]) for item in schema.properties)
-        self.statistics = tuple(Field(item, schema.name, python_names[item.name]) for item in schema.statistics)
-        self.by_name: dict[str, Field] = {field.python_name: field for field in self}
+        self.properties = tuple(FieldLayout(item, schema.name, python_names[item.name]) for item in schema.properties)
+        self.statistics = tuple(FieldLayout(item, schema.name, python_names[item.name]) for item in schema.statistics)
+        self.by_name: dict[str, FieldLayout] = {field.python_name: field for field in self}
         self.by_name.update({field.name: field for field in self})
         self.index = tuple(field for field in self.properties if field.index)
         self.required = tuple(field for field in self if field.required)
@@ -200,7 +200,7 @@ class Layout:
         )
         self.mmas = tuple(field.slot for field in self.accessors if field.type.style is Style.MMA)
         self.samples = _samples(self.mmas)
-        self.makers: dict[Field, Callable[[Any, Field], object]] = {}
+        self.makers: dict[FieldLayout, Callable[[Any, FieldLayout], object]] = {}
         direct = [field for field in self if field.direct]
         for cell, field in enumerate(direct, FIRST_VALUE):
             field.cell = cell
@@ -224,11 +224,11 @@ class Layout:
         self.readers: dict[int, Callable[[Any], Any]] = {}
         self.takers: dict[int, Callable[[Any], Any]] = {}
 
-    def __iter__(self) -> Iterator[Field]:
+    def __iter__(self) -> Iterator[FieldLayout]:
         yield from self.properties
         yield from self.statistics
 
-    def fields(self, groups: int) -> tuple[Field, ...]:
+    def fields(self, groups: int) -> tuple[FieldLayout, ...]:
         """The fields of a group, or of both, in wire order."""
         return self._fields[groups]
 
@@ -239,11 +239,11 @@ class Layout:
             cells[field.cell] = field.initial()
         return cells
 
-    def _check_formula(self, field: Field) -> None:
+    def _check_formula(self, field: FieldLayout) -> None:
         assert field.formula is not None
         if field.type.style is Style.MMA:
             raise CallerError(f"{field.where}: min/max/average statistics cannot be assigned")
-        known: dict[str, Field] = {item.name: item for item in self}
+        known: dict[str, FieldLayout] = {item.name: item for item in self}
         for name in field.formula.names:
             source = known.get(name)
             numeric = source is not None and (source.type.is_integer or source.type.python == "float")
@@ -253,7 +253,7 @@ class Layout:
                 )
 
 
-def _positions(fields: tuple[Field, ...]) -> dict[Field, int]:
+def _positions(fields: tuple[FieldLayout, ...]) -> dict[FieldLayout, int]:
     starts = itertools.accumulate((len(field.wire) for field in fields), initial=0)
     return dict(zip(fields, starts, strict=False))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from qmf.agent.accessors.class_layout import Field
+from qmf.agent.accessors.class_layout import FieldLayout
 from qmf.errors import ConstraintError
 
 
-def whole(value: object, field: Field) -> int:
+def to_whole_number(value: object, field: FieldLayout) -> int:
     """A whole number of another class than `int`, as one.
 
     Raises:
@@ -17,12 +17,12 @@ def whole(value: object, field: Field) -> int:
     raise ConstraintError(field.where, field.type.name, value, "must be a whole number")
 
 
-def out_of_range(field: Field, value: int) -> ConstraintError:
+def range_error(field: FieldLayout, value: int) -> ConstraintError:
     """The error for a number beyond the bounds of a field."""
     return ConstraintError(field.where, field.type.name, value, f"must be {field.low} to {field.high}")
 
 
-def read_only(field: Field, value: object) -> ConstraintError:
+def read_only_error(field: FieldLayout, value: object) -> ConstraintError:
     """The error for setting a derived statistic."""
     text = field.formula.text if field.formula else ""
     return ConstraintError(field.where, field.type.name, value, f"is computed as {text!r} and cannot be set")

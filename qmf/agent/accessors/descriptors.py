@@ -12,11 +12,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
 
 from qmf.agent.accessors.accessors import Counter, HiLo, Mma
-from qmf.agent.accessors.bounded_counter import counter_for
-from qmf.agent.accessors.class_layout import Field, slot_name
-from qmf.agent.accessors.constraint_errors import read_only
-from qmf.agent.accessors.derived import Derived, compute
-from qmf.agent.accessors.locked import HAS_GLOBAL_LOCK, guarded
+from qmf.agent.accessors.bounded_counter import bounded_counter_class
+from qmf.agent.accessors.class_layout import FieldLayout, slot_name
+from qmf.agent.accessors.constraint_errors import read_only_error
+from qmf.agent.accessors.derived_statistic import DerivedStatistic, compute
+from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
 from qmf.agent.accessors.references import Referable, is_pending, resolve
 from qmf.agent.accessors.setters import Setter, make_setter
 from qmf.errors import ConstraintError
@@ -33,7 +33,7 @@ else:
 T = TypeVar("T")
 
 
-class Descriptor(_Property):
+class AttributeDescriptor(_Property):
     """Base of the descriptors.
 
     Attributes:
@@ -48,12 +48,12 @@ class Descriptor(_Property):
         if not TYPE_CHECKING:
             super().__init__(getter, setter, doc=f"The value of {self.schema_name!r}; the class's docstring says more.")
 
-    def _bind(self, field: Field) -> None:
+    def _bind(self, field: FieldLayout) -> None:
         """Learn the field, before the first instance of the class is made."""
         raise NotImplementedError
 
 
-class Attribute(Descriptor, Generic[T]):
+class Attribute(AttributeDescriptor, Generic[T]):
     """A value set by assignment: properties, and statistics of plain types.
 
     Assigning checks type, range and length (ConstraintError), refuses what is fixed after construction, and marks the
@@ -70,7 +70,7 @@ class Attribute(Descriptor, Generic[T]):
         def __get__(self, instance: ManagedObject | None, owner: type) -> Self | T: ...
         def __set__(self, instance: ManagedObject, value: T) -> None: ...
 
-    def _bind(self, field: Field) -> None:
+    def _bind(self, field: FieldLayout) -> None:
         cell = field.cell
         if field.formula is not None:
             self._work_by(lambda instance: compute(instance, field), _refusing(field))
@@ -80,7 +80,7 @@ class Attribute(Descriptor, Generic[T]):
             self._work_by(lambda instance: instance._qmf_cells[cell], make_setter(field))
 
 
-class ReferenceAttribute(Descriptor):
+class ReferenceAttribute(AttributeDescriptor):
     """A reference: takes a managed object, an object id or None; gives the object id, or None.
 
     An object that no agent has yet gives None until it is added.
@@ -95,7 +95,7 @@ class ReferenceAttribute(Descriptor):
         def __get__(self, instance: ManagedObject | None, owner: type) -> Self | ObjectId | None: ...
         def __set__(self, instance: ManagedObject, value: Referable | ObjectId | None) -> None: ...
 
-    def _bind(self, field: Field) -> None:
+    def _bind(self, field: FieldLayout) -> None:
         cell, mark, check = field.cell, field.mark, field.check
 
         def put(instance: ManagedObject, value: object) -> None:
@@ -111,7 +111,7 @@ class ReferenceAttribute(Descriptor):
         self._work_by(lambda instance: resolve(instance._qmf_cells[cell]), setter)
 
 
-class AccessorDescriptor(Descriptor):
+class AccessorDescriptor(AttributeDescriptor):
     """Gives an accessor object; refuses assignment, which would replace it."""
 
     _accessor: Callable[..., object]
@@ -124,7 +124,7 @@ class AccessorDescriptor(Descriptor):
 
         def __set__(self, instance: ManagedObject, value: Never) -> None: ...
 
-    def _bind(self, field: Field) -> None:
+    def _bind(self, field: FieldLayout) -> None:
         way = "sample(...)" if isinstance(self, MmaAttribute) else "set(...)"
 
         def refuse(_: ManagedObject, value: object) -> None:
@@ -133,27 +133,27 @@ class AccessorDescriptor(Descriptor):
         self._accessor_class = self._accessor_for(field)
         self._work_by(attrgetter(self.slot), refuse)
 
-    def _accessor_for(self, field: Field) -> Callable[..., object]:  # noqa: ARG002  # some descriptors go by the field
+    def _accessor_for(self, field: FieldLayout) -> Callable[..., object]:  # noqa: ARG002  # some descriptors go by the field
         """The class of accessors for a field."""
         return type(self)._accessor
 
-    def _make(self, instance: ManagedObject, field: Field) -> object:
+    def _make(self, instance: ManagedObject, field: FieldLayout) -> object:
         """The accessor of a new instance."""
         if field.formula is not None:
             layout = instance._qmf_layout
             used = [layout.by_name[name] for name in field.formula.names]
             sources = tuple(item.cell if item.direct else getattr(instance, item.slot) for item in used)
-            return Derived(instance._qmf_cells, field, sources)
+            return DerivedStatistic(instance._qmf_cells, field, sources)
         return self._accessor_class(instance._qmf_cells, field)
 
 
 class CounterAttribute(AccessorDescriptor):
     """A statistic with a `Counter`."""
 
-    _accessor = Counter if HAS_GLOBAL_LOCK else guarded(Counter)
+    _accessor = Counter if HAS_GLOBAL_LOCK else locking_subclass(Counter)
 
-    def _accessor_for(self, field: Field) -> Callable[..., object]:
-        return counter_for(field) if HAS_GLOBAL_LOCK else super()._accessor_for(field)
+    def _accessor_for(self, field: FieldLayout) -> Callable[..., object]:
+        return bounded_counter_class(field) if HAS_GLOBAL_LOCK else super()._accessor_for(field)
 
     if TYPE_CHECKING:
 
@@ -167,7 +167,7 @@ class CounterAttribute(AccessorDescriptor):
 class HiLoAttribute(AccessorDescriptor):
     """A statistic with a `HiLo`."""
 
-    _accessor = HiLo if HAS_GLOBAL_LOCK else guarded(HiLo)
+    _accessor = HiLo if HAS_GLOBAL_LOCK else locking_subclass(HiLo)
 
     if TYPE_CHECKING:
 
@@ -181,7 +181,7 @@ class HiLoAttribute(AccessorDescriptor):
 class MmaAttribute(AccessorDescriptor):
     """A statistic with an `Mma`."""
 
-    _accessor = Mma if HAS_GLOBAL_LOCK else guarded(Mma)
+    _accessor = Mma if HAS_GLOBAL_LOCK else locking_subclass(Mma)
 
     if TYPE_CHECKING:
 
@@ -192,13 +192,13 @@ class MmaAttribute(AccessorDescriptor):
         def __get__(self, instance: ManagedObject | None, owner: type) -> Self | Mma: ...
 
 
-def _refusing(field: Field, put: Setter | None = None) -> Setter:
+def _refusing(field: FieldLayout, put: Setter | None = None) -> Setter:
     """A setter for a field that cannot be assigned (now); `put` sets the key of an object that has no id yet."""
     put = put or make_setter(field)
 
     def refuse(instance: ManagedObject, value: object) -> None:
         if field.formula is not None:
-            raise read_only(field, value)
+            raise read_only_error(field, value)
         if field.fixed:
             raise ConstraintError(field.where, field.type.name, value, "cannot change after the object is made")
         if instance._qmf_id is not None:

@@ -23,10 +23,10 @@ class Referable:
 
 
 #: How a reference is stored: an object that has no id yet, an id, or unset.
-Target = Referable | ObjectId | None
+StoredReference = Referable | ObjectId | None
 
 
-def check_reference(value: object, where: str) -> Target:
+def check_reference(value: object, where: str) -> StoredReference:
     """Accept what a reference may be set to.
 
     Args:
@@ -46,11 +46,11 @@ def check_reference(value: object, where: str) -> Target:
     raise ConstraintError(where, "objId", value, "must be a managed object, an object id or None")
 
 
-def resolve(target: Target) -> ObjectId | None:
+def resolve(target: StoredReference) -> ObjectId | None:
     """The id that a stored reference stands for, or None while it is unset or pending."""
     return target._qmf_id if isinstance(target, Referable) else target
 
 
-def is_pending(target: Target) -> bool:
+def is_pending(target: StoredReference) -> bool:
     """True while the object referred to has no id."""
     return isinstance(target, Referable) and target._qmf_id is None

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qmf.agent.accessors.checks import quick_range
-from qmf.agent.accessors.class_layout import Field
+from qmf.agent.accessors.checks import simple_range
+from qmf.agent.accessors.class_layout import FieldLayout
 from qmf.codec.generated import build
 
 Setter = Callable[[Any, Any], None]
 
 
-def make_setter(field: Field) -> Setter:
+def make_setter(field: FieldLayout) -> Setter:
     """The function that checks and stores the value of a field.
 
     Args:
@@ -25,11 +25,11 @@ def make_setter(field: Field) -> Setter:
     Returns:
         takes the instance and the value; raises ConstraintError.
     """
-    simple = quick_range(field.item)
+    simple = simple_range(field.item)
     return _setter(field) if simple is None else _number_setter(field, *simple)
 
 
-def _setter(field: Field) -> Setter:
+def _setter(field: FieldLayout) -> Setter:
     cell, mark, check = field.cell, field.mark, field.check
 
     def put(instance: Any, value: object) -> None:
@@ -56,18 +56,18 @@ def put(instance, value):
 """
 
 
-def _number_setter(field: Field, kind: type[Any], least: int | float, most: int | float) -> Setter:
+def _number_setter(field: FieldLayout, kind: type[Any], least: int | float, most: int | float) -> Setter:
     """As `_setter`, with the common case checked in place: hot paths assign numbers."""
     names: dict[str, object] = {"kind": kind, "general": _setter(field), "least": least, "most": most}
     fits = "least <= value <= most"
     if kind is int:
-        fits = inside("value", int(least), int(most))
+        fits = range_condition("value", int(least), int(most))
     source = _NUMBER.format(fits=fits, cell=field.cell, mark=field.mark)
     setter: Setter = build("put", source, names, field.where)
     return setter
 
 
-def inside(name: str, least: int, most: int) -> str:
+def range_condition(name: str, least: int, most: int) -> str:
     """The condition, as source, that a whole number is within bounds.
 
     That one has left the range of an unsigned type shows in one step, from the bits beyond the type's; negative numbers

@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from qmf.agent.accessors.class_layout import STATISTICS, Field, Layout
-from qmf.agent.accessors.derived import number
-from qmf.agent.accessors.locked import HAS_GLOBAL_LOCK
+from qmf.agent.accessors.class_layout import STATISTICS, ClassLayout, FieldLayout
+from qmf.agent.accessors.derived_statistic import number
+from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK
 from qmf.agent.accessors.references import resolve
 from qmf.codec.generated import build
 from qmf.codec.row_encode import Lead, RowEncoder
 from qmf.schema import Style
 
 #: Values of an object, in wire order.
-Raw = tuple[Any, ...]
+RawValues = tuple[Any, ...]
 
 #: Gives the values of an object; a taker also begins a new interval and gives slots and what restores them.
-Reader = Callable[[Any], Raw]
-Taker = Callable[[Any], tuple[Raw, list[tuple[str, Any]]]]
+Reader = Callable[[Any], RawValues]
+Taker = Callable[[Any], tuple[RawValues, list[tuple[str, Any]]]]
 
 _NOTHING = (0, 0, 0, 0)
 
 
-def make_reader(layout: Layout, groups: int, *, locked: bool = not HAS_GLOBAL_LOCK) -> Reader:
+def make_reader(layout: ClassLayout, groups: int, *, locked: bool = not HAS_GLOBAL_LOCK) -> Reader:
     """The function that reads the values of some groups of a class.
 
     Args:
@@ -40,14 +40,14 @@ def make_reader(layout: Layout, groups: int, *, locked: bool = not HAS_GLOBAL_LO
     return reader
 
 
-def make_taker(layout: Layout, groups: int, *, locked: bool = not HAS_GLOBAL_LOCK) -> Taker:
+def make_taker(layout: ClassLayout, groups: int, *, locked: bool = not HAS_GLOBAL_LOCK) -> Taker:
     """The function that takes the values of some groups of a class for a publication; arguments as of `make_reader`."""
     taker: Taker = _Source(layout, groups, taking=True, locked=locked).function()
     return taker
 
 
 def make_row_writer(
-    layout: Layout, encoder: RowEncoder, *, locked: bool = not HAS_GLOBAL_LOCK
+    layout: ClassLayout, encoder: RowEncoder, *, locked: bool = not HAS_GLOBAL_LOCK
 ) -> Callable[[Any, Lead], bytes]:
     """The function that makes the row of an object, which has that lead, from its statistics as they are.
 
@@ -67,7 +67,7 @@ def make_row_writer(
 class _Source:
     """Puts the text of one function together."""
 
-    def __init__(self, layout: Layout, groups: int, *, taking: bool, locked: bool) -> None:
+    def __init__(self, layout: ClassLayout, groups: int, *, taking: bool, locked: bool) -> None:
         self._layout = layout
         self._groups = groups
         self._taking = taking
@@ -90,7 +90,7 @@ class _Source:
     def reading(self) -> tuple[list[str], list[str]]:
         """The steps that read, and the expressions of the values in wire order then; called once."""
         layout, fields = self._layout, self._layout.fields(self._groups)
-        values: dict[Field, list[str]] = {
+        values: dict[FieldLayout, list[str]] = {
             field: self._read(position, field) for position, field in enumerate(fields) if field.formula is None
         }
         if layout.derived and self._groups & STATISTICS:
@@ -103,7 +103,7 @@ class _Source:
         steps = ["cells = obj._qmf_cells", *(["intervals = []"] if self._taking else []), *self._steps]
         return steps, [value for field in fields for value in values[field]]
 
-    def _read(self, position: int, field: Field) -> list[str]:
+    def _read(self, position: int, field: FieldLayout) -> list[str]:
         """Add the steps that read a field; gives the expressions of its values."""
         if field.direct:
             cell = f"cells[{field.cell}]"
@@ -139,14 +139,14 @@ class _Source:
         self._steps.append(f"{targets} = " + ("NOTHING" if self._taking else "a._read() if a._samples else NOTHING"))
         return "a._samples"
 
-    def _local(self, name: str, expression: str, field: Field) -> str:
+    def _local(self, name: str, expression: str, field: FieldLayout) -> str:
         """The expression, or a local name for it where a formula uses the field, too."""
         if field not in self._layout.sources:
             return expression
         self._steps.append(f"{name} = {expression}")
         return name
 
-    def _number(self, position: int, field: Field, values: dict[Field, list[str]]) -> str:
+    def _number(self, position: int, field: FieldLayout, values: dict[FieldLayout, list[str]]) -> str:
         """What formulas see of a field: a number, or 0 where an optional one has none."""
         if field in values:
             found = values[field][0]
@@ -157,7 +157,7 @@ class _Source:
             self._steps.append(f"{found} = number(obj, F{position})")
         return f"({found} or 0)" if field.optional else found
 
-    def _derive(self, position: int, field: Field, numbers: dict[str, str]) -> list[str]:
+    def _derive(self, position: int, field: FieldLayout, numbers: dict[str, str]) -> list[str]:
         """Add the steps that compute a formula and hold it to the field's range."""
         assert field.formula is not None
         self._names[f"D{position}"] = field
@@ -172,7 +172,7 @@ class _Source:
             self._steps += [f"if not {low} <= {name} <= {high}:", f"    {name} = {low} if {name} < {low} else {high}"]
         return [name] * len(field.wire)
 
-    def _whole(self, field: Field) -> bool:
+    def _whole(self, field: FieldLayout) -> bool:
         """Whether a formula is of whole numbers only."""
         assert field.formula is not None
         used = field.formula.names

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeAlias
 
-from qmf.agent.accessors.class_layout import PROPERTIES, STATISTICS, Cells, Field, Layout
-from qmf.agent.accessors.descriptors import AccessorDescriptor, Descriptor
+from qmf.agent.accessors.class_layout import PROPERTIES, STATISTICS, Cells, ClassLayout, FieldLayout
+from qmf.agent.accessors.descriptors import AccessorDescriptor, AttributeDescriptor
 from qmf.agent.accessors.references import Referable, is_pending
 from qmf.agent.model.arguments import MaybeAwaitable
-from qmf.agent.model.values import Taken, read, take
+from qmf.agent.model.values import PendingUpdate, read, take
 from qmf.codec.row_encode import Lead
 from qmf.errors import CallerError, ConstraintError
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
 
 
-class ManagedType(type):
+class ManagedObjectMeta(type):
     """Gives instances of a generated class a slot for each accessor: quicker to reach than in a dict, and smaller."""
 
-    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ManagedType:
+    def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ManagedObjectMeta:
         """Make the class."""
         accessors = [item.slot for item in namespace.values() if isinstance(item, AccessorDescriptor)]
         if accessors:
@@ -31,7 +31,7 @@ class ManagedType(type):
         return super().__new__(cls, name, bases, namespace)
 
 
-class ManagedObject(Referable, metaclass=ManagedType):
+class ManagedObject(Referable, metaclass=ManagedObjectMeta):
     """A thing that is managed: base of generated classes, whose docstrings list properties, statistics and methods.
 
     Make one, hand it to `Agent.add`, and set its values from any thread, whether or not an agent has it. Subclass the
@@ -107,7 +107,7 @@ class ManagedObject(Referable, metaclass=ManagedType):
         setattr(self, self._qmf_field(name).python_name, value)
         return None  # overriding methods may return an awaitable
 
-    def _qmf_field(self, name: str) -> Field:
+    def _qmf_field(self, name: str) -> FieldLayout:
         field = self._qmf_layout.by_name.get(name)
         if field is None:
             raise CallerError(f"class {self._qmf_layout.schema.name} has no property or statistic {name!r}")
@@ -117,7 +117,7 @@ class ManagedObject(Referable, metaclass=ManagedType):
         """Values for the wire, by wire name; see `qmf.agent.model.values.read`."""
         return read(self, (PROPERTIES if properties else 0) | (STATISTICS if statistics else 0))
 
-    def _qmf_take(self, tick: int = 0) -> Taken | None:
+    def _qmf_take(self, tick: int = 0) -> PendingUpdate | None:
         """For the publisher: the values of the groups that changed, and a new interval. None if nothing changed."""
         return take(self, tick)
 
@@ -126,7 +126,7 @@ class ManagedObject(Referable, metaclass=ManagedType):
 Ref: TypeAlias = ManagedObject | ObjectId | None
 
 
-def layout_of(cls: type[ManagedObject]) -> Layout:
+def layout_of(cls: type[ManagedObject]) -> ClassLayout:
     """The layout of a managed class, built at the first call.
 
     Raises:
@@ -134,10 +134,12 @@ def layout_of(cls: type[ManagedObject]) -> Layout:
     """
     owner = _schema_class(cls)
     layout = owner.__dict__.get("_qmf_layout_")
-    if isinstance(layout, Layout):
+    if isinstance(layout, ClassLayout):
         return layout
-    descriptors = {item.schema_name: (name, item) for name, item in vars(owner).items() if isinstance(item, Descriptor)}
-    layout = Layout(owner._qmf_schema_, {schema_name: name for schema_name, (name, _) in descriptors.items()})
+    descriptors = {
+        item.schema_name: (name, item) for name, item in vars(owner).items() if isinstance(item, AttributeDescriptor)
+    }
+    layout = ClassLayout(owner._qmf_schema_, {schema_name: name for schema_name, (name, _) in descriptors.items()})
     for field in layout:
         descriptor = descriptors[field.name][1]
         if field.direct is isinstance(descriptor, AccessorDescriptor):

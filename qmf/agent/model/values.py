@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qmf.agent.accessors.accessors import Interval
-from qmf.agent.accessors.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL, Layout
+from qmf.agent.accessors.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL, ClassLayout
 from qmf.agent.accessors.references import is_pending
-from qmf.agent.model.collecting import Raw, make_reader, make_taker
+from qmf.agent.model.collecting import RawValues, make_reader, make_taker
 
 if TYPE_CHECKING:
     from qmf.agent.model.managed_object import ManagedObject
 
 
-class Taken:
+class PendingUpdate:
     """What the publisher took from an object, until it is known to have been sent.
 
     Attributes:
@@ -28,7 +28,7 @@ class Taken:
 
     __slots__ = ("_intervals", "groups", "object", "raw")
 
-    def __init__(self, obj: ManagedObject, groups: int, raw: Raw, intervals: list[tuple[str, Interval]]) -> None:
+    def __init__(self, obj: ManagedObject, groups: int, raw: RawValues, intervals: list[tuple[str, Interval]]) -> None:
         self.object = obj
         self.groups = groups
         self.raw = raw
@@ -37,7 +37,7 @@ class Taken:
     @property
     def values(self) -> dict[str, object]:
         """The values for the wire, by wire name."""
-        return named(self.object._qmf_layout, self.groups, self.raw)
+        return values_by_name(self.object._qmf_layout, self.groups, self.raw)
 
     def restore(self) -> None:
         """Give it back: the groups are due again, and the running interval includes the one taken."""
@@ -83,7 +83,7 @@ def changed_since(obj: ManagedObject, tick: int) -> int:
     )
 
 
-def take(obj: ManagedObject, tick: int) -> Taken | None:
+def take(obj: ManagedObject, tick: int) -> PendingUpdate | None:
     """What changed, with a new interval; None if nothing did."""
     note_changes(obj, tick)
     groups = obj._qmf_due
@@ -98,16 +98,16 @@ def take(obj: ManagedObject, tick: int) -> Taken | None:
     if intervals:
         # High, low and averages that go back to rest are a change: consoles shall not show old ones.
         obj._qmf_cells[STATISTICS_CELL] = True
-    return Taken(obj, groups, raw, intervals)
+    return PendingUpdate(obj, groups, raw, intervals)
 
 
-def read_raw(obj: ManagedObject, groups: int) -> Raw:
+def read_raw_values(obj: ManagedObject, groups: int) -> RawValues:
     """Plain values in wire order, None for those that are absent; any thread."""
     layout = obj._qmf_layout
     reader = layout.readers.get(groups)
     if reader is None:
         reader = layout.readers[groups] = make_reader(layout, groups)
-    raw: Raw = reader(obj)
+    raw: RawValues = reader(obj)
     return raw
 
 
@@ -117,10 +117,10 @@ def read(obj: ManagedObject, groups: int) -> dict[str, object]:
     Optional properties that are unset are absent. So are references that are unset or whose object has no id, optional
     or not: an empty object id on the wire looks like a real one, and consoles would query it.
     """
-    return named(obj._qmf_layout, groups, read_raw(obj, groups)) if groups else {}
+    return values_by_name(obj._qmf_layout, groups, read_raw_values(obj, groups)) if groups else {}
 
 
-def named(layout: Layout, groups: int, raw: Raw) -> dict[str, object]:
+def values_by_name(layout: ClassLayout, groups: int, raw: RawValues) -> dict[str, object]:
     """Plain values by wire name, typed as in the schema; absent ones are left out."""
     return {
         name: value if wrapper is None else wrapper(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from qmf.agent.accessors.class_layout import Field
+from qmf.agent.accessors.class_layout import FieldLayout
 from qmf.agent.accessors.references import resolve
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.errors import CallerError
@@ -22,7 +22,7 @@ def index_key(obj: ManagedObject) -> str:
     return ",".join(_key_part(field, obj._qmf_cells[field.cell]) for field in layout.index)
 
 
-def _key_part(field: Field, value: object) -> str:
+def _key_part(field: FieldLayout, value: object) -> str:
     if value is None:
         return ""
     if field.type.name == "objId":

@@ -12,12 +12,12 @@ from contextlib import aclosing, contextmanager
 
 import attrs
 
-from qmf.agent.accessors.class_layout import Layout
+from qmf.agent.accessors.class_layout import ClassLayout
 from qmf.agent.clock import Clock
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.objects.object_store import ObjectStore
-from qmf.agent.providers import Handler, Item, Provided, Provider, ProviderQuery, used_names
-from qmf.agent.requests.request_errors import Refusal, one_line
+from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.providers import Handler, Item, ProvidedClass, Provider, ProviderQuery, used_names
+from qmf.agent.requests.request_errors import RequestRefused, one_line
 from qmf.errors import CallerError
 from qmf.protocol import ErrorCode, ObjectData, ObjectId, Predicate
 from qmf.schema import ClassKey, Style
@@ -29,7 +29,7 @@ SCAN = 100
 
 
 @attrs.frozen(kw_only=True)
-class Wanted:
+class ObjectSelection:
     """Which objects, and what of them.
 
     Attributes:
@@ -45,13 +45,13 @@ class Wanted:
     select: Sequence[str] = ()
 
 
-class Sources:
+class ObjectSources:
     """The objects of one agent, whoever holds them."""
 
-    def __init__(self, store: ObjectStore, clock: Clock) -> None:
+    def __init__(self, store: ManagedObjectStore, clock: Clock) -> None:
         self.store = store
         self._clock = clock
-        self._provided: list[Provided] = []
+        self._provided: list[ProvidedClass] = []
 
     def provide(self, cls: type[ManagedObject], handler: Provider | Handler) -> None:
         """Have a provider answer for a class.
@@ -59,13 +59,13 @@ class Sources:
         Raises:
             CallerError: the class has one.
         """
-        provided = Provided(cls, handler)
+        provided = ProvidedClass(cls, handler)
         if any(other.prefix == provided.prefix for other in self._provided):
             raise CallerError(f"class {provided.layout.schema.name} has a provider already")
         self.store.register((provided.layout.schema,))
         self._provided.append(provided)
 
-    def stored(self, wanted: Wanted) -> list[ManagedObject]:
+    def stored(self, wanted: ObjectSelection) -> list[ManagedObject]:
         """The objects that the agent has: of the class, or with the id; the predicate is not applied."""
         if wanted.object_id is not None:
             found = self.store.find(wanted.object_id)
@@ -74,7 +74,7 @@ class Sources:
             return []
         return self.store.of_class(wanted.class_key.package, wanted.class_key.name)
 
-    def providers(self, wanted: Wanted) -> list[Provided]:
+    def providers(self, wanted: ObjectSelection) -> list[ProvidedClass]:
         """The providers that could give what is wanted."""
         if wanted.object_id is not None:
             if not self.store.is_ours(wanted.object_id):
@@ -93,9 +93,9 @@ class Sources:
         """The object with an id, or None.
 
         Raises:
-            Refusal: its provider failed, or gives a row, on which nothing can be done.
+            RequestRefused: its provider failed, or gives a row, on which nothing can be done.
         """
-        wanted = Wanted(object_id=object_id)
+        wanted = ObjectSelection(object_id=object_id)
         for obj in self.stored(wanted):
             return obj
         for provided in self.providers(wanted):
@@ -105,23 +105,27 @@ class Sources:
                     item._qmf_id = self.store.object_id(object_id.object_name)
                 return item
             if item is not None:
-                raise Refusal(ErrorCode.NOT_IMPLEMENTED, f"{provided.where} gives rows, and rows have no methods")
+                raise RequestRefused(
+                    ErrorCode.NOT_IMPLEMENTED, f"{provided.where} gives rows, and rows have no methods"
+                )
         return None
 
-    async def look_up(self, provided: Provided, object_id: ObjectId) -> Item | None:
+    async def look_up(self, provided: ProvidedClass, object_id: ObjectId) -> Item | None:
         """What a provider has under an id.
 
         Raises:
-            Refusal: it failed.
+            RequestRefused: it failed.
         """
         with _failures(provided):
             return await provided.find(object_id)
 
-    async def provided(self, provided: Provided, wanted: Wanted) -> AsyncGenerator[list[ObjectData], None]:
+    async def provided(
+        self, provided: ProvidedClass, wanted: ObjectSelection
+    ) -> AsyncGenerator[list[ObjectData], None]:
         """What a provider gives, in batches.
 
         Raises:
-            Refusal: it failed.
+            RequestRefused: it failed.
         """
         if wanted.object_id is not None:
             item = await self.look_up(provided, wanted.object_id)
@@ -144,7 +148,7 @@ class Sources:
                     yield batch
                     await asyncio.sleep(0)
 
-    def _describe(self, provided: Provided, item: Item) -> ObjectData:
+    def _describe(self, provided: ProvidedClass, item: Item) -> ObjectData:
         object_id = self.store.object_id(provided.name(item))
         created = 0
         if isinstance(item, ManagedObject):
@@ -159,7 +163,7 @@ class Sources:
         )
 
 
-def expand(layout: Layout, select: Sequence[str]) -> frozenset[str]:
+def expand_selection(layout: ClassLayout, select: Sequence[str]) -> frozenset[str]:
     """Wire names for a selection: the name of a min/max/average statistic stands for its four values."""
     names = set(select)
     for field in layout.statistics:
@@ -168,16 +172,16 @@ def expand(layout: Layout, select: Sequence[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _names(layout: Layout, wanted: Wanted) -> frozenset[str]:
-    return expand(layout, wanted.select) | used_names(wanted.where) if wanted.select else frozenset()
+def _names(layout: ClassLayout, wanted: ObjectSelection) -> frozenset[str]:
+    return expand_selection(layout, wanted.select) | used_names(wanted.where) if wanted.select else frozenset()
 
 
 @contextmanager
-def _failures(provided: Provided) -> Iterator[None]:
+def _failures(provided: ProvidedClass) -> Iterator[None]:
     try:
         yield
-    except Refusal:
+    except RequestRefused:
         raise
     except Exception as error:
         _log.error("%s failed", provided.where, exc_info=error)
-        raise Refusal(ErrorCode.EXCEPTION, f"{provided.where} failed: {one_line(error)}", error) from error
+        raise RequestRefused(ErrorCode.EXCEPTION, f"{provided.where} failed: {one_line(error)}", error) from error

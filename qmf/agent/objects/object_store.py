@@ -43,7 +43,7 @@ class DuplicateObjectError(CallerError):
         return f"the agent has an object {self.object_name!r} already; index properties must make a unique key"
 
 
-class ObjectStore:
+class ManagedObjectStore:
     """All objects, schemas and pending deletions of one agent."""
 
     def __init__(self, agent_name: str, epoch: int, now: Callable[[], int]) -> None:
@@ -119,7 +119,7 @@ class ObjectStore:
             del self._objects[name]
             del self._classes[obj._qmf_layout.key.name][name]
             obj._qmf_home = None
-            self._keep_deletion(describe(obj, obj._qmf_values(), delete_ts=self._now()))
+            self._keep_deletion(object_data(obj, obj._qmf_values(), delete_ts=self._now()))
 
     def all(self) -> list[ManagedObject]:
         """All objects, in the order in which they came."""
@@ -187,7 +187,7 @@ def schema_of(item: type[ManagedObject] | type[Event] | ClassSchema | EventSchem
     return item if isinstance(item, (ClassSchema, EventSchema)) else item._qmf_schema_
 
 
-def describe(obj: ManagedObject, values: Mapping[str, object], *, delete_ts: int = 0) -> ObjectData:
+def object_data(obj: ManagedObject, values: Mapping[str, object], *, delete_ts: int = 0) -> ObjectData:
     """An object, or the part of it in `values`, as it goes into a message."""
     return ObjectData(
         values=values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from qmf.agent.accessors.class_layout import Field, Layout
+from qmf.agent.accessors.class_layout import ClassLayout, FieldLayout
 from qmf.agent.accessors.references import Referable, resolve
 from qmf.errors import CallerError, ConstraintError
 from qmf.protocol import to_wire
@@ -18,7 +18,7 @@ _Convert = Callable[[Any], object]
 class RowReader:
     """Reads the rows of one class."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: ClassLayout) -> None:
         self._class_name = layout.schema.name
         self._order = [name for field in layout for name, _ in field.wire]
         self._convert: dict[str, _Convert] = {
@@ -58,7 +58,7 @@ class RowReader:
         return values
 
 
-def _converters(layout: Layout, field: Field) -> list[_Convert]:
+def _converters(layout: ClassLayout, field: FieldLayout) -> list[_Convert]:
     if not field.direct:
         return [_typed(base, f"{layout.schema.name}.{name}") for name, base in field.wire]
     wrapper = dict(layout.wire[field.group])[field.name]

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Sequence
 from operator import itemgetter
 from typing import Any
 
-from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, Layout
-from qmf.agent.model.collecting import Raw, make_row_writer
+from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, ClassLayout
+from qmf.agent.model.collecting import RawValues, make_row_writer
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.model.values import note_changes, read_raw
-from qmf.agent.objects.object_store import ObjectStore
+from qmf.agent.model.values import note_changes, read_raw_values
+from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.writing import code_of, may_be_absent, may_be_kept
 from qmf.codec import amqp010
 from qmf.codec.errors import EncodeError
@@ -34,11 +34,11 @@ _Convert = Callable[[Any], bytes]
 class RowWriter:
     """Writes the rows of one agent."""
 
-    def __init__(self, store: ObjectStore) -> None:
+    def __init__(self, store: ManagedObjectStore) -> None:
         self._store = store
         self._empty = store.object_id("")
-        self._whole: dict[Layout, Shape] = {}
-        self._shapes: OrderedDict[tuple[Layout, frozenset[str] | None, bool], Shape] = OrderedDict()
+        self._whole: dict[ClassLayout, Shape] = {}
+        self._shapes: OrderedDict[tuple[ClassLayout, frozenset[str] | None, bool], Shape] = OrderedDict()
 
     def whole(self, obj: ManagedObject) -> Row:
         """An object of the store with all of its values.
@@ -55,14 +55,14 @@ class RowWriter:
             note_changes(obj, self._store.tick())
         lead = obj._qmf_lead
         if lead is None or cells[PROPERTIES_CELL]:
-            lead = shape.lead(name_of(obj), read_raw(obj, PROPERTIES))
+            lead = shape.lead(name_of(obj), read_raw_values(obj, PROPERTIES))
             if may_be_kept(obj, shape.references):
                 obj._qmf_lead = lead
         if shape.write is not None:
             return shape, shape.write(obj, lead)
-        return shape, shape.row(obj._qmf_update_ts, obj._qmf_create_ts, lead, read_raw(obj, STATISTICS))
+        return shape, shape.row(obj._qmf_update_ts, obj._qmf_create_ts, lead, read_raw_values(obj, STATISTICS))
 
-    def read(self, obj: ManagedObject, raw: Raw, names: frozenset[str] | None) -> Row:
+    def read(self, obj: ManagedObject, raw: RawValues, names: frozenset[str] | None) -> Row:
         """An object of the store with values that were read just now.
 
         Args:
@@ -78,7 +78,7 @@ class RowWriter:
         lead = shape.lead(name_of(obj), values[: shape.leading])
         return shape, shape.row(obj._qmf_update_ts, obj._qmf_create_ts, lead, values[shape.leading :])
 
-    def data(self, layout: Layout, data: ObjectData, names: frozenset[str] | None) -> Row:
+    def data(self, layout: ClassLayout, data: ObjectData, names: frozenset[str] | None) -> Row:
         """Any object of the agent that is not deleted; arguments as of `read`.
 
         Raises:
@@ -90,7 +90,7 @@ class RowWriter:
         get = data.values.get
         return shape, shape.row(data.update_ts, data.create_ts, lead, [get(name) for name in shape.columns])
 
-    def _shape(self, layout: Layout, names: frozenset[str] | None, *, loose: bool = False) -> Shape:
+    def _shape(self, layout: ClassLayout, names: frozenset[str] | None, *, loose: bool = False) -> Shape:
         key = (layout, names, loose)
         shape = self._shapes.get(key)
         if shape is None:
@@ -112,7 +112,7 @@ class Shape:
             maps or lists.
     """
 
-    def __init__(self, layout: Layout, names: frozenset[str] | None, empty: ObjectId, *, loose: bool) -> None:
+    def __init__(self, layout: ClassLayout, names: frozenset[str] | None, empty: ObjectId, *, loose: bool) -> None:
         """Make one.
 
         Args:
@@ -125,7 +125,7 @@ class Shape:
         wanted = [i for i, (name, _, _) in enumerate(wire) if names is None or name in names]
         self.columns = tuple(wire[i][0] for i in wanted)
         self.references = tuple(field.cell for field in layout.references)
-        self.pick: Callable[[Raw], Raw] | None = None if names is None else _picker(wanted)
+        self.pick: Callable[[RawValues], RawValues] | None = None if names is None else _picker(wanted)
         properties = len(layout.wire[PROPERTIES])
         self.leading = 0 if loose else sum(i < properties for i in wanted)
         codes = bytes(code_of(wire[i][1]) or (LIST if wire[i][1].name == "list" else MAP) for i in wanted)
@@ -196,7 +196,7 @@ def name_of(obj: ManagedObject) -> str:
     return obj._qmf_id.object_name
 
 
-def _picker(positions: Sequence[int]) -> Callable[[Raw], Raw]:
+def _picker(positions: Sequence[int]) -> Callable[[RawValues], RawValues]:
     if len(positions) > 1:
         return itemgetter(*positions)
     return lambda raw: tuple(raw[position] for position in positions)

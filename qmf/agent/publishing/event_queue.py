@@ -23,14 +23,14 @@ from typing import Any
 
 import attrs
 
+from qmf.agent.agent_identity import AgentIdentity
 from qmf.agent.clock import Clock
-from qmf.agent.identity import Identity
-from qmf.agent.metrics import Tally
-from qmf.agent.publishing.event_rate_limiter import EventLimit, FloodGate, Window
-from qmf.agent.sending.message_sender import Outbox
-from qmf.agent.sending.parts import MAX_BYTES, MAX_OBJECTS
-from qmf.agent.sending.sequence_numbers import Numbers
-from qmf.agent.sending.templates import Template
+from qmf.agent.metrics import AgentMetrics
+from qmf.agent.publishing.event_rate_limiter import EventLimit, EventRateLimiter, RateWindow
+from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_OBJECTS
+from qmf.agent.sending.message_sender import MessageSender
+from qmf.agent.sending.sequence_numbers import SequenceNumbers
+from qmf.agent.sending.templates import MessageTemplate
 from qmf.codec.layout_encode import list_body, value_bytes
 from qmf.errors import LinkError, NetworkError, QmfError
 from qmf.protocol import BodyForm, EventData, EventsIndication, event_key, topic_exchange
@@ -51,7 +51,7 @@ FLYING = 4
 _ROOM = 2000
 
 
-class Kind:
+class EventKind:
     """Events of one class and severity: they have the same subject.
 
     Attributes:
@@ -63,12 +63,12 @@ class Kind:
 
     __slots__ = ("key", "severity", "subject", "template", "window")
 
-    def __init__(self, key: ClassKey, severity: int, subject: str, window: Window | None) -> None:
+    def __init__(self, key: ClassKey, severity: int, subject: str, window: RateWindow | None) -> None:
         self.key = key
         self.severity = severity
         self.subject = subject
         self.window = window
-        self.template: Template | None = None
+        self.template: MessageTemplate | None = None
 
 
 #: An event: encoded, or for the general encoder.
@@ -76,7 +76,7 @@ Item = bytes | EventData
 
 
 @attrs.define
-class _Message:
+class _EventMessage:
     """Events of one kind that go together.
 
     Attributes:
@@ -87,7 +87,7 @@ class _Message:
         size: bytes of the items.
     """
 
-    kind: Kind
+    kind: EventKind
     items: deque[Item]
     sequence: int | None
     suppressed: int
@@ -99,41 +99,41 @@ class EventQueue:
 
     def __init__(
         self,
-        outbox: Outbox,
-        identity: Identity,
+        sender: MessageSender,
+        identity: AgentIdentity,
         domain: str,
         clock: Clock,
-        tally: Tally,
+        metrics: AgentMetrics,
         *,
         limit: EventLimit | None,
-        numbers: Numbers | None,
+        numbers: SequenceNumbers | None,
     ) -> None:
         """Set up.
 
         Args:
-            outbox, identity, domain, clock, tally: of the agent.
+            sender, identity, domain, clock, metrics: of the agent.
             limit: how many events of a kind go out, or None for all.
             numbers: what numbers messages, or None.
         """
-        self._outbox = outbox
+        self._sender = sender
         self._agent = identity.info(0, 0)
         self._clock = clock
-        self._gate = FloodGate(limit)
+        self._limiter = EventRateLimiter(limit)
         self._numbers = numbers
-        self._kinds: dict[tuple[ClassKey, int], Kind] = {}
+        self._kinds: dict[tuple[ClassKey, int], EventKind] = {}
         self._topic = topic_exchange(domain)
-        self._tally = tally
+        self._metrics = metrics
         self._lock = threading.Lock()
         #: Messages that must be sent again, and behind them what is no message yet.
-        self._again: deque[_Message] = deque()
-        self._waiting: deque[tuple[Kind, Item, int]] = deque()
+        self._again: deque[_EventMessage] = deque()
+        self._waiting: deque[tuple[EventKind, Item, int]] = deque()
         self._dropped = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wanted = asyncio.Event()
         self._woken = False
         #: Batches on their way by number, and those that went down with a connection while others were on theirs.
-        self._flying: dict[int, list[_Message]] = {}
-        self._failed: dict[int, list[_Message]] = {}
+        self._flying: dict[int, list[_EventMessage]] = {}
+        self._failed: dict[int, list[_EventMessage]] = {}
         self._batches = itertools.count()
         #: A batch is on its way to be handed over, with a number below all that follow.
         self._sending = False
@@ -147,15 +147,17 @@ class EventQueue:
     @property
     def suppressed(self) -> int:
         """Events held back as part of a flood."""
-        return self._gate.suppressed
+        return self._limiter.suppressed
 
-    def kind(self, key: ClassKey, severity: int) -> Kind:
+    def kind(self, key: ClassKey, severity: int) -> EventKind:
         """What is common to the events of a class and severity; any thread."""
         with self._lock:
             kind = self._kinds.get((key, severity))
             if kind is None:
                 subject = event_key(key, severity, self._agent)
-                kind = self._kinds[key, severity] = Kind(key, severity, subject, self._gate.window(key, severity))
+                kind = self._kinds[key, severity] = EventKind(
+                    key, severity, subject, self._limiter.window(key, severity)
+                )
             return kind
 
     def put(self, event: EventData) -> None:
@@ -163,7 +165,7 @@ class EventQueue:
         assert event.class_key is not None
         self.put_item(self.kind(event.class_key, event.severity), event)
 
-    def put_item(self, kind: Kind, item: Item) -> None:
+    def put_item(self, kind: EventKind, item: Item) -> None:
         """Add an event of a kind; any thread. The oldest one goes when the buffer is full."""
         with self._lock:
             suppressed = 0
@@ -223,7 +225,7 @@ class EventQueue:
                 continue
             if not self._left:
                 return True
-            if not self._outbox.connected:
+            if not self._sender.connected:
                 return False
             with self._lock:
                 batch = self._next_batch()
@@ -249,9 +251,9 @@ class EventQueue:
         """Whether there is anything that is not on its way."""
         return bool(self._again or self._waiting)
 
-    def _refused(self, batch: list[_Message], error: LinkError) -> None:
+    def _refused(self, batch: list[_EventMessage], error: LinkError) -> None:
         """Sending them again would meet the same refusal, and block all later ones."""
-        self._tally.once("event", "the broker refuses events: %s", error)
+        self._metrics.once("event", "the broker refuses events: %s", error)
         with self._lock:
             self._dropped += sum(len(message.items) for message in batch)
 
@@ -259,7 +261,7 @@ class EventQueue:
         """The broker, or the bus, said what became of a batch."""
         batch = self._flying.pop(number)
         if error is None:
-            self._tally.add("events_sent", sent)
+            self._metrics.add("events_sent", sent)
         elif isinstance(error, LinkError):
             self._refused(batch, error)
         else:
@@ -275,13 +277,13 @@ class EventQueue:
             self._failed.clear()
             self._put_back([message for batch in failed for message in batch])
 
-    def _next_batch(self) -> list[_Message]:
+    def _next_batch(self) -> list[_EventMessage]:
         """The messages to send next; what was sent before comes first, as it was. The caller has the lock."""
         batch = list(self._again)
         self._again.clear()
         left = BATCH - sum(len(message.items) for message in batch)
         waiting = self._waiting
-        last: _Message | None = None
+        last: _EventMessage | None = None
         while waiting and left > 0:
             kind, item, suppressed = waiting.popleft()
             left -= 1
@@ -297,11 +299,11 @@ class EventQueue:
                 last.size += size
                 continue
             number = None if self._numbers is None else self._numbers.use(kind.subject)
-            last = _Message(kind, deque((item,)), number, suppressed, size)
+            last = _EventMessage(kind, deque((item,)), number, suppressed, size)
             batch.append(last)
         return batch
 
-    async def _send(self, number: int, batch: list[_Message]) -> None:
+    async def _send(self, number: int, batch: list[_EventMessage]) -> None:
         messages = []
         sent = 0
         for message in batch:
@@ -312,46 +314,46 @@ class EventQueue:
         if not messages:
             return
         for data in messages[:-1]:
-            await self._outbox.send(data)
+            await self._sender.send(data)
         self._flying[number] = batch
         posted = False
         try:
-            posted = self._outbox.post(messages[-1], partial(self._told, number, sent))
+            posted = self._sender.post(messages[-1], partial(self._told, number, sent))
         finally:
             if not posted:
                 del self._flying[number]
         if posted:
             return
-        await self._outbox.send(messages[-1], confirm=True)
-        self._tally.add("events_sent", sent)
+        await self._sender.send(messages[-1], confirm=True)
+        self._metrics.add("events_sent", sent)
 
-    def _encoded(self, message: _Message) -> list[bytes] | list[EventData]:
+    def _encoded(self, message: _EventMessage) -> list[bytes] | list[EventData]:
         """The events of a message as bytes if the body's form takes them; those that cannot be encoded are left out."""
-        plain = self._outbox.form is not BodyForm.DATA010
+        plain = self._sender.form is not BodyForm.DATA010
         items: list[Any] = []
         for item in message.items:
             if isinstance(item, bytes):
                 items.append(item)
                 continue
             try:
-                data = self._outbox.encode(EventsIndication((item,)), None, None) if plain else b""
+                data = self._sender.encode(EventsIndication((item,)), None, None) if plain else b""
                 items.append(item if data else value_bytes(event_to_map(item)))
             except (ValueError, QmfError) as error:
-                self._tally.add("unencodable")
-                self._tally.once("unencodable", "skipped event %s: %s", item.class_key, error)
+                self._metrics.add("unencodable")
+                self._metrics.once("unencodable", "skipped event %s: %s", item.class_key, error)
         return items
 
-    def _build(self, message: _Message, items: list[Any]) -> bytes:
+    def _build(self, message: _EventMessage, items: list[Any]) -> bytes:
         kind = message.kind
-        if self._outbox.form is BodyForm.DATA010 and not message.suppressed:
+        if self._sender.form is BodyForm.DATA010 and not message.suppressed:
             if kind.template is None:
                 numbered = message.sequence is not None
-                kind.template = Template(
-                    self._outbox, EventsIndication(()), self._topic, kind.subject, numbered=numbered
+                kind.template = MessageTemplate(
+                    self._sender, EventsIndication(()), self._topic, kind.subject, numbered=numbered
                 )
             return kind.template.message(message.sequence, list_body(items))
-        encoded = self._outbox.form is BodyForm.DATA010
-        return self._outbox.encode(
+        encoded = self._sender.form is BodyForm.DATA010
+        return self._sender.encode(
             EventsIndication(() if encoded else items),
             self._topic,
             kind.subject,
@@ -376,7 +378,7 @@ class EventQueue:
     def _kept(self) -> int:
         return len(self._waiting) + sum(len(message.items) for message in self._again)
 
-    def _put_back(self, batch: list[_Message]) -> None:
+    def _put_back(self, batch: list[_EventMessage]) -> None:
         with self._lock:
             self._again.extendleft(reversed(batch))
             for _ in range(self._kept() - MAX_EVENTS):

@@ -45,13 +45,13 @@ class EventLimit:
     seconds: float = attrs.field(default=SECONDS, validator=_positive)
 
 
-class Window:
+class RateWindow:
     """Counts the events of one class and severity. Not for use by several threads at once."""
 
-    __slots__ = ("_begin", "_count", "_gate", "_held", "_key", "_limit", "_severity")
+    __slots__ = ("_begin", "_count", "_held", "_key", "_limit", "_limiter", "_severity")
 
-    def __init__(self, gate: FloodGate, limit: EventLimit, key: ClassKey, severity: int) -> None:
-        self._gate = gate
+    def __init__(self, limiter: EventRateLimiter, limit: EventLimit, key: ClassKey, severity: int) -> None:
+        self._limiter = limiter
         self._limit = limit
         self._key = key
         self._severity = severity
@@ -60,7 +60,7 @@ class Window:
         self._held = 0
 
     def admit(self, now: float) -> int | None:
-        """Decide about one event; see `FloodGate.admit`."""
+        """Decide about one event; see `EventRateLimiter.admit`."""
         held = 0
         if now - self._begin >= self._limit.seconds:
             held, self._held = self._held, 0
@@ -71,28 +71,28 @@ class Window:
             if not self._held:
                 _log.warning("too many events %s of severity %d: holding back further ones", self._key, self._severity)
             self._held += 1
-            self._gate.suppressed += 1
+            self._limiter.suppressed += 1
             return None
         self._count += 1
         return held
 
 
-class FloodGate:
+class EventRateLimiter:
     """Decides which events pass. Not for use by several threads at once."""
 
     def __init__(self, limit: EventLimit | None) -> None:
         self._limit = limit
-        self._windows: dict[tuple[ClassKey, int], Window] = {}
+        self._windows: dict[tuple[ClassKey, int], RateWindow] = {}
         #: Events held back up to now.
         self.suppressed = 0
 
-    def window(self, key: ClassKey, severity: int) -> Window | None:
+    def window(self, key: ClassKey, severity: int) -> RateWindow | None:
         """What counts a kind of events, or None where all pass."""
         if self._limit is None:
             return None
         window = self._windows.get((key, severity))
         if window is None:
-            window = self._windows[key, severity] = Window(self, self._limit, key, severity)
+            window = self._windows[key, severity] = RateWindow(self, self._limit, key, severity)
         return window
 
     def admit(self, key: ClassKey, severity: int, now: float) -> int | None:

@@ -9,12 +9,12 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from qmf.agent.accessors.checks import quick_range
+from qmf.agent.accessors.checks import simple_range
 from qmf.agent.accessors.references import Referable, resolve
 from qmf.agent.clock import Clock
 from qmf.agent.model.arguments import Event, argument_check, python_name
-from qmf.agent.objects.object_store import ObjectStore
-from qmf.agent.publishing.event_queue import EventQueue, Item, Kind
+from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.publishing.event_queue import EventKind, EventQueue, Item
 from qmf.agent.publishing.writing import code_of
 from qmf.codec.errors import EncodeError
 from qmf.codec.generated import build
@@ -71,10 +71,12 @@ class EventWriter:
         return b"".join((head, entries, _TIMES(_TIMESTAMP_KEY, timestamp, _SEVERITY_KEY, severity), schema))
 
 
-class Raiser:
+class EventRaiser:
     """Raises the events of one agent; any thread may."""
 
-    def __init__(self, store: ObjectStore, queue: EventQueue, clock: Clock, form: BodyForm, *, publish: bool) -> None:
+    def __init__(
+        self, store: ManagedObjectStore, queue: EventQueue, clock: Clock, form: BodyForm, *, publish: bool
+    ) -> None:
         """Set up.
 
         Args:
@@ -88,7 +90,7 @@ class Raiser:
         self._plain = form is not BodyForm.DATA010
         self._publish = publish
         self._writers: dict[type[Event], EventWriter] = {}
-        self._kinds: dict[tuple[type[Event], object], Kind] = {}
+        self._kinds: dict[tuple[type[Event], object], EventKind] = {}
 
     def raise_event(self, event: Event, severity: Severity | int | None) -> None:
         """See `Agent.raise_event`."""
@@ -112,7 +114,7 @@ class Raiser:
         if self._publish:
             self._queue.put_item(kind, item)
 
-    def _learn(self, cls: type[Event], severity: Severity | int | None) -> Kind:
+    def _learn(self, cls: type[Event], severity: Severity | int | None) -> EventKind:
         schema = cls._qmf_schema_
         given = severity
         if severity is None:
@@ -162,7 +164,7 @@ def _make_entries(cls: type[Event]) -> Callable[[Event], tuple[bytes, int]]:
 
 def _fits(item: Argument, value: str, number: int, names: dict[str, Any]) -> str:
     """The condition that a value surely passes its check unchanged: the common case without a call."""
-    quick = quick_range(item)
+    quick = simple_range(item)
     if quick is not None:
         names[f"kind{number}"], names[f"least{number}"], names[f"most{number}"] = quick
         return f"type({value}) is kind{number} and least{number} <= {value} <= most{number}"

@@ -13,12 +13,12 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, Field, Layout
+from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.accessors.references import Referable
-from qmf.agent.model.collecting import Raw
+from qmf.agent.model.collecting import RawValues
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.model.values import named, note_changes, read_raw
-from qmf.agent.objects.object_store import ObjectStore, describe
+from qmf.agent.model.values import note_changes, read_raw_values, values_by_name
+from qmf.agent.objects.object_store import ManagedObjectStore, object_data
 from qmf.codec.errors import EncodeError
 from qmf.codec.layout_encode import (
     ANY,
@@ -69,7 +69,7 @@ def code_of(base: QmfType) -> int:
     return TEXT if base.is_string else FIXED_CODES.get(base.name, ANY)
 
 
-def nested(layout: Layout, groups: int) -> tuple[int, ...]:
+def nested(layout: ClassLayout, groups: int) -> tuple[int, ...]:
     """Positions of references, maps and lists: object ids in them must become maps."""
     bases = [base for field in layout.fields(groups) for _, base in field.wire]
     return tuple(number for number, base in enumerate(bases) if code_of(base) == ANY)
@@ -78,10 +78,10 @@ def nested(layout: Layout, groups: int) -> tuple[int, ...]:
 class ObjectWriter:
     """Writes the objects of one agent."""
 
-    def __init__(self, store: ObjectStore, form: BodyForm) -> None:
+    def __init__(self, store: ManagedObjectStore, form: BodyForm) -> None:
         self.store = store
         self._plain = form is not BodyForm.DATA010
-        self._classes: dict[Layout, _ClassWriter] = {}
+        self._classes: dict[ClassLayout, _ClassWriter] = {}
 
     def whole(self, obj: ManagedObject) -> Item:
         """An object of the store with all of its values.
@@ -92,26 +92,26 @@ class ObjectWriter:
         if obj._qmf_cells[PROPERTIES_CELL]:
             note_changes(obj, self.store.tick())
         if self._plain:
-            return describe(obj, obj._qmf_values())
+            return object_data(obj, obj._qmf_values())
         writer = self._class(obj._qmf_layout)
         properties, count = writer.properties(obj)
-        statistics, more = writer.entries(STATISTICS, read_raw(obj, STATISTICS))
+        statistics, more = writer.entries(STATISTICS, read_raw_values(obj, STATISTICS))
         return writer.item(obj, properties + statistics, count + more)
 
-    def part(self, obj: ManagedObject, groups: int, raw: Raw) -> Item:
+    def part(self, obj: ManagedObject, groups: int, raw: RawValues) -> Item:
         """Some values of an object of the store, as they were read.
 
         Raises:
             EncodeError: they cannot be encoded.
         """
         if self._plain:
-            return describe(obj, named(obj._qmf_layout, groups, raw))
+            return object_data(obj, values_by_name(obj._qmf_layout, groups, raw))
         writer = self._class(obj._qmf_layout)
         return writer.item(obj, *writer.entries(groups, raw))
 
     def name_only(self, obj: ManagedObject) -> Item:
         """An object of the store without values."""
-        return describe(obj, {}) if self._plain else self._class(obj._qmf_layout).item(obj, b"", 0)
+        return object_data(obj, {}) if self._plain else self._class(obj._qmf_layout).item(obj, b"", 0)
 
     def data(self, data: ObjectData) -> Item:
         """Any object.
@@ -127,7 +127,7 @@ class ObjectWriter:
             return kind([item for item in items if isinstance(item, ObjectData)]), None
         return kind(()), list_body([item for item in items if isinstance(item, bytes)])
 
-    def _class(self, layout: Layout) -> _ClassWriter:
+    def _class(self, layout: ClassLayout) -> _ClassWriter:
         writer = self._classes.get(layout)
         if writer is None:
             writer = self._classes[layout] = _ClassWriter(layout, self.store.object_id(""))
@@ -137,7 +137,7 @@ class ObjectWriter:
 class _ClassWriter:
     """What is constant in the maps of one class's objects."""
 
-    def __init__(self, layout: Layout, empty: ObjectId) -> None:
+    def __init__(self, layout: ClassLayout, empty: ObjectId) -> None:
         """Make one.
 
         Args:
@@ -155,7 +155,7 @@ class _ClassWriter:
         self._schema = key("_schema_id") + value_bytes(class_key_to_map(layout.key))
         self._rest = self._id_rest + self._schema
 
-    def entries(self, groups: int, raw: Raw) -> tuple[bytes, int]:
+    def entries(self, groups: int, raw: RawValues) -> tuple[bytes, int]:
         """Values as entries of a map, and their number."""
         positions = self._nested[groups]
         values: Any = raw
@@ -173,7 +173,7 @@ class _ClassWriter:
         known = obj._qmf_encoded
         if known is not None and not obj._qmf_cells[PROPERTIES_CELL]:
             return known
-        found = self.entries(PROPERTIES, read_raw(obj, PROPERTIES))
+        found = self.entries(PROPERTIES, read_raw_values(obj, PROPERTIES))
         if may_be_kept(obj, self._references):
             obj._qmf_encoded = found
         return found
@@ -213,7 +213,7 @@ class _ClassWriter:
 
     def _general(self, obj: ManagedObject, entries: bytes, count: int) -> bytes:
         """As `item`, for names and times that are out of the ordinary."""
-        fields = object_to_map(describe(obj, {}))
+        fields = object_to_map(object_data(obj, {}))
         del fields["_values"]
         others = b"".join(key(name) + value_bytes(value) for name, value in fields.items())
         return map_value(_VALUES_KEY + map_value(entries, count) + others, 1 + len(fields))
@@ -227,7 +227,7 @@ class _ClassWriter:
         return entry_encoder(columns, _DEPTH, f"{self._layout.schema.name} {groups}")
 
 
-def may_be_absent(field: Field) -> bool:
+def may_be_absent(field: FieldLayout) -> bool:
     """Whether the values of a field can be None."""
     return field.optional or field.type.base == "objId"
 

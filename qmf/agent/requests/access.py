@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import attrs
 
-from qmf.agent.requests.request_errors import Refusal
+from qmf.agent.requests.request_errors import RequestRefused
 from qmf.protocol import Envelope, ErrorCode, ObjectId, What
 from qmf.schema import ClassKey
 
@@ -59,7 +59,7 @@ Decision = bool | str
 Access = Callable[[AccessRequest], Decision | Awaitable[Decision]]
 
 
-class Gate:
+class AccessControl:
     """Asks the hook; without one everybody may do everything."""
 
     def __init__(self, access: Access | None) -> None:
@@ -84,7 +84,7 @@ class Gate:
         """Return if a console may do what it asks.
 
         Raises:
-            Refusal: it may not, with the hook's reason. A hook that fails refuses.
+            RequestRefused: it may not, with the hook's reason. A hook that fails refuses.
         """
         if self._access is None:
             return
@@ -103,7 +103,7 @@ class Gate:
             decision = await answer if inspect.isawaitable(answer) else answer
         except Exception as error:
             _log.exception("the access hook failed, so the request is refused")
-            raise Refusal(ErrorCode.FORBIDDEN, "whether this is allowed cannot be decided") from error
+            raise RequestRefused(ErrorCode.FORBIDDEN, "whether this is allowed cannot be decided") from error
         if decision is not True:
             reason = decision if isinstance(decision, str) and decision else f"{action.value}: not allowed"
-            raise Refusal(ErrorCode.FORBIDDEN, reason)
+            raise RequestRefused(ErrorCode.FORBIDDEN, reason)

@@ -53,7 +53,7 @@ class CallAudit:
 
 
 @attrs.frozen
-class CallTeller:
+class CallAuditor:
     """Raises the events of one agent.
 
     Attributes:
@@ -66,7 +66,7 @@ class CallTeller:
     put: Callable[[EventData], None]
     clock: Clock
 
-    def tell(
+    def report(
         self,
         user: str | None,
         reply_to: str | None,

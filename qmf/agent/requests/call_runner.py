@@ -8,13 +8,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from qmf.agent.requests.request_errors import MethodError, Refusal, one_line
+from qmf.agent.requests.request_errors import MethodError, RequestRefused, one_line
 from qmf.protocol import ErrorCode
 
 _log = logging.getLogger("qmf.agent")
 
 
-class Runner:
+class CallRunner:
     """Runs calls for one agent; belongs to the event loop's thread."""
 
     def __init__(self, limit: int, timeout: float | None) -> None:
@@ -38,7 +38,7 @@ class Runner:
             function: what to call.
 
         Raises:
-            Refusal: it raised something, was cancelled, or took too long.
+            RequestRefused: it raised something, was cancelled, or took too long.
         """
         loop = asyncio.get_running_loop()
         begin = loop.time()
@@ -55,12 +55,12 @@ class Runner:
             except asyncio.CancelledError as error:
                 task.cancel()
                 task.add_done_callback(lambda task: _late(where, task))
-                raise Refusal(ErrorCode.EXCEPTION, f"{where} was cancelled") from error
+                raise RequestRefused(ErrorCode.EXCEPTION, f"{where} was cancelled") from error
         # What held up the loop is done by now, and yet too late.
         if self._timeout is not None and (not task.done() or loop.time() - begin > self._timeout):
             task.cancel()
             task.add_done_callback(lambda task: _late(where, task))
-            raise Refusal(ErrorCode.EXCEPTION, f"{where} took longer than {self._timeout:g} s")
+            raise RequestRefused(ErrorCode.EXCEPTION, f"{where} took longer than {self._timeout:g} s")
         return _outcome(where, task)
 
     def _begun(self, function: Callable[[], Any | Awaitable[Any]]) -> asyncio.Future[Any]:
@@ -93,19 +93,19 @@ class Runner:
 
 
 def _outcome(where: str, task: asyncio.Future[Any]) -> Any:
-    """The result, or a `Refusal` for whatever an application may raise."""
+    """The result, or a `RequestRefused` for whatever an application may raise."""
     try:
         return task.result()
     except MethodError as error:
-        raise Refusal(error.code, error.text) from error
+        raise RequestRefused(error.code, error.text) from error
     except NotImplementedError as error:
         text = str(error) or f"{where} is not implemented"
-        raise Refusal(ErrorCode.NOT_IMPLEMENTED, text) from error
+        raise RequestRefused(ErrorCode.NOT_IMPLEMENTED, text) from error
     except asyncio.CancelledError as error:
-        raise Refusal(ErrorCode.EXCEPTION, f"{where} was cancelled") from error
+        raise RequestRefused(ErrorCode.EXCEPTION, f"{where} was cancelled") from error
     except Exception as error:
         _log.error("%s failed", where, exc_info=error)
-        raise Refusal(ErrorCode.EXCEPTION, one_line(error), error) from error
+        raise RequestRefused(ErrorCode.EXCEPTION, one_line(error), error) from error
 
 
 def _late(where: str, task: asyncio.Future[Any]) -> None:

@@ -13,13 +13,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from qmf.agent.metrics import Tally
-from qmf.agent.requests.discovery import Discovery
-from qmf.agent.requests.method_calls import Methods
-from qmf.agent.requests.queries import Queries
-from qmf.agent.requests.request_errors import Refusal, one_line
-from qmf.agent.requests.subscriptions import Subscriptions
-from qmf.agent.sending.message_sender import Outbox
+from qmf.agent.metrics import AgentMetrics
+from qmf.agent.requests.discovery_handler import DiscoveryHandler
+from qmf.agent.requests.method_handler import MethodHandler
+from qmf.agent.requests.query_handler import QueryHandler
+from qmf.agent.requests.request_errors import RequestRefused, one_line
+from qmf.agent.requests.subscription_handler import SubscriptionHandler
+from qmf.agent.sending.message_sender import MessageSender
 from qmf.bus.base import Received
 from qmf.errors import DecodeError, ProtocolError
 from qmf.protocol import (
@@ -46,30 +46,30 @@ CLOSE_GRACE = 1.0
 _Handler = Callable[[Envelope, Any], Awaitable[None]]
 
 
-class Requests:
+class RequestDispatcher:
     """Handles requests to one agent; belongs to the event loop's thread."""
 
     def __init__(
         self,
-        discovery: Discovery,
-        queries: Queries,
-        methods: Methods,
-        subscriptions: Subscriptions,
-        outbox: Outbox,
-        tally: Tally,
+        discovery: DiscoveryHandler,
+        queries: QueryHandler,
+        methods: MethodHandler,
+        subscriptions: SubscriptionHandler,
+        sender: MessageSender,
+        metrics: AgentMetrics,
         *,
         debug: bool,
     ) -> None:
         """Set up.
 
         Args:
-            discovery, queries, methods, subscriptions, outbox, tally: of the agent.
+            discovery, queries, methods, subscriptions, sender, metrics: of the agent.
             debug: add tracebacks to exceptions.
         """
         self._debug = debug
         self._discovery = discovery
-        self._outbox = outbox
-        self._tally = tally
+        self._sender = sender
+        self._metrics = metrics
         self._tasks: set[asyncio.Task[None]] = set()
         self._handlers: dict[type[Content], _Handler] = {
             LocateRequest: discovery.answer_locate,
@@ -82,7 +82,7 @@ class Requests:
 
     def deliver(self, received: Received) -> None:
         """Take a message from the bus."""
-        self._tally.add("messages_in")
+        self._metrics.add("messages_in")
         try:
             message = decode(received.data)
         except (DecodeError, ProtocolError) as error:
@@ -111,31 +111,31 @@ class Requests:
     async def _v2(self, request: Envelope) -> None:
         handler = self._handlers.get(type(request.content))
         if handler is None or not (request.reply_to or isinstance(request.content, _ONE_WAY)):
-            self._tally.add("ignored")
+            self._metrics.add("ignored")
             return
         try:
             await handler(request, request.content)
-        except Refusal as refusal:
+        except RequestRefused as refusal:
             _log.debug("refused a request: %s", refusal.text)
-            await self._outbox.answer(request, refusal.response(debug=self._debug))
+            await self._sender.answer(request, refusal.response(debug=self._debug))
         except Exception as error:  # noqa: BLE001  # whatever it is, the console shall not wait for nothing
             _log.exception("a bug: %s could not be answered", type(request.content).__name__)
-            failure = Refusal(ErrorCode.EXCEPTION, one_line(error), error)
-            await self._outbox.answer(request, failure.response(debug=self._debug))
+            failure = RequestRefused(ErrorCode.EXCEPTION, one_line(error), error)
+            await self._sender.answer(request, failure.response(debug=self._debug))
 
     async def _v1(self, message: V1Message) -> None:
         if not await self._discovery.answer_v1(message):
-            self._tally.add("ignored")
+            self._metrics.add("ignored")
 
     async def _malformed(self, error: DecodeError | ProtocolError) -> None:
-        self._tally.add("malformed")
+        self._metrics.add("malformed")
         # Nothing that a peer can choose may be part of the kind, or it could fill log and memory.
-        self._tally.once(type(error).__name__, "skipped a malformed message: %s", error)
+        self._metrics.once(type(error).__name__, "skipped a malformed message: %s", error)
         code = _CODES.get(error.opcode) if isinstance(error, ContentError) else None
         if code is not None and isinstance(error, ContentError) and error.reply_to:
             content = ExceptionResponse(text=one_line(error), code=code)
             request = Envelope(content=content, reply_to=error.reply_to, correlation_id=error.correlation_id)
-            await self._outbox.answer(request, content)
+            await self._sender.answer(request, content)
 
 
 #: Codes for requests with invalid content (QMF2.md 4.6). A locate request is never refused: other agents got it, too.

@@ -38,7 +38,7 @@ class MethodError(CallerError):
         return self.text
 
 
-class Refusal(Exception):
+class RequestRefused(Exception):
     """Ends the handling of a request with an exception message; never leaves the agent.
 
     Attributes:

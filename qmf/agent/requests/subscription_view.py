@@ -13,14 +13,14 @@ from contextlib import aclosing
 
 import attrs
 
-from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, STATISTICS, Layout
+from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, STATISTICS, ClassLayout
 from qmf.agent.clock import Clock
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.values import changed_since, note_changes
-from qmf.agent.objects.object_sources import Sources, Wanted
-from qmf.agent.objects.object_store import describe
-from qmf.agent.requests.queries import selected
-from qmf.agent.requests.query_answers import Fits
+from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
+from qmf.agent.objects.object_store import object_data
+from qmf.agent.requests.query_answer import Matcher
+from qmf.agent.requests.query_handler import with_selected_values
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import ClassKey
 
@@ -28,7 +28,7 @@ from qmf.schema import ClassKey
 _Digests = tuple[int, int]
 
 
-class TooManyError(Exception):
+class TooManyMatchesError(Exception):
     """More objects match than a view may hold."""
 
 
@@ -49,10 +49,10 @@ class _State:
     classes: dict[str, ClassKey] = attrs.field(factory=dict)
 
 
-class View:
+class SubscriptionView:
     """The view of one subscriber; belongs to the event loop's thread."""
 
-    def __init__(self, sources: Sources, wanted: Wanted, fits: Fits, clock: Clock, most: int) -> None:
+    def __init__(self, sources: ObjectSources, wanted: ObjectSelection, fits: Matcher, clock: Clock, most: int) -> None:
         self._sources = sources
         self._wanted = wanted
         self._fits = fits
@@ -69,8 +69,8 @@ class View:
         """The news: new objects whole, changed groups of values of others, those that left or are gone.
 
         Raises:
-            TooManyError: more objects match than a view may hold.
-            Refusal: a provider failed.
+            TooManyMatchesError: more objects match than a view may hold.
+            RequestRefused: a provider failed.
         """
         state = self._next = _State()
         gone = {**self._told.inside, **self._told.provided}
@@ -108,23 +108,23 @@ class View:
         inside = not self._wanted.where or self._fits(values)
         self._keep(name, tick, state, obj._qmf_layout, inside=inside)
         if not inside:
-            return attrs.evolve(describe(obj, {}), left=True) if was_inside else None
-        data = describe(obj, values)
+            return attrs.evolve(object_data(obj, {}), left=True) if was_inside else None
+        data = object_data(obj, values)
         return self._news(data, obj._qmf_layout, groups if was_inside else BOTH, whole=not was_inside)
 
-    def _keep(self, name: str, tick: int, state: _State, layout: Layout, *, inside: bool) -> None:
+    def _keep(self, name: str, tick: int, state: _State, layout: ClassLayout, *, inside: bool) -> None:
         if not inside:
             state.outside[name] = tick
             return
         state.inside[name] = tick
         self._remember(name, state, layout)
 
-    def _remember(self, name: str, state: _State, layout: Layout) -> None:
+    def _remember(self, name: str, state: _State, layout: ClassLayout) -> None:
         state.classes[name] = layout.key
         if len(state.classes) > self._most:
-            raise TooManyError
+            raise TooManyMatchesError
 
-    def _look_at_provided(self, layout: Layout, data: ObjectData, state: _State) -> ObjectData | None:
+    def _look_at_provided(self, layout: ClassLayout, data: ObjectData, state: _State) -> ObjectData | None:
         assert data.object_id is not None
         name = data.object_id.object_name
         before = self._told.provided.get(name)
@@ -138,11 +138,11 @@ class View:
         groups = (PROPERTIES if before[0] != digests[0] else 0) | (STATISTICS if before[1] != digests[1] else 0)
         return self._news(data, layout, groups, whole=False) if groups else None
 
-    def _news(self, data: ObjectData, layout: Layout, groups: int, *, whole: bool) -> ObjectData | None:
+    def _news(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> ObjectData | None:
         if groups != BOTH:
             names = {name for name, _ in layout.wire[groups]}
             data = attrs.evolve(data, values={name: item for name, item in data.values.items() if name in names})
-        data = selected(data, layout, self._wanted)
+        data = with_selected_values(data, layout, self._wanted)
         return data if whole or data.values else None
 
     async def _farewell(self, name: str) -> ObjectData:
@@ -156,7 +156,7 @@ class View:
         return attrs.evolve(data, delete_ts=now)
 
     async def _is_provided(self, object_id: ObjectId) -> bool:
-        for provided in self._sources.providers(Wanted(object_id=object_id)):
+        for provided in self._sources.providers(ObjectSelection(object_id=object_id)):
             if await self._sources.look_up(provided, object_id) is not None:
                 return True
         return False
@@ -171,7 +171,7 @@ def _name_of(obj: ManagedObject) -> str:
     return obj._qmf_id.object_name
 
 
-def _digests(layout: Layout, data: ObjectData) -> _Digests:
+def _digests(layout: ClassLayout, data: ObjectData) -> _Digests:
     properties, statistics = (
         hash(repr([data.values.get(name) for name, _ in layout.wire[group]])) for group in (PROPERTIES, STATISTICS)
     )

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from qmf.agent.metrics import Tally
+from qmf.agent.metrics import AgentMetrics
 from qmf.bus.base import Bus, Told
 from qmf.errors import NetworkError
 from qmf.protocol import BodyForm, Content, Envelope, encode, parse_reply_to
 
 
-class Outbox:
+class MessageSender:
     """Sends for one agent; belongs to the event loop's thread."""
 
-    def __init__(self, bus: Bus, agent_name: str, form: BodyForm, tally: Tally) -> None:
+    def __init__(self, bus: Bus, agent_name: str, form: BodyForm, metrics: AgentMetrics) -> None:
         self._bus = bus
         self._agent_name = agent_name
         #: How message bodies are written.
         self.form = form
-        self._tally = tally
+        self._metrics = metrics
 
     @property
     def connected(self) -> bool:
@@ -59,17 +59,17 @@ class Outbox:
             NetworkError: no connection, or the broker refused.
         """
         await self._bus.send(data, confirm=confirm)
-        self._tally.add("messages_out")
+        self._metrics.add("messages_out")
 
     def post(self, data: bytes, told: Told) -> bool:
         """Send an encoded message without waiting, if it can go out at once; see `Bus.post`."""
         if not self._bus.post(data, told):
             return False
-        self._tally.add("messages_out")
+        self._metrics.add("messages_out")
         return True
 
     async def answer(self, request: Envelope, content: Content, *, partial: bool = False) -> None:
-        """Answer a request, as `answer_encoded`."""
+        """QueryAnswer a request, as `answer_encoded`."""
         await self.answer_encoded(self.encode_answer(request, content, partial=partial))
 
     def encode_answer(
@@ -89,7 +89,7 @@ class Outbox:
         try:
             await self.send(data)
         except NetworkError as error:
-            self._tally.add("answers_lost")
-            self._tally.once("answer", "an answer is lost: %s", error)
+            self._metrics.add("answers_lost")
+            self._metrics.once("answer", "an answer is lost: %s", error)
             return False
         return True

@@ -7,7 +7,7 @@ not have left is used again: a break of the connection is no loss, for what was 
 from __future__ import annotations
 
 
-class Numbers:
+class SequenceNumbers:
     """The last number of each subject. Not for use by several threads at once."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from qmf.agent.sending.message_sender import Outbox
+from qmf.agent.sending.message_sender import MessageSender
 from qmf.protocol import Content
 
 # A number in its longest form, that no properties hold by chance.
@@ -19,19 +19,19 @@ _pack_head = struct.Struct(">4sI").pack
 _DATA = b"\x00\x53\x75\xb0"
 
 
-class Template:
+class MessageTemplate:
     """Makes messages that differ in number and body only; the body is encoded in AMQP 0-10 already."""
 
-    def __init__(self, outbox: Outbox, content: Content, to: str, subject: str, *, numbered: bool) -> None:
+    def __init__(self, sender: MessageSender, content: Content, to: str, subject: str, *, numbered: bool) -> None:
         """Encode what does not change.
 
         Args:
-            outbox: of the agent.
+            sender: of the agent.
             content: of what kind the messages are.
             to, subject: where they go.
             numbered: whether they have a number.
         """
-        data = outbox.encode(content, to, subject, sequence=_NUMBER if numbered else None, body=b"")
+        data = sender.encode(content, to, subject, sequence=_NUMBER if numbered else None, body=b"")
         assert data.endswith(_EMPTY)
         before, mark, after = data.removesuffix(_EMPTY).partition(_MARK)
         assert bool(mark) is numbered

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.agent import Counter, CounterAttribute, HiLo, ManagedObject, Mma
-from qmf.agent.accessors.bounded_counter import counter_for
-from qmf.agent.accessors.class_layout import STATISTICS_CELL, Cells, Field
-from qmf.agent.accessors.locked import HAS_GLOBAL_LOCK, guarded
+from qmf.agent.accessors.bounded_counter import bounded_counter_class
+from qmf.agent.accessors.class_layout import STATISTICS_CELL, Cells, FieldLayout
+from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
 from qmf.agent.model.managed_object import layout_of
 from qmf.errors import ConstraintError
 from qmf.schema import TYPES, ClassSchema, Statistic
@@ -25,7 +25,7 @@ from qmf.schema import TYPES, ClassSchema, Statistic
 STATE = {"_value", "_high", "_low", "_samples", "_total", "_min", "_max", "_noted"}
 
 #: Calls that end the method: nothing is written after them.
-LAST = {"out_of_range"}
+LAST = {"range_error"}
 
 
 class Lift(ManagedObject):
@@ -47,7 +47,7 @@ class Lift(ManagedObject):
 
 def tuned(name: str) -> type[Counter]:
     """The class of counters for a statistic of `Lift`."""
-    return counter_for(layout_of(Lift).by_name[name])
+    return bounded_counter_class(layout_of(Lift).by_name[name])
 
 
 METHODS = [
@@ -80,7 +80,7 @@ def breaks(part: list[dis.Instruction]) -> Iterator[str]:
             yield f"{name} {called}"
 
 
-@pytest.mark.skipif(not HAS_GLOBAL_LOCK, reason="accessors are guarded here")
+@pytest.mark.skipif(not HAS_GLOBAL_LOCK, reason="accessors have locks here")
 @pytest.mark.parametrize(("cls", "name"), METHODS)
 def test_nothing_can_come_between_reading_and_writing(cls: type, name: str) -> None:
     part = critical(getattr(cls, name))
@@ -115,8 +115,8 @@ class Bench:
         self.mma: Mma = wrap(Mma)(self.cells, layout.by_name["wait"])
 
     @staticmethod
-    def _wide(field: Field) -> Field:
-        wide = Field(field.item, "Shelf", "users")
+    def _wide(field: FieldLayout) -> FieldLayout:
+        wide = FieldLayout(field.item, "Shelf", "users")
         wide.low, wide.high = -(10**6), 10**6
         return wide
 
@@ -142,13 +142,13 @@ def wrap_tuned(cls: type[Any]) -> Callable[..., Any]:
     """Counters as generated classes have them."""
     if cls is not Counter:
         return cls
-    return lambda cells, field: counter_for(field)(cells, field)
+    return lambda cells, field: bounded_counter_class(field)(cells, field)
 
 
 WRAPS = [
     pytest.param(lambda cls: cls, id="plain"),
     pytest.param(wrap_tuned, id="tuned"),
-    pytest.param(guarded, id="guarded"),
+    pytest.param(locking_subclass, id="locking"),
 ]
 
 
@@ -179,8 +179,8 @@ def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, 
 @pytest.mark.usefixtures("hectic")
 @pytest.mark.parametrize("wrap", WRAPS)
 def test_eight_threads_come_to_exact_sums(wrap: Callable[[Any], Any]) -> None:
-    if wrap is not guarded and not HAS_GLOBAL_LOCK:
-        pytest.skip("accessors are guarded here")
+    if wrap is not locking_subclass and not HAS_GLOBAL_LOCK:
+        pytest.skip("accessors have locks here")
     bench = Bench(wrap)
     threads, rounds = 8, 3000
     start = threading.Barrier(threads + 1)
@@ -238,8 +238,8 @@ def test_plain_values_are_never_missed() -> None:
     assert seen == sorted(seen, key=lambda value: int(str(value)))
 
 
-def test_guarded_accessors_are_accessors() -> None:
-    bench = Bench(guarded)
+def test_locking_accessors_are_accessors() -> None:
+    bench = Bench(locking_subclass)
     assert isinstance(bench.hilo, HiLo)
     assert repr(bench.counter) == "<Counter Shelf.in 0>"
     bench.mma.sample(3)
@@ -247,4 +247,4 @@ def test_guarded_accessors_are_accessors() -> None:
     assert (bench.mma.average, bench.mma.min, bench.mma.max, bench.mma.samples) == (3.5, 3, 4, 2)
     bench.hilo.set(5)
     assert (bench.hilo.value, bench.hilo.high, bench.hilo.low) == (5, 5, 5)
-    assert guarded(Counter) is guarded(Counter)
+    assert locking_subclass(Counter) is locking_subclass(Counter)

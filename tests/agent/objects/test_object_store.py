@@ -9,22 +9,22 @@ import pytest
 from agent.warehouse import BELT, SHELF, SPILL, Belt, Shelf, ShelfSpill, Site
 
 from qmf.agent.objects import object_store
-from qmf.agent.objects.object_store import DuplicateObjectError, ObjectStore, schema_of
+from qmf.agent.objects.object_store import DuplicateObjectError, ManagedObjectStore, schema_of
 from qmf.errors import CallerError
 from qmf.protocol import ObjectId
 
 
 @pytest.fixture
-def store() -> ObjectStore:
+def store() -> ManagedObjectStore:
     ticks = itertools.count(1000)
-    return ObjectStore("v:p:i", 3, lambda: next(ticks))
+    return ManagedObjectStore("v:p:i", 3, lambda: next(ticks))
 
 
 def oid(name: str) -> ObjectId:
     return ObjectId(name, "v:p:i", 3)
 
 
-def test_ids_are_made_of_index_properties_in_schema_order(store: ObjectStore) -> None:
+def test_ids_are_made_of_index_properties_in_schema_order(store: ManagedObjectStore) -> None:
     site = Site(name="no,rth/1")
     assert store.add(site, None) == oid("org.example.stock:site:no,rth/1")
     shelf = Shelf(siteRef=site, number=7)
@@ -33,30 +33,30 @@ def test_ids_are_made_of_index_properties_in_schema_order(store: ObjectStore) ->
     assert store.add(Shelf(number=8), None) == oid("org.example.stock:shelf:,8")
 
 
-def test_objects_without_index_get_serial_numbers_or_the_key_given(store: ObjectStore) -> None:
+def test_objects_without_index_get_serial_numbers_or_the_key_given(store: ManagedObjectStore) -> None:
     names = [store.add(Belt(), key).object_name for key in (None, "2", None, "main", None)]
     assert names == [f"org.example.stock:belt:{key}" for key in ("1", "2", "3", "main", "4")]
 
 
-def test_a_serial_number_is_not_used_again(store: ObjectStore) -> None:
+def test_a_serial_number_is_not_used_again(store: ManagedObjectStore) -> None:
     belt = Belt()
     store.add(belt, None)
     store.remove(belt)
     assert store.add(Belt(), None).object_name.endswith(":2")
 
 
-def test_duplicates_are_refused_by_name(store: ObjectStore) -> None:
+def test_duplicates_are_refused_by_name(store: ManagedObjectStore) -> None:
     store.add(Site(name="a"), None)
     with pytest.raises(DuplicateObjectError, match=r"an object 'org\.example\.stock:site:a' already") as caught:
         store.add(Site(name="a"), None)
     assert caught.value.object_name == "org.example.stock:site:a"
 
 
-def test_an_object_is_in_one_agent_at_a_time(store: ObjectStore) -> None:
+def test_an_object_is_in_one_agent_at_a_time(store: ManagedObjectStore) -> None:
     site = Site(name="a")
     store.add(site, None)
     with pytest.raises(CallerError, match="is in an agent already"):
-        ObjectStore("v:p:j", 1, lambda: 0).add(site, None)
+        ManagedObjectStore("v:p:j", 1, lambda: 0).add(site, None)
     store.remove(site)
     with pytest.raises(CallerError, match="is not in this agent"):
         store.remove(site)
@@ -64,7 +64,7 @@ def test_an_object_is_in_one_agent_at_a_time(store: ObjectStore) -> None:
     assert store.all() == [site]
 
 
-def test_a_key_needs_the_ids_it_refers_to(store: ObjectStore) -> None:
+def test_a_key_needs_the_ids_it_refers_to(store: ManagedObjectStore) -> None:
     shelf = Shelf(siteRef=Site(name="a"), number=1)
     with pytest.raises(CallerError, match="siteRef is part of the key: add the object that it refers to first"):
         store.add(shelf, None)
@@ -82,7 +82,7 @@ def test_a_key_needs_the_ids_it_refers_to(store: ObjectStore) -> None:
         (ObjectId("org.example.stock:site:A"), False),
     ],
 )
-def test_find(store: ObjectStore, object_id: ObjectId, found: bool) -> None:
+def test_find(store: ManagedObjectStore, object_id: ObjectId, found: bool) -> None:
     site = Site(name="a")
     store.add(site, None)
     assert store.find(object_id) is (site if found else None)
@@ -92,13 +92,13 @@ def test_find(store: ObjectStore, object_id: ObjectId, found: bool) -> None:
     ("package", "name", "count"),
     [("org.example.stock", "site", 2), ("", "SITE", 2), ("", "shelf", 0), ("other", "site", 0)],
 )
-def test_of_class(store: ObjectStore, package: str, name: str, count: int) -> None:
+def test_of_class(store: ManagedObjectStore, package: str, name: str, count: int) -> None:
     for key in "ab":
         store.add(Site(name=key), None)
     assert len(store.of_class(package, name)) == count
 
 
-def test_a_deletion_holds_the_last_values(store: ObjectStore) -> None:
+def test_a_deletion_holds_the_last_values(store: ManagedObjectStore) -> None:
     shelf = Shelf(number=1, label="x")
     store.add(shelf, None)
     shelf.in_.inc(5)
@@ -111,7 +111,9 @@ def test_a_deletion_holds_the_last_values(store: ObjectStore) -> None:
     assert store.take_deleted() == []
 
 
-def test_deletions_put_back_come_first_and_are_bounded(store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deletions_put_back_come_first_and_are_bounded(
+    store: ManagedObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(object_store, "MAX_DELETIONS", 3)
     sites = [Site(name=str(number)) for number in range(5)]
     for site in sites:
@@ -126,7 +128,7 @@ def test_deletions_put_back_come_first_and_are_bounded(store: ObjectStore, monke
     assert store.deletions_dropped == 1
 
 
-def test_schemas_are_learned_once(store: ObjectStore) -> None:
+def test_schemas_are_learned_once(store: ManagedObjectStore) -> None:
     assert store.schema_updated == 0
     store.register([schema_of(ShelfSpill), schema_of(SHELF)])
     updated = store.schema_updated
@@ -136,7 +138,7 @@ def test_schemas_are_learned_once(store: ObjectStore) -> None:
     assert store.schemas() == [BELT, SHELF, SPILL]
 
 
-def test_threads_may_add_and_remove(store: ObjectStore) -> None:
+def test_threads_may_add_and_remove(store: ManagedObjectStore) -> None:
     def work(number: int) -> None:
         for count in range(100):
             site = Site(name=f"{number}-{count}")

@@ -12,7 +12,7 @@ from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE, Belt, Shelf, Site
 
 from qmf.agent import Agent, ObjectId, ProviderQuery
-from qmf.agent.sending.parts import MAX_BYTES, MAX_ROW_BYTES
+from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_ROW_BYTES
 from qmf.codec import amqp010, decode_message, row_encode
 from qmf.codec.rows import RowValues
 from qmf.protocol import BodyForm, Envelope, ObjectData, QueryRequest, What, encode

@@ -12,7 +12,7 @@ from agent.warehouse import ShelfSpill, Site
 
 from qmf.agent import Agent, ObjectId
 from qmf.agent.publishing import event_queue
-from qmf.agent.sending.parts import MAX_BYTES
+from qmf.agent.sending.message_batcher import MAX_BYTES
 from qmf.bus.base import Told
 from qmf.errors import CallerError, ConstraintError, DisconnectedError, LinkError, NetworkError
 from qmf.protocol import BodyForm, Envelope, EventData, EventsIndication

@@ -10,7 +10,7 @@ from agent.fakes import FakeBus, until
 from agent.warehouse import SPILL, ShelfSpill
 
 from qmf.agent import Agent, EventLimit, ObjectId
-from qmf.agent.publishing.event_rate_limiter import FloodGate
+from qmf.agent.publishing.event_rate_limiter import EventRateLimiter
 from qmf.errors import CallerError
 from qmf.protocol import Envelope, EventsIndication
 from qmf.testing import ManualClock
@@ -40,13 +40,13 @@ GATES = [
 
 @pytest.mark.parametrize(("limit", "times", "expected"), GATES)
 def test_windows(limit: EventLimit | None, times: list[float], expected: list[int | None]) -> None:
-    gate = FloodGate(limit)
+    gate = EventRateLimiter(limit)
     assert [gate.admit(SPILL.key, 4, time) for time in times] == expected
     assert gate.suppressed == expected.count(None)
 
 
 def test_kinds_are_counted_apart() -> None:
-    gate = FloodGate(EventLimit(1, 10))
+    gate = EventRateLimiter(EventLimit(1, 10))
     assert [gate.admit(SPILL.key, severity, 0) for severity in (4, 5, 4, 5)] == [0, 0, None, None]
 
 

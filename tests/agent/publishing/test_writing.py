@@ -24,11 +24,11 @@ from qmf.agent import (
     ReferenceAttribute,
 )
 from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, STATISTICS
-from qmf.agent.accessors.locked import guarded
+from qmf.agent.accessors.locking import locking_subclass
 from qmf.agent.model.collecting import make_reader, make_row_writer, make_taker
-from qmf.agent.model.managed_object import ManagedType
-from qmf.agent.model.values import named, read_raw
-from qmf.agent.objects.object_store import ObjectStore, describe
+from qmf.agent.model.managed_object import ManagedObjectMeta
+from qmf.agent.model.values import read_raw_values, values_by_name
+from qmf.agent.objects.object_store import ManagedObjectStore, object_data
 from qmf.agent.publishing.blocks import RowWriter
 from qmf.agent.publishing.blocks import content as row_content
 from qmf.agent.publishing.raising import EventWriter
@@ -84,7 +84,7 @@ def managed(properties: list[tuple[str, bool]], statistics: list[str], assign: b
     for item in declared:
         plain = ReferenceAttribute if item.type.name == "objId" else Attribute
         space[item.name] = DESCRIPTORS.get(item.type.style, plain)(item.name)
-    return ManagedType(schema.name, (ManagedObject,), space)  # type: ignore[return-value]
+    return ManagedObjectMeta(schema.name, (ManagedObject,), space)  # type: ignore[return-value]
 
 
 CLASSES = st.builds(
@@ -130,7 +130,7 @@ def as_read(objects: list[ObjectData], items: list[Any]) -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.data(), CLASSES)
 def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject, cls: type[ManagedObject]) -> None:
-    store = ObjectStore("v:p:i", data.draw(st.integers(0, 9)), lambda: 7)
+    store = ManagedObjectStore("v:p:i", data.draw(st.integers(0, 9)), lambda: 7)
     writer, rows = ObjectWriter(store, BodyForm.DATA010), RowWriter(store)
     objects = [cls(), cls()]
     for obj in objects:
@@ -139,18 +139,18 @@ def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject,
         for obj in objects:
             if data.draw(st.booleans()):
                 fill(obj, data)
-            whole = describe(obj, obj._qmf_values())
+            whole = object_data(obj, obj._qmf_values())
             layout = obj._qmf_layout
             assert writer.whole(obj) == general(whole)
-            assert writer.name_only(obj) == general(describe(obj, {}))
+            assert writer.name_only(obj) == general(object_data(obj, {}))
             names = frozenset(data.draw(st.sets(st.sampled_from(sorted(whole.values) or ["none"]))))
             some = {name: value for name, value in whole.values.items() if name in names}
             as_read([whole] * 2, [rows.whole(obj)] * 2)
-            as_read([describe(obj, some)], [rows.read(obj, read_raw(obj, BOTH), names)])
-            as_read([describe(obj, some), whole], [rows.data(layout, whole, names), rows.data(layout, whole, None)])
+            as_read([object_data(obj, some)], [rows.read(obj, read_raw_values(obj, BOTH), names)])
+            as_read([object_data(obj, some), whole], [rows.data(layout, whole, names), rows.data(layout, whole, None)])
             for groups in (PROPERTIES, STATISTICS, BOTH):
-                raw = read_raw(obj, groups)
-                assert writer.part(obj, groups, raw) == general(describe(obj, named(layout, groups, raw)))
+                raw = read_raw_values(obj, groups)
+                assert writer.part(obj, groups, raw) == general(object_data(obj, values_by_name(layout, groups, raw)))
 
 
 @settings(deadline=None, max_examples=40)
@@ -162,7 +162,7 @@ def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[M
         if field.formula is None:
             accessor = getattr(two, field.slot)
             kind: Any = type(accessor)
-            setattr(two, field.slot, guarded(kind)(two._qmf_cells, field))
+            setattr(two, field.slot, locking_subclass(kind)(two._qmf_cells, field))
     for _ in range(3):
         for field in layout.accessors:
             if field.formula is None and data.draw(st.booleans()):
@@ -172,11 +172,11 @@ def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[M
                     accessor.sample(value) if field.type.style is Style.MMA else accessor.set(value)
         assert make_reader(layout, BOTH)(one) == make_reader(layout, BOTH, locked=True)(two)
         if not {"map", "list", "objId"} & {base.base for field in layout.statistics for _, base in field.wire}:
-            encoder = RowWriter(ObjectStore("v:p:i", 1, lambda: 7))._shape(layout, None)._encoder
+            encoder = RowWriter(ManagedObjectStore("v:p:i", 1, lambda: 7))._shape(layout, None)._encoder
             lead = encoder.lead("n", [None] * len(layout.wire[PROPERTIES]))
             written = make_row_writer(layout, encoder, locked=False)(one, lead)
             assert written == make_row_writer(layout, encoder, locked=True)(two, lead)
-            assert written == encoder.row(0, 0, 0, lead, *read_raw(one, STATISTICS))
+            assert written == encoder.row(0, 0, 0, lead, *read_raw_values(one, STATISTICS))
         assert make_taker(layout, STATISTICS)(one) == make_taker(layout, STATISTICS, locked=True)(two)
 
 
@@ -205,8 +205,8 @@ def test_any_event_is_written_like_the_general_encoder_does(
 
 
 @pytest.fixture
-def store() -> ObjectStore:
-    return ObjectStore("v:p:i", 3, lambda: 7)
+def store() -> ManagedObjectStore:
+    return ManagedObjectStore("v:p:i", 3, lambda: 7)
 
 
 def change_label(shelf: Shelf) -> None:
@@ -218,49 +218,51 @@ def change_options(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("change", [change_label, change_options, lambda shelf: shelf.in_.inc()])
-def test_what_is_kept_of_properties_goes_when_they_change(store: ObjectStore, change: Callable[[Shelf], None]) -> None:
+def test_what_is_kept_of_properties_goes_when_they_change(
+    store: ManagedObjectStore, change: Callable[[Shelf], None]
+) -> None:
     writer, rows = ObjectWriter(store, BodyForm.DATA010), RowWriter(store)
     shelf = Shelf(number=1, label="old")
     store.add(shelf, None)
     for _ in range(2):
-        assert writer.whole(shelf) == general(describe(shelf, shelf._qmf_values()))
-        as_read([describe(shelf, shelf._qmf_values())], [rows.whole(shelf)])
+        assert writer.whole(shelf) == general(object_data(shelf, shelf._qmf_values()))
+        as_read([object_data(shelf, shelf._qmf_values())], [rows.whole(shelf)])
     assert shelf._qmf_encoded is not None
     assert shelf._qmf_lead is not None
     change(shelf)
-    as_read([describe(shelf, shelf._qmf_values())], [rows.whole(shelf)])
-    assert writer.whole(shelf) == general(describe(shelf, shelf._qmf_values()))
+    as_read([object_data(shelf, shelf._qmf_values())], [rows.whole(shelf)])
+    assert writer.whole(shelf) == general(object_data(shelf, shelf._qmf_values()))
 
 
-def test_a_reference_becomes_valid_unseen(store: ObjectStore) -> None:
+def test_a_reference_becomes_valid_unseen(store: ManagedObjectStore) -> None:
     writer, rows = ObjectWriter(store, BodyForm.DATA010), RowWriter(store)
     late = Site(name="late")
     shelf = Shelf(number=1, nextRef=late)
     store.add(shelf, None)
     assert "nextRef" not in shelf._qmf_values()
     for _ in range(2):
-        assert writer.whole(shelf) == general(describe(shelf, shelf._qmf_values()))
+        assert writer.whole(shelf) == general(object_data(shelf, shelf._qmf_values()))
     store.add(late, None)
     assert "nextRef" in shelf._qmf_values()
-    assert writer.whole(shelf) == general(describe(shelf, shelf._qmf_values()))
-    as_read([describe(shelf, shelf._qmf_values())], [rows.whole(shelf)])
+    assert writer.whole(shelf) == general(object_data(shelf, shelf._qmf_values()))
+    as_read([object_data(shelf, shelf._qmf_values())], [rows.whole(shelf)])
 
 
 @pytest.mark.parametrize("key", ["k", "\u20ac", "a\udcff", "x" * 20_000])
-def test_names_of_all_kinds(store: ObjectStore, key: str) -> None:
+def test_names_of_all_kinds(store: ManagedObjectStore, key: str) -> None:
     belt = Belt(speed=1.5)
     store.add(belt, key)
-    assert ObjectWriter(store, BodyForm.DATA010).whole(belt) == general(describe(belt, belt._qmf_values()))
+    assert ObjectWriter(store, BodyForm.DATA010).whole(belt) == general(object_data(belt, belt._qmf_values()))
 
 
-def test_what_does_not_fit_a_row_is_told(store: ObjectStore) -> None:
+def test_what_does_not_fit_a_row_is_told(store: ManagedObjectStore) -> None:
     belt = Belt()
     store.add(belt, "a\udcff")
     with pytest.raises(EncodeError, match="lone surrogate"):
         RowWriter(store).whole(belt)
 
 
-def test_a_statistic_that_does_not_fit_a_row_is_told(store: ObjectStore) -> None:
+def test_a_statistic_that_does_not_fit_a_row_is_told(store: ManagedObjectStore) -> None:
     cls = managed([("sstr", False)], ["sstr", "count32"], assign=False)
     obj, other = cls(), cls()
     for item in (obj, other):
@@ -269,15 +271,15 @@ def test_a_statistic_that_does_not_fit_a_row_is_told(store: ObjectStore) -> None
     obj.s0 = "a\udcff"  # type: ignore[attr-defined]
     with pytest.raises(EncodeError, match=r"lone surrogate: 'a\\udcff'"):
         rows.whole(obj)
-    as_read([describe(other, other._qmf_values())], [rows.whole(other)])
+    as_read([object_data(other, other._qmf_values())], [rows.whole(other)])
     obj.s0 = "a"  # type: ignore[attr-defined]
-    as_read([describe(obj, obj._qmf_values())], [rows.whole(obj)])
+    as_read([object_data(obj, obj._qmf_values())], [rows.whole(obj)])
     obj.s1._value = 2**32  # type: ignore[attr-defined]  # past its checks
     with pytest.raises(EncodeError, match="out of the range"):
         rows.whole(obj)
 
 
-def test_rows_of_several_classes_go_together(store: ObjectStore) -> None:
+def test_rows_of_several_classes_go_together(store: ManagedObjectStore) -> None:
     shelf, site, other = Shelf(number=1), Site(name="s"), Shelf(number=2)
     for obj in (shelf, site, other):
         store.add(obj, None)
@@ -285,16 +287,16 @@ def test_rows_of_several_classes_go_together(store: ObjectStore) -> None:
     found = [rows.whole(obj) for obj in (shelf, site, other)]
     content = row_content(ObjectsResponse, found)
     assert [len(block.rows) for block in content.blocks] == [len(found[0][1]) + len(found[2][1]), len(found[1][1])]
-    described = [describe(obj, obj._qmf_values()) for obj in (shelf, other, site)]
+    described = [object_data(obj, obj._qmf_values()) for obj in (shelf, other, site)]
     as_read(described, found)
     assert row_content(ObjectsResponse, []) == ObjectsResponse([], [])
 
 
-def test_selections_are_not_remembered_for_ever(store: ObjectStore) -> None:
+def test_selections_are_not_remembered_for_ever(store: ManagedObjectStore) -> None:
     rows = RowWriter(store)
     shelf = Shelf(number=1)
     store.add(shelf, None)
     names = sorted(shelf._qmf_values())
     for chosen in itertools.islice(itertools.combinations(names, 3), 250):
-        rows.read(shelf, read_raw(shelf, BOTH), frozenset(chosen))
+        rows.read(shelf, read_raw_values(shelf, BOTH), frozenset(chosen))
     assert len(rows._shapes) <= 100

@@ -72,7 +72,7 @@ async def shelf(bus: FakeBus, clock: ManualClock, hook: Hook) -> Any:
 
 
 def requests(shelf: Shelf) -> list[tuple[Content, type[object], dict[str, object]]]:
-    """Requests, what answers them when they are allowed, and what the hook is asked about each."""
+    """RequestDispatcher, what answers them when they are allowed, and what the hook is asked about each."""
     oid = shelf._qmf_id
     return [
         (QueryRequest(what=What.SCHEMA_ID), object, {"action": Action.QUERY, "what": What.SCHEMA_ID}),

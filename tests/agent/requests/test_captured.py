@@ -1,4 +1,4 @@
-"""Requests captured from the consoles of other projects get the right kind of answer."""
+"""RequestDispatcher captured from the consoles of other projects get the right kind of answer."""
 
 from __future__ import annotations
 

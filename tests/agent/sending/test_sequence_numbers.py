@@ -1,4 +1,4 @@
-"""Numbers on what is sent without being asked for: per subject, gapless where nothing was lost."""
+"""SequenceNumbers on what is sent without being asked for: per subject, gapless where nothing was lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.warehouse import Belt, Shelf, ShelfSpill, Site
 
 from qmf.agent import Agent, ObjectId
 from qmf.agent.publishing import event_queue
-from qmf.agent.sending.sequence_numbers import Numbers
+from qmf.agent.sending.sequence_numbers import SequenceNumbers
 from qmf.errors import DisconnectedError, LinkError
 from qmf.protocol import Envelope, EventsIndication, Heartbeat, ObjectsIndication
 from qmf.testing import ManualClock
@@ -32,7 +32,7 @@ def numbers(messages: Sequence[Envelope], kind: type[object]) -> list[int | None
 
 
 def test_subjects_count_apart() -> None:
-    numbers = Numbers()
+    numbers = SequenceNumbers()
     assert [numbers.use("a"), numbers.use("b"), numbers.use("a"), numbers.next("a"), numbers.next("c")] == [
         1,
         1,

@@ -20,7 +20,7 @@ _METHODS = ("inc", "dec", "set", "sample", "_read", "_take", "_restore")
 
 
 @functools.cache
-def guarded(cls: type[A]) -> type[A]:
+def locking_subclass(cls: type[A]) -> type[A]:
     """A subclass of an accessor class whose methods hold a lock."""
 
     def __init__(self: Any, *arguments: Any) -> None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 
+from qmf.agent.agent_identity import AgentIdentity
 from qmf.agent.clock import Clock
-from qmf.agent.identity import Identity
-from qmf.agent.metrics import Tally
-from qmf.agent.objects.object_store import ObjectStore
-from qmf.agent.requests.access import Action, Gate
-from qmf.agent.requests.request_errors import Refusal
-from qmf.agent.sending.message_sender import Outbox
+from qmf.agent.metrics import AgentMetrics
+from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.requests.access import AccessControl, Action
+from qmf.agent.requests.request_errors import RequestRefused
+from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ProtocolError
 from qmf.protocol import (
     CommandComplete,
@@ -37,21 +37,27 @@ _log = logging.getLogger("qmf.agent")
 MAX_V1_TEXT = 60
 
 
-class Discovery:
+class DiscoveryHandler:
     """Answers for one agent."""
 
     def __init__(
-        self, identity: Identity, store: ObjectStore, outbox: Outbox, gate: Gate, clock: Clock, tally: Tally
+        self,
+        identity: AgentIdentity,
+        store: ManagedObjectStore,
+        sender: MessageSender,
+        access: AccessControl,
+        clock: Clock,
+        metrics: AgentMetrics,
     ) -> None:
-        self._gate = gate
+        self._access = access
         self._identity = identity
         self._store = store
-        self._outbox = outbox
+        self._sender = sender
         self._clock = clock
-        self._tally = tally
+        self._metrics = metrics
 
     async def answer_locate(self, request: Envelope, content: LocateRequest) -> None:
-        """Answer if the predicate fits our attributes; to an invalid one no peer answers (QMF2.md 4.4.2)."""
+        """QueryAnswer if the predicate fits our attributes; to an invalid one no peer answers (QMF2.md 4.4.2)."""
         info = self._identity.info(self._clock.time_ns(), self._store.schema_updated)
         try:
             wanted = not content.where or matches(content.where, agent_to_map(info))
@@ -59,13 +65,13 @@ class Discovery:
             _log.debug("ignored a locate request: %s", error)
             wanted = False
         if not wanted:
-            self._tally.add("ignored")
+            self._metrics.add("ignored")
             return
-        self._tally.add("locates")
-        await self._outbox.answer(request, LocateResponse(info))
+        self._metrics.add("locates")
+        await self._sender.answer(request, LocateResponse(info))
 
     async def answer_v1(self, message: V1Message) -> bool:
-        """Answer the schema requests in a QMFv1 message.
+        """QueryAnswer the schema requests in a QMFv1 message.
 
         Returns:
             False if there was none, or nowhere to answer.
@@ -80,15 +86,15 @@ class Discovery:
             subject=subject,
             agent=self._identity.name,
         )
-        self._tally.add("schema_requests")
-        await self._outbox.answer_encoded(encode(answer))
+        self._metrics.add("schema_requests")
+        await self._sender.answer_encoded(encode(answer))
         return True
 
     async def _v1_schema(self, message: V1Message, request: SchemaRequest) -> Frame:
         asker = Envelope(content=LocateRequest(), reply_to=message.reply_to, user_id=message.user_id)
         try:
-            await self._gate.check(asker, Action.QUERY, what=What.SCHEMA, class_key=request.key)
-        except Refusal as refusal:
+            await self._access.check(asker, Action.QUERY, what=What.SCHEMA, class_key=request.key)
+        except RequestRefused as refusal:
             return CommandComplete(refusal.code, refusal.text[:MAX_V1_TEXT], request.sequence)
         for schema in self._store.schemas():
             key = schema.key

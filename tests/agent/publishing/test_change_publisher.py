@@ -7,7 +7,7 @@ from agent.fakes import FakeBus, until
 from agent.warehouse import Belt, Shelf, Site
 
 from qmf.agent import Agent
-from qmf.agent.sending.parts import MAX_BYTES
+from qmf.agent.sending.message_batcher import MAX_BYTES
 from qmf.errors import DisconnectedError, LinkError
 from qmf.protocol import BodyForm, Envelope, Heartbeat, ObjectData, ObjectsIndication
 from qmf.testing import ManualClock

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from qmf.agent.identity import Identity, make_identity
+from qmf.agent.agent_identity import AgentIdentity, make_identity
 from qmf.errors import CallerError
 
 NOW = 1_700_000_000_500_000_000
 
 
-def identity(**changes: Any) -> Identity:
+def identity(**changes: Any) -> AgentIdentity:
     values: Mapping[str, Any] = {
         "vendor": "example.org",
         "product": "stock",

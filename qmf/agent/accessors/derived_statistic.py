@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qmf.agent.accessors.accessors import Counter, HiLo
-from qmf.agent.accessors.class_layout import Cells, Field
-from qmf.agent.accessors.constraint_errors import read_only
+from qmf.agent.accessors.class_layout import Cells, FieldLayout
+from qmf.agent.accessors.constraint_errors import read_only_error
 
 if TYPE_CHECKING:
     from qmf.agent.model.managed_object import ManagedObject
 
 
-class Derived(HiLo):
+class DerivedStatistic(HiLo):
     """A counter or hilo that equals an expression of other statistics. Reading computes it; it cannot be set.
 
     High and low equal the value: nothing watches the expression between two reads.
@@ -20,7 +20,7 @@ class Derived(HiLo):
 
     __slots__ = ("_sources",)
 
-    def __init__(self, cells: Cells, field: Field, sources: tuple[Counter | int, ...]) -> None:
+    def __init__(self, cells: Cells, field: FieldLayout, sources: tuple[Counter | int, ...]) -> None:
         """Make one.
 
         Args:
@@ -59,7 +59,7 @@ class Derived(HiLo):
         Raises:
             ConstraintError: always.
         """
-        raise read_only(self._field, n)
+        raise read_only_error(self._field, n)
 
     dec = inc
 
@@ -69,7 +69,7 @@ class Derived(HiLo):
         Raises:
             ConstraintError: always.
         """
-        raise read_only(self._field, value)
+        raise read_only_error(self._field, value)
 
     def _read(self) -> tuple[int, ...]:
         """Room only: whoever reads an object computes formulas from what it read of their sources."""
@@ -79,12 +79,12 @@ class Derived(HiLo):
         return self._read(), None
 
 
-def compute(instance: ManagedObject, field: Field) -> int | float:
+def compute(instance: ManagedObject, field: FieldLayout) -> int | float:
     """The value of a derived statistic now. Its sources are read one after the other, as programs set them."""
     return field.derived({source.name: number(instance, source) for source in instance._qmf_layout.sources})
 
 
-def number(instance: ManagedObject, field: Field) -> int | float:
+def number(instance: ManagedObject, field: FieldLayout) -> int | float:
     """What a formula sees of a source: the number that an instance holds, or 0 where it holds none."""
     value = instance._qmf_cells[field.cell] if field.direct else getattr(instance, field.slot).value
     return value or 0

@@ -21,16 +21,16 @@ from typing import Any, TypeVar
 
 import attrs
 
-from qmf.agent.accessors.class_layout import Layout
-from qmf.agent.metrics import Tally
-from qmf.agent.objects.object_sources import Sources, Wanted, expand
+from qmf.agent.accessors.class_layout import ClassLayout
+from qmf.agent.metrics import AgentMetrics
+from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources, expand_selection
 from qmf.agent.publishing.blocks import Row, RowWriter, reads_rows
 from qmf.agent.publishing.writing import Item, ObjectWriter
-from qmf.agent.requests.access import Action, Gate
-from qmf.agent.requests.query_answers import Answer, Fits
-from qmf.agent.requests.request_errors import Refusal
-from qmf.agent.sending.message_sender import Outbox
-from qmf.agent.sending.parts import MAX_ROW_BYTES, MAX_ROWS, Packer, Parts, skipped
+from qmf.agent.requests.access import AccessControl, Action
+from qmf.agent.requests.query_answer import Matcher, QueryAnswer
+from qmf.agent.requests.request_errors import RequestRefused
+from qmf.agent.sending.message_batcher import MAX_ROW_BYTES, MAX_ROWS, BatchedSender, MessageBatcher, report_unencodable
+from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ProtocolError, QmfError
 from qmf.protocol import (
     Content,
@@ -56,37 +56,44 @@ _SCAN = 100
 MAX_SCHEMAS = 1000
 
 
-class Queries:
+class QueryHandler:
     """Answers queries for one agent."""
 
-    def __init__(self, sources: Sources, writer: ObjectWriter, outbox: Outbox, gate: Gate, tally: Tally) -> None:
+    def __init__(
+        self,
+        sources: ObjectSources,
+        writer: ObjectWriter,
+        sender: MessageSender,
+        access: AccessControl,
+        metrics: AgentMetrics,
+    ) -> None:
         self._sources = sources
         self._writer = writer
         self._rows = RowWriter(sources.store)
-        self._outbox = outbox
-        self._gate = gate
-        self._tally = tally
+        self._sender = sender
+        self._access = access
+        self._metrics = metrics
 
     async def answer(self, request: Envelope, query: QueryRequest) -> None:
-        """Answer one query.
+        """QueryAnswer one query.
 
         Raises:
-            Refusal: the query is invalid, not allowed, or failed on the way; parts may have been sent before.
+            RequestRefused: the query is invalid, not allowed, or failed on the way; parts may have been sent before.
         """
-        self._tally.add("queries")
-        fits = compiled(query.where)
+        self._metrics.add("queries")
+        fits = compile_where(query.where)
         if query.what is What.SCHEMA_ID:
-            await self._gate.check(request, Action.QUERY, what=query.what)
+            await self._access.check(request, Action.QUERY, what=query.what)
             keys = [schema.key for schema in self._sources.store.schemas()]
             await self._send(request, keys, SchemaIdsResponse)
         elif query.what is What.SCHEMA:
             found = self._find_schemas(query.class_key)
-            await self._gate.check(request, Action.QUERY, what=query.what, class_key=query.class_key)
+            await self._access.check(request, Action.QUERY, what=query.what, class_key=query.class_key)
             await self._send(request, found, SchemasResponse)
         else:
-            wanted = wanted_by(query, query.what.value)
-            key = class_meant(self._sources, wanted)
-            await self._gate.check(request, Action.QUERY, what=query.what, class_key=key, object_id=query.object_id)
+            wanted = selection_of(query, query.what.value)
+            key = class_of_selection(self._sources, wanted)
+            await self._access.check(request, Action.QUERY, what=query.what, class_key=key, object_id=query.object_id)
             await self._answer_objects(request, query, wanted, fits)
 
     def _find_schemas(self, key: ClassKey | None) -> list[ClassSchema | EventSchema]:
@@ -94,17 +101,21 @@ class Queries:
             raise _invalid("a query for SCHEMA must name a class in '_schema_id'")
         return [schema for schema in self._sources.store.schemas() if _is_asked_for(schema.key, key)]
 
-    async def _answer_objects(self, request: Envelope, query: QueryRequest, wanted: Wanted, fits: Fits) -> None:
+    async def _answer_objects(
+        self, request: Envelope, query: QueryRequest, wanted: ObjectSelection, fits: Matcher
+    ) -> None:
         ids_only = query.what is What.OBJECT_ID
         rows = self._rows if reads_rows(query.row_form) and not ids_only else None
-        answer = Answer(self._writer, rows, wanted, fits, ids_only=ids_only)
+        answer = QueryAnswer(self._writer, rows, wanted, fits, ids_only=ids_only)
 
         def build(items: Sequence[Item | Row], more: bool) -> bytes:
             content, body = answer.content(items)
-            return self._outbox.encode_answer(request, content, partial=more, body=body)
+            return self._sender.encode_answer(request, content, partial=more, body=body)
 
-        packer = Packer(self._tally) if rows is None else Packer(self._tally, MAX_ROWS, MAX_ROW_BYTES)
-        parts: Parts[Item | Row] = Parts(packer, build, self._send_part)
+        packer = (
+            MessageBatcher(self._metrics) if rows is None else MessageBatcher(self._metrics, MAX_ROWS, MAX_ROW_BYTES)
+        )
+        parts: BatchedSender[Item | Row] = BatchedSender(packer, build, self._send_part)
         try:
             if await self._add_stored(parts, answer, wanted):
                 for provided in self._sources.providers(wanted):
@@ -112,10 +123,10 @@ class Queries:
                         async for batch in batches:
                             await parts.extend(self._items(partial(answer.provided, provided.layout), batch))
             await parts.finish()
-        except _Lost:
+        except _ConnectionLost:
             return
 
-    async def _add_stored(self, parts: Parts[Item | Row], answer: Answer, wanted: Wanted) -> bool:
+    async def _add_stored(self, parts: BatchedSender[Item | Row], answer: QueryAnswer, wanted: ObjectSelection) -> bool:
         """Take the objects that the agent has; True if there may be provided ones, too."""
         stored = self._sources.stored(wanted)
         for start in range(0, len(stored), _SCAN):
@@ -132,41 +143,43 @@ class Queries:
                 item = make(obj)
             except (ValueError, QmfError) as error:
                 object_id = obj.object_id if isinstance(obj, ObjectData) else obj._qmf_id
-                skipped(self._tally, object_id, error)
+                report_unencodable(self._metrics, object_id, error)
             else:
                 if item is not None:
                     items.append(item)
         return items
 
     async def _send(self, request: Envelope, items: Sequence[T], kind: Callable[[Sequence[T]], Content]) -> None:
-        parts = self._parts(request, kind, Packer(self._tally, MAX_SCHEMAS))
+        parts = self._parts(request, kind, MessageBatcher(self._metrics, MAX_SCHEMAS))
         try:
             for item in items:
                 await parts.add(item)
             await parts.finish()
-        except _Lost:
+        except _ConnectionLost:
             return
 
-    def _parts(self, request: Envelope, kind: Callable[[Sequence[T]], Content], packer: Packer) -> Parts[T]:
+    def _parts(
+        self, request: Envelope, kind: Callable[[Sequence[T]], Content], packer: MessageBatcher
+    ) -> BatchedSender[T]:
         def build(items: Sequence[T], partial: bool) -> bytes:
-            return self._outbox.encode_answer(request, kind(items), partial=partial)
+            return self._sender.encode_answer(request, kind(items), partial=partial)
 
-        return Parts(packer, build, self._send_part)
+        return BatchedSender(packer, build, self._send_part)
 
     async def _send_part(self, data: bytes, last: bool) -> None:  # noqa: ARG002  # the message itself says whether it is
-        if not await self._outbox.answer_encoded(data):
-            raise _Lost
+        if not await self._sender.answer_encoded(data):
+            raise _ConnectionLost
 
 
-class _Lost(Exception):
+class _ConnectionLost(Exception):
     """The connection is gone: the rest of the answer need not be made."""
 
 
-def compiled(where: Predicate) -> Fits:
+def compile_where(where: Predicate) -> Matcher:
     """The function that a predicate stands for.
 
     Raises:
-        Refusal: it is not well formed.
+        RequestRefused: it is not well formed.
     """
     try:
         return compile_predicate(where)
@@ -174,18 +187,20 @@ def compiled(where: Predicate) -> Fits:
         raise _invalid(f"invalid predicate: {error}") from error
 
 
-def wanted_by(request: QueryRequest | SubscribeRequest, what: str) -> Wanted:
+def selection_of(request: QueryRequest | SubscribeRequest, what: str) -> ObjectSelection:
     """What a request for objects wants; `what` is its word for errors.
 
     Raises:
-        Refusal: it names neither class nor object.
+        RequestRefused: it names neither class nor object.
     """
     if request.object_id is None and request.class_key is None:
         raise _invalid(f"a query for {what} must have an '_object_id' or a '_schema_id'")
-    return Wanted(class_key=request.class_key, object_id=request.object_id, where=request.where, select=request.select)
+    return ObjectSelection(
+        class_key=request.class_key, object_id=request.object_id, where=request.where, select=request.select
+    )
 
 
-def class_meant(sources: Sources, wanted: Wanted) -> ClassKey | None:
+def class_of_selection(sources: ObjectSources, wanted: ObjectSelection) -> ClassKey | None:
     """The class whose objects are meant, as far as it is known."""
     for obj in sources.stored(wanted) if wanted.object_id is not None else ():
         return obj._qmf_layout.key
@@ -194,11 +209,11 @@ def class_meant(sources: Sources, wanted: Wanted) -> ClassKey | None:
     return wanted.class_key if wanted.object_id is None else None
 
 
-def selected(data: ObjectData, layout: Layout, wanted: Wanted) -> ObjectData:
+def with_selected_values(data: ObjectData, layout: ClassLayout, wanted: ObjectSelection) -> ObjectData:
     """An object with no more than the values that are wanted."""
     if not wanted.select:
         return data
-    names = expand(layout, wanted.select)
+    names = expand_selection(layout, wanted.select)
     return attrs.evolve(data, values={name: value for name, value in data.values.items() if name in names})
 
 
@@ -208,5 +223,5 @@ def _is_asked_for(key: ClassKey, asked: ClassKey) -> bool:
     return same_name and asked.package in ("", key.package) and asked.hash in (None, key.hash)
 
 
-def _invalid(text: str) -> Refusal:
-    return Refusal(ErrorCode.UNKNOWN_OBJECT, text)
+def _invalid(text: str) -> RequestRefused:
+    return RequestRefused(ErrorCode.UNKNOWN_OBJECT, text)

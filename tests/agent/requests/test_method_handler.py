@@ -11,8 +11,8 @@ from agent.fakes import FakeBus, until
 from agent.warehouse import Shelf, ShelfImportResult, ShelfMoveResult
 
 from qmf.agent import Agent, Caller, MethodError, ObjectId, current_caller
-from qmf.agent.requests.call_runner import Runner
-from qmf.agent.requests.request_errors import Refusal
+from qmf.agent.requests.call_runner import CallRunner
+from qmf.agent.requests.request_errors import RequestRefused
 from qmf.protocol import Envelope, ExceptionResponse, MethodRequest, MethodResponse, decode, encode
 from qmf.testing import ManualClock
 
@@ -235,14 +235,14 @@ async def test_calls_that_fail_at_once_give_their_place_back(
 
 
 async def test_a_call_cancelled_before_it_began_to_wait_gives_its_place_back(bus: FakeBus, clock: ManualClock) -> None:
-    runner = Runner(1, None)
+    runner = CallRunner(1, None)
 
     async def wait() -> None:
         await asyncio.sleep(3600)
 
     first = asyncio.ensure_future(runner.run("first", wait))
     asyncio.get_running_loop().call_soon(first.cancel)
-    with pytest.raises(Refusal, match="first was cancelled"):
+    with pytest.raises(RequestRefused, match="first was cancelled"):
         await first
     assert await asyncio.wait_for(runner.run("second", lambda: 5), 5) == 5
 

@@ -9,8 +9,8 @@ from agent.asking import ask
 from agent.fakes import FakeBus
 
 from qmf.agent import Agent
-from qmf.agent.metrics import Tally
-from qmf.agent.sending.parts import MAX_BYTES, Packer, Parts
+from qmf.agent.metrics import AgentMetrics
+from qmf.agent.sending.message_batcher import MAX_BYTES, BatchedSender, MessageBatcher
 from qmf.protocol import SchemaIdsResponse, SchemasResponse, What
 from qmf.schema import TYPES, ClassKey, ClassSchema, Property
 
@@ -37,7 +37,7 @@ class Wire:
 
 
 async def cut(items: Sequence[int], wire: Wire, most: int = 4) -> list[Message]:
-    parts = Parts(Packer(Tally(), most), wire.build, wire.send)
+    parts = BatchedSender(MessageBatcher(AgentMetrics(), most), wire.build, wire.send)
     for item in items:
         await parts.add(item)
     await parts.finish()
@@ -69,7 +69,7 @@ async def test_parts(items: list[int], expected: list[list[int]]) -> None:
 @pytest.mark.parametrize(("items", "expected"), CUTS)
 async def test_items_may_come_many_at_a_time(items: list[int], expected: list[list[int]]) -> None:
     wire = Wire()
-    parts = Parts(Packer(Tally(), 4), wire.build, wire.send)
+    parts = BatchedSender(MessageBatcher(AgentMetrics(), 4), wire.build, wire.send)
     half = len(items) // 2
     await parts.extend(items[:half])
     await parts.extend(items[half:])

@@ -18,16 +18,16 @@ from itertools import islice
 import attrs
 
 from qmf.agent.accessors.class_layout import PROPERTIES_CELL, STATISTICS_CELL
+from qmf.agent.agent_identity import AgentIdentity
 from qmf.agent.clock import Clock
-from qmf.agent.identity import Identity
-from qmf.agent.metrics import Tally
+from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.model.values import Taken
-from qmf.agent.objects.object_store import ObjectStore
+from qmf.agent.model.values import PendingUpdate
+from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.writing import Item, ObjectWriter
-from qmf.agent.sending.message_sender import Outbox
-from qmf.agent.sending.parts import Packer, skipped
-from qmf.agent.sending.sequence_numbers import Numbers
+from qmf.agent.sending.message_batcher import MessageBatcher, report_unencodable
+from qmf.agent.sending.message_sender import MessageSender
+from qmf.agent.sending.sequence_numbers import SequenceNumbers
 from qmf.errors import NetworkError, QmfError
 from qmf.protocol import Content, Heartbeat, ObjectData, ObjectsIndication, data_key, heartbeat_key, topic_exchange
 from qmf.schema import ClassKey
@@ -41,26 +41,26 @@ _SCAN = 20_000
 GOODBYE = "_goodbye"
 
 
-class Publisher:
+class ChangePublisher:
     """Publishes for one agent; belongs to the event loop's thread, and never holds up a setter."""
 
     def __init__(
         self,
-        store: ObjectStore,
+        store: ManagedObjectStore,
         writer: ObjectWriter,
-        outbox: Outbox,
-        identity: Identity,
+        sender: MessageSender,
+        identity: AgentIdentity,
         domain: str,
         clock: Clock,
-        tally: Tally,
+        metrics: AgentMetrics,
         *,
         data: bool,
-        numbers: Numbers | None,
+        numbers: SequenceNumbers | None,
     ) -> None:
         """Set up.
 
         Args:
-            store, writer, outbox, identity, domain, clock, tally: of the agent.
+            store, writer, sender, identity, domain, clock, metrics: of the agent.
             data: tell changes; without, intervals pass all the same, and nobody hears of them.
             numbers: what numbers messages, or None.
         """
@@ -68,13 +68,13 @@ class Publisher:
         self._numbers = numbers
         self._store = store
         self._writer = writer
-        self._outbox = outbox
+        self._sender = sender
         self._identity = identity
         self._topic = topic_exchange(domain)
         self._clock = clock
-        self._tally = tally
+        self._metrics = metrics
         self._turn = asyncio.Lock()
-        self._packers: dict[ClassKey, Packer] = {}
+        self._packers: dict[ClassKey, MessageBatcher] = {}
         self._heartbeat_key = heartbeat_key(identity.info(0, 0))
 
     async def run(self) -> None:
@@ -123,11 +123,11 @@ class Publisher:
             False if there is no connection, or it was lost on the way: nothing is lost, the next call sends it.
         """
         async with self._turn:
-            if not self._outbox.connected:
+            if not self._sender.connected:
                 return False
             numbers = None if self._numbers is None else self._numbers.save()
             deleted = self._store.take_deleted()
-            taken: list[Taken] = []
+            taken: list[PendingUpdate] = []
             done = False
             try:
                 await self._send_deleted(deleted)
@@ -139,7 +139,7 @@ class Publisher:
                 _log.info("publishing stopped, and will go on after a reconnect: %s", error)
             finally:
                 if done:
-                    self._tally.add("objects_published", (len(deleted) + len(taken)) if self._data else 0)
+                    self._metrics.add("objects_published", (len(deleted) + len(taken)) if self._data else 0)
                 else:
                     if self._numbers is not None and numbers is not None:
                         self._numbers.restore(numbers)
@@ -161,10 +161,10 @@ class Publisher:
                     try:
                         items.append(self._writer.data(data))
                     except (ValueError, QmfError) as error:
-                        skipped(self._tally, data.object_id, error)
+                        report_unencodable(self._metrics, data.object_id, error)
                 await self._send_objects(key, items)
 
-    async def _send_changed(self, taken: list[Taken]) -> None:
+    async def _send_changed(self, taken: list[PendingUpdate]) -> None:
         groups: dict[ClassKey, list[ManagedObject]] = {}
         for obj in await self._changed():
             groups.setdefault(obj._qmf_layout.key, []).append(obj)
@@ -191,7 +191,7 @@ class Publisher:
             await asyncio.sleep(0)
         return found
 
-    def _take(self, objects: Iterable[ManagedObject], taken: list[Taken]) -> list[Item]:
+    def _take(self, objects: Iterable[ManagedObject], taken: list[PendingUpdate]) -> list[Item]:
         """What changed of some objects, encoded; what was taken for it is added to `taken`."""
         now = self._clock.time_ns()
         items: list[Item] = []
@@ -206,7 +206,7 @@ class Publisher:
                 try:
                     items.append(self._writer.part(obj, found.groups, found.raw))
                 except (ValueError, QmfError) as error:
-                    skipped(self._tally, obj._qmf_id, error)
+                    report_unencodable(self._metrics, obj._qmf_id, error)
         return items
 
     async def _send_objects(self, key: ClassKey, items: Sequence[Item]) -> None:
@@ -219,7 +219,7 @@ class Publisher:
             return self._encode(content, subject, body=body)
 
         for data, _ in self._packer(key).pack(items, build, more=True):
-            await self._outbox.send(data)
+            await self._sender.send(data)
             if self._numbers is not None:
                 self._numbers.use(subject)
             # Ten thousand objects shall not keep requests waiting.
@@ -227,13 +227,13 @@ class Publisher:
 
     async def _send(self, content: Content, subject: str, *, confirm: bool, ttl: float) -> None:
         data = self._encode(content, subject, ttl=ttl)
-        await self._outbox.send(data, confirm=confirm)
+        await self._sender.send(data, confirm=confirm)
         if self._numbers is not None:
             self._numbers.use(subject)
 
     def _encode(self, content: Content, subject: str, *, ttl: float | None = None, body: bytes | None = None) -> bytes:
         number = None if self._numbers is None else self._numbers.next(subject)
-        return self._outbox.encode(content, self._topic, subject, ttl=ttl, sequence=number, body=body)
+        return self._sender.encode(content, self._topic, subject, ttl=ttl, sequence=number, body=body)
 
-    def _packer(self, key: ClassKey) -> Packer:
-        return self._packers.setdefault(key, Packer(self._tally))
+    def _packer(self, key: ClassKey) -> MessageBatcher:
+        return self._packers.setdefault(key, MessageBatcher(self._metrics))

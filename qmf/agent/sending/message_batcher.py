@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from qmf.agent.metrics import Tally
+from qmf.agent.metrics import AgentMetrics
 from qmf.errors import QmfError
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ MAX_ROW_BYTES = 128_000
 Build = Callable[[Sequence[T], bool], bytes]
 
 
-class Packer:
+class MessageBatcher:
     """Splits items into messages within a number of items and of bytes.
 
     The size of a message is known only once it is encoded. Objects of a class have about the same size, so the packer
@@ -38,15 +38,15 @@ class Packer:
         room: how many items to offer at a time.
     """
 
-    def __init__(self, tally: Tally, most: int = MAX_OBJECTS, most_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, metrics: AgentMetrics, most: int = MAX_OBJECTS, most_bytes: int = MAX_BYTES) -> None:
         """Make one.
 
         Args:
-            tally: counts what cannot be encoded.
+            metrics: counts what cannot be encoded.
             most: items in a message.
             most_bytes: bytes in a message of several items.
         """
-        self._tally = tally
+        self._metrics = metrics
         self._most = most
         self._most_bytes = most_bytes
         self.room = min(most, MAX_OBJECTS)
@@ -68,7 +68,7 @@ class Packer:
             # Halving finds the one that cannot be encoded; the others shall not suffer.
             if len(items) < 2:
                 if items:
-                    skipped(self._tally, getattr(items[0], "object_id", items[0]), error)
+                    report_unencodable(self._metrics, getattr(items[0], "object_id", items[0]), error)
                 if not more and items:
                     yield build((), False), True
                 return
@@ -83,14 +83,14 @@ class Packer:
         yield from self.pack(items[half:], build, more=more)
 
 
-class Parts(Generic[T]):
+class BatchedSender(Generic[T]):
     """A stream of items that goes out in parts as it comes in.
 
     Attributes:
         count: items taken up to now.
     """
 
-    def __init__(self, packer: Packer, build: Build[T], send: Callable[[bytes, bool], Awaitable[None]]) -> None:
+    def __init__(self, packer: MessageBatcher, build: Build[T], send: Callable[[bytes, bool], Awaitable[None]]) -> None:
         """Begin.
 
         Args:
@@ -134,7 +134,7 @@ class Parts(Generic[T]):
             await self._send(data, last)
 
 
-def skipped(tally: Tally, what: object, error: Exception) -> None:
+def report_unencodable(metrics: AgentMetrics, what: object, error: Exception) -> None:
     """Count an object or schema that cannot be encoded, and log the first."""
-    tally.add("unencodable")
-    tally.once("unencodable", "skipped object %s: %s", what, error)
+    metrics.add("unencodable")
+    metrics.once("unencodable", "skipped object %s: %s", what, error)

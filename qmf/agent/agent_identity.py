@@ -28,7 +28,7 @@ MAX_NAME = 255 - len("agent.ind.heartbeat.")
 
 
 @attrs.frozen(kw_only=True)
-class Identity:
+class AgentIdentity:
     """Who an agent is, from start to end.
 
     Attributes:
@@ -82,7 +82,7 @@ def make_identity(
     epoch: int | None,
     now: int,
     extras: Mapping[str, object] | None = None,
-) -> Identity:
+) -> AgentIdentity:
     """Find out who an agent is at this start.
 
     Args:
@@ -108,7 +108,7 @@ def make_identity(
     if state_dir is not None:
         instance, counted = count_start(state_dir, (vendor, product), instance, time_epoch(now))
         epoch = epoch or counted
-    identity = Identity(
+    identity = AgentIdentity(
         vendor=vendor,
         product=product,
         instance=instance or str(uuid4()),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from qmf.agent.accessors.checks import Check
 from qmf.agent.model.arguments import Result, argument_check, python_name, typed_argument
-from qmf.agent.requests.request_errors import Refusal
+from qmf.agent.requests.request_errors import RequestRefused
 from qmf.errors import ConstraintError, ProtocolError
 from qmf.protocol import ErrorCode, from_wire
 from qmf.schema import Argument, ClassSchema, Method, QmfType
@@ -15,7 +15,7 @@ from qmf.schema import Argument, ClassSchema, Method, QmfType
 _log = logging.getLogger("qmf.agent")
 
 
-class Signature:
+class MethodSignature:
     """One method of a class.
 
     Attributes:
@@ -36,7 +36,7 @@ class Signature:
         """Inputs in the order of the schema, as the method's author gets them.
 
         Raises:
-            Refusal: one is unknown, missing or does not fit.
+            RequestRefused: one is unknown, missing or does not fit.
         """
         unknown = sorted(given.keys() - self._names)
         if unknown:
@@ -57,7 +57,7 @@ class Signature:
         """Outputs for the wire. What does not fit is a fault of the agent's program, and is logged there.
 
         Raises:
-            Refusal: it does not fit.
+            RequestRefused: it does not fit.
         """
         if not self._outputs and result is None:
             return {}
@@ -70,7 +70,7 @@ class Signature:
             except (ConstraintError, AttributeError) as error:
                 text = f"{self.where} returned an invalid result: {error}"
         _log.error("%s", text)
-        raise Refusal(ErrorCode.EXCEPTION, text)
+        raise RequestRefused(ErrorCode.EXCEPTION, text)
 
     def _typed(self, result: Result) -> dict[str, object]:
         outputs = {}
@@ -94,6 +94,6 @@ def received(type: QmfType, value: object, where: str) -> object:
         raise ConstraintError(where, type.name, value, f"must be a valid {type.name}") from error
 
 
-def invalid(text: str) -> Refusal:
+def invalid(text: str) -> RequestRefused:
     """The refusal of arguments."""
-    return Refusal(ErrorCode.INVALID_PARAMETER, text)
+    return RequestRefused(ErrorCode.INVALID_PARAMETER, text)

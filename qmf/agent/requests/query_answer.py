@@ -10,25 +10,25 @@ from typing import Any
 
 import attrs
 
-from qmf.agent.accessors.class_layout import BOTH, Layout
-from qmf.agent.model.collecting import Raw
+from qmf.agent.accessors.class_layout import BOTH, ClassLayout
+from qmf.agent.model.collecting import RawValues
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.model.values import named, read_raw
-from qmf.agent.objects.object_sources import Wanted, expand
-from qmf.agent.objects.object_store import describe
+from qmf.agent.model.values import read_raw_values, values_by_name
+from qmf.agent.objects.object_sources import ObjectSelection, expand_selection
+from qmf.agent.objects.object_store import object_data
 from qmf.agent.publishing.blocks import Row, RowWriter, content
 from qmf.agent.publishing.writing import Item, Message, ObjectWriter
 from qmf.codec.errors import EncodeError
 from qmf.protocol import ObjectData, ObjectsResponse
 
-Fits = Callable[[Mapping[str, object]], bool]
+Matcher = Callable[[Mapping[str, object]], bool]
 
 
-class Answer:
+class QueryAnswer:
     """Makes the items of one answer."""
 
     def __init__(
-        self, writer: ObjectWriter, rows: RowWriter | None, wanted: Wanted, fits: Fits, *, ids_only: bool
+        self, writer: ObjectWriter, rows: RowWriter | None, wanted: ObjectSelection, fits: Matcher, *, ids_only: bool
     ) -> None:
         """Set up.
 
@@ -44,7 +44,7 @@ class Answer:
         self._wanted = wanted
         self._fits = fits
         self._ids_only = ids_only
-        self._names: dict[Layout, frozenset[str] | None] = {}
+        self._names: dict[ClassLayout, frozenset[str] | None] = {}
         #: Makes the rows, where that takes nothing but to write down each object as it is.
         self._whole = self._rows.whole if self._rows is not None and not wanted.where and not wanted.select else None
 
@@ -58,11 +58,11 @@ class Answer:
             try:
                 return self._whole(obj)
             except EncodeError:
-                return describe(obj, obj._qmf_values())
+                return object_data(obj, obj._qmf_values())
         layout = obj._qmf_layout
-        raw: Raw | None = None
+        raw: RawValues | None = None
         if self._wanted.where:
-            raw = read_raw(obj, BOTH)
+            raw = read_raw_values(obj, BOTH)
             if not self._fits({name: value for (name, _), value in zip(layout.wire[BOTH], raw, strict=True)}):
                 return None
         if self._ids_only:
@@ -70,19 +70,19 @@ class Answer:
         names = self._selected(layout)
         if raw is None and names is None:
             return self._writer.whole(obj)
-        return self._partly(obj, read_raw(obj, BOTH) if raw is None else raw, names)
+        return self._partly(obj, read_raw_values(obj, BOTH) if raw is None else raw, names)
 
-    def _partly(self, obj: ManagedObject, raw: Raw, names: frozenset[str] | None) -> Item | Row:
+    def _partly(self, obj: ManagedObject, raw: RawValues, names: frozenset[str] | None) -> Item | Row:
         if self._rows is not None:
             try:
                 return self._rows.read(obj, raw, names)
             except EncodeError:
-                return describe(obj, _only(named(obj._qmf_layout, BOTH, raw), names))
+                return object_data(obj, _only(values_by_name(obj._qmf_layout, BOTH, raw), names))
         if names is None:
             return self._writer.part(obj, BOTH, raw)
-        return self._writer.data(describe(obj, _only(named(obj._qmf_layout, BOTH, raw), names)))
+        return self._writer.data(object_data(obj, _only(values_by_name(obj._qmf_layout, BOTH, raw), names)))
 
-    def provided(self, layout: Layout, data: ObjectData) -> Item | Row | None:
+    def provided(self, layout: ClassLayout, data: ObjectData) -> Item | Row | None:
         """The item of a provided object, or None if it does not fit.
 
         Raises:
@@ -105,11 +105,13 @@ class Answer:
             return content(ObjectsResponse, items), None
         return self._writer.content(ObjectsResponse, items)
 
-    def _selected(self, layout: Layout) -> frozenset[str] | None:
+    def _selected(self, layout: ClassLayout) -> frozenset[str] | None:
         if not self._wanted.select:
             return None
         if layout not in self._names:
-            self._names[layout] = expand(layout, self._wanted.select) & {name for name, _ in layout.wire[BOTH]}
+            self._names[layout] = expand_selection(layout, self._wanted.select) & {
+                name for name, _ in layout.wire[BOTH]
+            }
         return self._names[layout]
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions: what is granted, and how they go on and end."""
+"""SubscriptionHandler: what is granted, and how they go on and end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.subscribing import REPLY_TO, SHELVES, SITES, Subscriber, settled
 from agent.warehouse import Shelf, Site
 
 from qmf.agent import Agent, SubscriptionLimits
-from qmf.agent.requests.subscriptions import MAX_LIFETIME, MIN_INTERVAL
+from qmf.agent.requests.subscription_handler import MAX_LIFETIME, MIN_INTERVAL
 from qmf.errors import CallerError, DisconnectedError
 from qmf.protocol import (
     ObjectsIndication,

@@ -22,17 +22,17 @@ from functools import partial
 import attrs
 
 from qmf.agent.accessors.checks import make_check
-from qmf.agent.accessors.class_layout import Layout
-from qmf.agent.metrics import Tally
+from qmf.agent.accessors.class_layout import ClassLayout
+from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.arguments import python_name
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.objects.object_sources import Sources
-from qmf.agent.requests.access import Action, Gate
-from qmf.agent.requests.call_audit import CallTeller
-from qmf.agent.requests.call_runner import Runner
-from qmf.agent.requests.method_signatures import Signature, invalid, received
-from qmf.agent.requests.request_errors import Refusal, one_line
-from qmf.agent.sending.message_sender import Outbox
+from qmf.agent.objects.object_sources import ObjectSources
+from qmf.agent.requests.access import AccessControl, Action
+from qmf.agent.requests.call_audit import CallAuditor
+from qmf.agent.requests.call_runner import CallRunner
+from qmf.agent.requests.method_signature import MethodSignature, invalid, received
+from qmf.agent.requests.request_errors import RequestRefused, one_line
+from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import Envelope, ErrorCode, MethodRequest, MethodResponse
 from qmf.schema import Access, Property
@@ -65,63 +65,63 @@ def current_caller() -> Caller | None:
     return _caller.get()
 
 
-class Methods:
+class MethodHandler:
     """Runs the methods of one agent's objects."""
 
     def __init__(
         self,
-        sources: Sources,
-        outbox: Outbox,
-        gate: Gate,
-        tally: Tally,
+        sources: ObjectSources,
+        sender: MessageSender,
+        access: AccessControl,
+        metrics: AgentMetrics,
         *,
         limit: int,
         timeout: float | None,
-        teller: CallTeller | None = None,
+        auditor: CallAuditor | None = None,
     ) -> None:
         """Set up.
 
         Args:
-            sources, outbox, gate, tally: of the agent.
+            sources, sender, access, metrics: of the agent.
             limit: calls that run at the same time; more wait for their turn.
             timeout: seconds for one call, or None. Only what awaits can be interrupted.
-            teller: tells the bus of calls, or None.
+            auditor: tells the bus of calls, or None.
         """
-        self._teller = teller
+        self._auditor = auditor
         self._sources = sources
-        self._outbox = outbox
-        self._gate = gate
-        self._tally = tally
-        self._runner = Runner(limit, timeout)
-        self._signatures: dict[tuple[Layout, str], Signature] = {}
+        self._sender = sender
+        self._access = access
+        self._metrics = metrics
+        self._runner = CallRunner(limit, timeout)
+        self._signatures: dict[tuple[ClassLayout, str], MethodSignature] = {}
 
     async def answer(self, request: Envelope, call: MethodRequest) -> None:
         """Run one call in the current task and answer it.
 
         Raises:
-            Refusal: the call is invalid or failed.
+            RequestRefused: the call is invalid or failed.
         """
-        self._tally.add("method_calls")
+        self._metrics.add("method_calls")
         _caller.set(Caller(request.user_id, request.reply_to))
-        if self._teller is None:
+        if self._auditor is None:
             outputs = await self._run(request, call)
         else:
-            outputs = await self._run_and_tell(request, call, self._teller)
-        await self._outbox.answer(request, MethodResponse(arguments=outputs))
+            outputs = await self._run_and_report(request, call, self._auditor)
+        await self._sender.answer(request, MethodResponse(arguments=outputs))
 
-    async def _run_and_tell(self, request: Envelope, call: MethodRequest, teller: CallTeller) -> dict[str, object]:
-        begin = teller.clock.monotonic()
-        tell = partial(teller.tell, request.user_id, request.reply_to, call, begin)
+    async def _run_and_report(self, request: Envelope, call: MethodRequest, auditor: CallAuditor) -> dict[str, object]:
+        begin = auditor.clock.monotonic()
+        report = partial(auditor.report, request.user_id, request.reply_to, call, begin)
         try:
             outputs = await self._run(request, call)
-        except Refusal as refusal:
-            tell(code=refusal.code, text=refusal.text)
+        except RequestRefused as refusal:
+            report(code=refusal.code, text=refusal.text)
             raise
         except Exception as error:
             # A bug, which the caller hears of with the same code.
-            tell(code=ErrorCode.EXCEPTION, text=one_line(error))
+            report(code=ErrorCode.EXCEPTION, text=one_line(error))
             raise
-        tell(results=outputs)
+        report(results=outputs)
         return outputs
 
     async def _run(self, request: Envelope, call: MethodRequest) -> dict[str, object]:
@@ -132,10 +132,10 @@ class Methods:
 
     async def _find(self, call: MethodRequest) -> ManagedObject:
         if call.object_id is None:
-            raise Refusal(ErrorCode.INVALID_PARAMETER, f"method {call.method} needs an '_object_id'")
+            raise RequestRefused(ErrorCode.INVALID_PARAMETER, f"method {call.method} needs an '_object_id'")
         obj = await self._sources.find(call.object_id)
         if obj is None:
-            raise Refusal(ErrorCode.UNKNOWN_OBJECT, f"no object found with id {call.object_id}")
+            raise RequestRefused(ErrorCode.UNKNOWN_OBJECT, f"no object found with id {call.object_id}")
         return obj
 
     async def _call(self, request: Envelope, obj: ManagedObject, call: MethodRequest) -> dict[str, object]:
@@ -144,9 +144,9 @@ class Methods:
         arguments = signature.arguments(call.arguments)
         function = getattr(obj, python_name(type(obj), method.name), None)
         if not callable(function):
-            raise Refusal(ErrorCode.NOT_IMPLEMENTED, f"{where} is not implemented")
-        if self._gate.asks:
-            await self._gate.check(
+            raise RequestRefused(ErrorCode.NOT_IMPLEMENTED, f"{where} is not implemented")
+        if self._access.asks:
+            await self._access.check(
                 request,
                 Action.METHOD,
                 class_key=obj._qmf_layout.key,
@@ -156,7 +156,7 @@ class Methods:
             )
         return signature.result(await self._runner.run(where, partial(function, *arguments)))
 
-    def _signature(self, layout: Layout, name: str) -> Signature:
+    def _signature(self, layout: ClassLayout, name: str) -> MethodSignature:
         known = self._signatures.get((layout, name))
         if known is not None:
             return known
@@ -164,8 +164,8 @@ class Methods:
         method = schema.method(name)
         if method is None:
             error = NotFoundError(f"{schema.name} method", name, (item.name for item in schema.methods))
-            raise Refusal(ErrorCode.UNKNOWN_METHOD, str(error))
-        signature = self._signatures[layout, name] = Signature(schema, method)
+            raise RequestRefused(ErrorCode.UNKNOWN_METHOD, str(error))
+        signature = self._signatures[layout, name] = MethodSignature(schema, method)
         return signature
 
     async def _set_properties(
@@ -174,7 +174,7 @@ class Methods:
         """All are checked before the first is set; what was set before one is refused is set back."""
         checked = {name: _check_property(obj, name, value) for name, value in values.items()}
         schema = obj._qmf_layout.schema
-        await self._gate.check(request, Action.SET, class_key=schema.key, object_id=obj._qmf_id, arguments=checked)
+        await self._access.check(request, Action.SET, class_key=schema.key, object_id=obj._qmf_id, arguments=checked)
         before: dict[str, object] = {}
         try:
             for name, value in checked.items():
@@ -193,7 +193,7 @@ def _check_property(obj: ManagedObject, name: str, value: object) -> object:
     found = schema.property(name)
     if found is None:
         if schema.statistic(name) is not None:
-            raise Refusal(ErrorCode.FORBIDDEN, f"{schema.name}.{name} is a statistic and cannot be set")
+            raise RequestRefused(ErrorCode.FORBIDDEN, f"{schema.name}.{name} is a statistic and cannot be set")
         error = NotFoundError(f"{schema.name} property", name, (item.name for item in schema.properties))
         raise invalid(str(error))
     return _check_writable(found, value, f"{schema.name}.{name}")
@@ -201,9 +201,9 @@ def _check_property(obj: ManagedObject, name: str, value: object) -> object:
 
 def _check_writable(item: Property, value: object, where: str) -> object:
     if item.access is not Access.RW:
-        raise Refusal(ErrorCode.FORBIDDEN, f"{where} cannot be set: its access is {item.access.value}")
+        raise RequestRefused(ErrorCode.FORBIDDEN, f"{where} cannot be set: its access is {item.access.value}")
     if item.index:
-        raise Refusal(ErrorCode.FORBIDDEN, f"{where} cannot be set: it is part of the object's id")
+        raise RequestRefused(ErrorCode.FORBIDDEN, f"{where} cannot be set: it is part of the object's id")
     try:
         if value is not None:
             value = received(item.type, value, where)

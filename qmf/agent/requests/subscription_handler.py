@@ -19,14 +19,14 @@ from uuid import uuid4
 import attrs
 
 from qmf.agent.clock import Clock
-from qmf.agent.metrics import Tally
-from qmf.agent.objects.object_sources import Sources
-from qmf.agent.requests.access import Action, Gate
-from qmf.agent.requests.queries import class_meant, compiled, wanted_by
-from qmf.agent.requests.request_errors import Refusal
-from qmf.agent.requests.subscription_view import TooManyError, View
-from qmf.agent.sending.message_sender import Outbox
-from qmf.agent.sending.parts import Packer, Parts
+from qmf.agent.metrics import AgentMetrics
+from qmf.agent.objects.object_sources import ObjectSources
+from qmf.agent.requests.access import AccessControl, Action
+from qmf.agent.requests.query_handler import class_of_selection, compile_where, selection_of
+from qmf.agent.requests.request_errors import RequestRefused
+from qmf.agent.requests.subscription_view import SubscriptionView, TooManyMatchesError
+from qmf.agent.sending.message_batcher import BatchedSender, MessageBatcher
+from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import CallerError, NetworkError
 from qmf.protocol import (
     Envelope,
@@ -90,7 +90,7 @@ class SubscriptionLimits:
 class _Subscription:
     id: str
     request: Envelope
-    view: View
+    view: SubscriptionView
     interval: float
     lifetime: int
     expires: float
@@ -99,16 +99,16 @@ class _Subscription:
     task: asyncio.Task[None] | None = None
 
 
-class Subscriptions:
+class SubscriptionHandler:
     """All subscriptions to one agent; belongs to the event loop's thread."""
 
     def __init__(
         self,
-        sources: Sources,
-        outbox: Outbox,
-        gate: Gate,
+        sources: ObjectSources,
+        sender: MessageSender,
+        access: AccessControl,
         clock: Clock,
-        tally: Tally,
+        metrics: AgentMetrics,
         *,
         limits: SubscriptionLimits | None,
         interval: float,
@@ -116,54 +116,54 @@ class Subscriptions:
         """Set up.
 
         Args:
-            sources, outbox, gate, clock, tally: of the agent.
+            sources, sender, access, clock, metrics: of the agent.
             limits: what consoles may ask for; None refuses all.
             interval: seconds for those who leave it to the agent.
         """
         self._sources = sources
-        self._outbox = outbox
-        self._gate = gate
+        self._sender = sender
+        self._access = access
         self._clock = clock
-        self._tally = tally
+        self._metrics = metrics
         self._limits = limits
         self._interval = interval
         self._all: dict[str, _Subscription] = {}
 
     @property
     def count(self) -> int:
-        """Subscriptions now."""
+        """SubscriptionHandler now."""
         return len(self._all)
 
     async def answer(self, request: Envelope, content: SubscribeRequest) -> None:
         """Grant a subscription and begin to publish.
 
         Raises:
-            Refusal: the request is invalid, not allowed, or there are too many.
+            RequestRefused: the request is invalid, not allowed, or there are too many.
         """
         limits = self._limits
         if limits is None:
-            raise Refusal(ErrorCode.FEATURE_NOT_IMPLEMENTED, "this agent takes no subscriptions")
+            raise RequestRefused(ErrorCode.FEATURE_NOT_IMPLEMENTED, "this agent takes no subscriptions")
         if request.correlation_id is None:
-            raise Refusal(ErrorCode.INVALID_PARAMETER, "a request to subscribe needs a correlation-id")
-        wanted = wanted_by(content, "OBJECT")
-        fits = compiled(content.where)
-        key = class_meant(self._sources, wanted)
-        await self._gate.check(request, Action.SUBSCRIBE, class_key=key, object_id=wanted.object_id)
+            raise RequestRefused(ErrorCode.INVALID_PARAMETER, "a request to subscribe needs a correlation-id")
+        wanted = selection_of(content, "OBJECT")
+        fits = compile_where(content.where)
+        key = class_of_selection(self._sources, wanted)
+        await self._access.check(request, Action.SUBSCRIBE, class_key=key, object_id=wanted.object_id)
         self._expire()
         if len(self._all) >= limits.max_count:
-            raise Refusal(ErrorCode.EXCEPTION, f"too many subscriptions: {limits.max_count} are the limit")
+            raise RequestRefused(ErrorCode.EXCEPTION, f"too many subscriptions: {limits.max_count} are the limit")
         subscription = _Subscription(
             id=str(uuid4()),
             request=request,
-            view=View(self._sources, wanted, fits, self._clock, limits.max_matches),
+            view=SubscriptionView(self._sources, wanted, fits, self._clock, limits.max_matches),
             interval=max(content.interval or self._interval, limits.min_interval),
             lifetime=self._granted(content.lifetime, limits),
             expires=math.inf,
         )
         subscription.expires = self._clock.monotonic() + subscription.lifetime
         self._all[subscription.id] = subscription
-        self._tally.add("subscriptions")
-        await self._outbox.answer(
+        self._metrics.add("subscriptions")
+        await self._sender.answer(
             request,
             SubscribeResponse(
                 subscription_id=subscription.id, interval=subscription.interval, lifetime=subscription.lifetime
@@ -197,7 +197,7 @@ class Subscriptions:
             self._end(subscription)
         await asyncio.gather(*(item.task for item in ending if item.task is not None), return_exceptions=True)
         for subscription in ending:
-            if self._outbox.connected:
+            if self._sender.connected:
                 await self._tell_end(subscription.request.reply_to, subscription.id, "the agent closes")
 
     @staticmethod
@@ -219,12 +219,12 @@ class Subscriptions:
 
     async def _tell_end(self, reply_to: str | None, subscription_id: str, reason: str) -> None:
         content = SubscribeCancel(subscription_id=subscription_id, reason=reason)
-        await self._outbox.answer_encoded(self._outbox.encode(content, *parse_reply_to(reply_to)))
+        await self._sender.answer_encoded(self._sender.encode(content, *parse_reply_to(reply_to)))
 
     async def _serve(self, subscription: _Subscription) -> None:
         due = self._clock.monotonic()
         while subscription.id in self._all:
-            if self._outbox.connected:
+            if self._sender.connected:
                 await self._try_to_publish(subscription)
             now = self._clock.monotonic()
             due = max(due + subscription.interval, now)
@@ -238,13 +238,13 @@ class Subscriptions:
         except NetworkError as error:
             subscription.sequence = before
             _log.info("subscription %s will go on after a reconnect: %s", subscription.id, error)
-        except TooManyError:
+        except TooManyMatchesError:
             self._end(subscription)
             assert self._limits is not None
             reason = f"more than {self._limits.max_matches} objects match"
             await self._tell_end(subscription.request.reply_to, subscription.id, reason)
-        except Refusal as refusal:
-            self._tally.once("subscription", "a subscription skips a publication: %s", refusal.text)
+        except RequestRefused as refusal:
+            self._metrics.once("subscription", "a subscription skips a publication: %s", refusal.text)
         except Exception:  # noqa: BLE001  # a bug shall not end the subscription for good
             _log.exception("publishing to a subscription failed; the next interval tries again")
 
@@ -252,7 +252,7 @@ class Subscriptions:
         to, subject = parse_reply_to(subscription.request.reply_to)
 
         def build(objects: Sequence[ObjectData], partial: bool) -> bytes:
-            return self._outbox.encode(
+            return self._sender.encode(
                 ObjectsIndication(objects),
                 to,
                 subject,
@@ -264,9 +264,9 @@ class Subscriptions:
         async def send(data: bytes, last: bool) -> None:
             subscription.sequence += 1
             # What goes before is vouched for by the last, since all goes one way.
-            await self._outbox.send(data, confirm=last)
+            await self._sender.send(data, confirm=last)
 
-        parts: Parts[ObjectData] = Parts(Packer(self._tally), build, send)
+        parts: BatchedSender[ObjectData] = BatchedSender(MessageBatcher(self._metrics), build, send)
         async with aclosing(subscription.view.look()) as news:
             async for data in news:
                 await parts.add(data)

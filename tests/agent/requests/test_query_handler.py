@@ -1,4 +1,4 @@
-"""Queries: by class, by id, with predicates, in parts; schemas."""
+"""QueryHandler: by class, by id, with predicates, in parts; schemas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agent.marks import changed
 from agent.warehouse import BELT, PACKAGE, SHELF, SITE, SPILL, Belt, Shelf, ShelfSpill, Site
 
 from qmf.agent import Agent, ObjectId
-from qmf.agent.sending.parts import MAX_BYTES
+from qmf.agent.sending.message_batcher import MAX_BYTES
 from qmf.errors import DisconnectedError
 from qmf.protocol import (
     Envelope,
