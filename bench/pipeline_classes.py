@@ -22,13 +22,13 @@ from typing import Any
 from pipeline_lake import SECOND
 
 from qmf.pipeline.audit.job import AuditOptions, audit_batch
-from qmf.pipeline.buffers import Buffers, commit
-from qmf.pipeline.jobs import RollupOptions, rollup_batch
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake import Lake
-from qmf.pipeline.members import Cell, Column, Group, Part, Table, table_of
+from qmf.pipeline.lake.columns import Cell, Column, Group, Part, Table, table_of
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.recording.buffers import Buffers, commit
 from qmf.pipeline.report.collect import ReportOptions, collect, newest
-from qmf.pipeline.report.spans import span
+from qmf.pipeline.report.time_range import span
+from qmf.pipeline.rollup.job import RollupOptions, rollup_batch
 from qmf.pipeline.spark import session
 from qmf.schema import Style, read_schema
 

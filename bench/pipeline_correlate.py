@@ -22,11 +22,11 @@ from typing import Any
 from pipeline_lake import OBJECTS, SECOND, VALUES, each_size, fill, peaks
 
 from qmf.pipeline.correlate import parse_rules
-from qmf.pipeline.correlate.follow import Follower
-from qmf.pipeline.correlate.jobs import CorrelateOptions, correlate_batch
+from qmf.pipeline.correlate.batch import CorrelateOptions, correlate_batch
+from qmf.pipeline.correlate.stream import Follower
 from qmf.pipeline.frames import Frames
-from qmf.pipeline.lake import Lake
-from qmf.pipeline.rollup import rollup
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.rollup.windows import rollup
 from qmf.pipeline.spark import session
 
 #: Seconds in which the level goes up and down once, and the seconds of them that it is bad.

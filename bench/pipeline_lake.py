@@ -16,10 +16,10 @@ from uuid import UUID
 
 import psutil
 
-from qmf.pipeline.buffers import Buffers, Converters, commit
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake import Lake
-from qmf.pipeline.members import table_of
+from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.recording.buffers import Buffers, Converters, commit
 from qmf.schema import TYPES, ClassSchema, Statistic
 
 OBJECTS = 100

@@ -25,12 +25,12 @@ import pyarrow.compute
 import pyarrow.parquet
 from pipeline_lake import CLASS, SECOND, VALUES, each_size, fill, peak, peaks
 
-from qmf.pipeline.catalog import tables, versions
 from qmf.pipeline.frames import Frames
-from qmf.pipeline.lake import Lake
-from qmf.pipeline.members import table_of
-from qmf.pipeline.rollup import rollup
+from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.rollup.windows import rollup
 from qmf.pipeline.spark import session
+from qmf.pipeline.spark.catalog import tables, versions
 
 QUERY = """
 with step as (

@@ -11,7 +11,7 @@ they are needed, never by importing this package.
 from __future__ import annotations
 
 from qmf.pipeline.errors import LakeError, MissingExtraError, PipelineError
-from qmf.pipeline.lake import Lake
-from qmf.pipeline.recorder import Recorder, RecorderCounts
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.recording.recorder import Recorder, RecorderCounts
 
 __all__ = ["Lake", "LakeError", "MissingExtraError", "PipelineError", "Recorder", "RecorderCounts"]

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 
 from qmf._version import __version__
 from qmf.errors import QmfError
-from qmf.pipeline import settings
-from qmf.pipeline.commands import COMMANDS
+from qmf.pipeline.commands import COMMANDS, config_file
 from qmf.pipeline.commands.base import add_common
 
 _EXIT_ERROR = 2
@@ -33,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: with 2 for wrong arguments, with 0 for `--help` and `--version`.
     """
     parser, commands = parsers()
-    options = settings.parse(parser, commands, sys.argv[1:] if argv is None else argv)
+    options = config_file.parse(parser, commands, sys.argv[1:] if argv is None else argv)
     logging.basicConfig(
         level=logging.DEBUG if options.verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",

@@ -19,12 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from qmf.pipeline import catalog
-from qmf.pipeline.following import DEFAULT_FILES
-from qmf.pipeline.kinds import PARTITIONS, RowKind
-from qmf.pipeline.lake import Lake
-from qmf.pipeline.layout import NO_HASH, ORIGINALS, Place, class_folder, date_of
-from qmf.pipeline.members import Cell, Table
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.columns import Cell, Table
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.layout import NO_HASH, ORIGINALS, Place, class_folder, date_of
+from qmf.pipeline.lake.row_columns import PARTITIONS
+from qmf.pipeline.spark import catalog
+from qmf.pipeline.spark.lake_stream import DEFAULT_FILES
 
 
 @attrs.frozen
@@ -171,28 +172,3 @@ class Frames:
 
     def _wants(self, date: str | None) -> bool:
         return date is None or (self.first or date) <= date <= (self.last or date)
-
-
-#: The name under which a stream's progress counts rows that claim to come from the future.
-AHEAD = "ahead"
-
-#: Seconds that an agent's clock may be ahead of the recorder's at least.
-_SKEW = 60
-
-
-def watermarked(frame: DataFrame, late: str) -> DataFrame:
-    """A stream with a watermark on `_ts`, safe from clocks that are wrong.
-
-    One row from the far future would move the watermark there, and all other agents' rows would be late. So rows that
-    are ahead of their arrival by more than `late`, and by more than a minute, are left out; the progress counts them
-    as `AHEAD`. A batch has them.
-
-    Args:
-        frame: a stream of a lake.
-        late: how long late rows are waited for, e.g. ``10 minutes``.
-    """
-    arrived = F.expr("timestamp_micros(_received_ns div 1000)")
-    allowed = F.greatest(F.expr(f"interval {late}"), F.expr(f"interval {_SKEW} seconds"))
-    ahead = F.col("_ts") > arrived + allowed
-    counted = frame.observe(AHEAD, F.count(F.when(ahead, F.lit(1))).alias("rows"))
-    return counted.where(~ahead).withWatermark("_ts", late)

@@ -21,9 +21,8 @@ if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("pysp
 def spark() -> Iterator[SparkSession]:
     """One local Spark with one shuffle partition and no UI."""
     pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
-    from qmf.pipeline import java
     from qmf.pipeline.errors import PipelineError
-    from qmf.pipeline.spark import session
+    from qmf.pipeline.spark import java, session
 
     try:
         java.check()

@@ -8,9 +8,10 @@ from typing import Any
 from pipeline.shop import ROBBED, TILL
 
 from qmf.pipeline import Lake
-from qmf.pipeline.buffers import Buffers, Row, commit
-from qmf.pipeline.kinds import OWN, RowKind
-from qmf.pipeline.members import Table, table_of
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.columns import Table, table_of
+from qmf.pipeline.lake.row_columns import OWN
+from qmf.pipeline.recording.buffers import Buffers, Row, commit
 
 SECOND = 10**9
 RUN = "00000000000000000001_1"

@@ -15,9 +15,9 @@ from pipeline.tills import QUEUE_DECLARE, Till, read
 
 from qmf.agent.requests.call_audit import METHOD_CALLED
 from qmf.pipeline import PipelineError
-from qmf.pipeline.cells import to_json
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.members import table_of
+from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.recording.conversion import to_json
 from qmf.schema import TYPES, Property
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")

@@ -15,7 +15,7 @@ from pipeline.quick import QUICK
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline import jobs  # noqa: E402
+from qmf.pipeline.rollup import job  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,16 +25,16 @@ pytestmark = pytest.mark.slow
 #: Rolls a lake up on two executors, as a batch and as a stream; prints the executors' process ids.
 PROGRAM = """
 import json, os, sys
-from qmf.pipeline import jobs  # noqa: E402
+from qmf.pipeline.rollup import job  # noqa: E402
 from qmf.pipeline.spark import session
 lake, out = sys.argv[1:3]
 quick = json.loads(sys.argv[3])
 quick["spark.executor.extraJavaOptions"] = quick["spark.driver.extraJavaOptions"]
 spark = session("local-cluster[2,1,512]", partitions=2, settings={**quick, "spark.executor.memory": "512m"})
 print(spark.sparkContext.applicationId)
-options = jobs.RollupOptions(lake=lake, out=out, late="0 seconds")
-jobs.rollup_batch(spark, options, lambda _text: None)
-(query,) = jobs.rollup_stream(spark, options, once=True)
+options = job.RollupOptions(lake=lake, out=out, late="0 seconds")
+job.rollup_batch(spark, options, lambda _text: None)
+(query,) = job.rollup_stream(spark, options, once=True)
 assert query.awaitTermination(120)
 executors = spark.sparkContext.parallelize(range(8), 8).map(lambda _: os.environ["SPARK_EXECUTOR_DIRS"]).collect()
 print(json.dumps(sorted(set(executors))))
@@ -54,10 +54,10 @@ def test_executors_in_processes_of_their_own_give_the_same(spark: SparkSession, 
     application, *_, executors = run.stdout.splitlines()
     shutil.rmtree(Path(pyspark.__file__).parent / "work" / application)  # what the executors logged
     assert len(json.loads(executors)) == 2
-    options = jobs.RollupOptions(lake=shop.root, out=str(here))
-    jobs.rollup_batch(spark, options, lambda _text: None)
-    expected = sorted(jobs.rolled_up(spark, options).collect())
-    options = jobs.RollupOptions(lake=shop.root, out=str(there))
-    assert sorted(jobs.rolled_up(spark, options).collect()) == expected
-    streamed = sorted(jobs.rolled_up(spark, options, "stream").collect())
+    options = job.RollupOptions(lake=shop.root, out=str(here))
+    job.rollup_batch(spark, options, lambda _text: None)
+    expected = sorted(job.rolled_up(spark, options).collect())
+    options = job.RollupOptions(lake=shop.root, out=str(there))
+    assert sorted(job.rolled_up(spark, options).collect()) == expected
+    streamed = sorted(job.rolled_up(spark, options, "stream").collect())
     assert streamed == [row for row in expected if row["window_start"].year == 1970 and row["last_ns"] < 9_000 * 10**9]

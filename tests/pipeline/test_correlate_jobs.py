@@ -13,18 +13,18 @@ import pytest
 from pipeline.lakes import SECOND, Shop
 
 from qmf.pipeline import LakeError
-from qmf.pipeline.buffers import Row
 from qmf.pipeline.correlate import RuleError, parse_rules
 from qmf.pipeline.correlate.alerts import Alert, in_order
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.members import Table, table_of
-from qmf.pipeline.upkeep import compact
+from qmf.pipeline.lake.columns import Table, table_of
+from qmf.pipeline.lake.maintenance import compact
+from qmf.pipeline.recording.buffers import Row
 from qmf.schema import TYPES, Argument, EventSchema
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.correlate.follow import Follower
-from qmf.pipeline.correlate.jobs import CorrelateOptions, Found, correlate_batch
+from qmf.pipeline.correlate.batch import CorrelateOptions, Found, correlate_batch
+from qmf.pipeline.correlate.stream import Follower
 from qmf.pipeline.correlate.table import Progress, StreamTable, alerts
 
 if TYPE_CHECKING:

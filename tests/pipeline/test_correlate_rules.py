@@ -8,8 +8,8 @@ import attrs
 import pytest
 
 from qmf.pipeline.correlate import RuleError, load_rules, parse_rules
-from qmf.pipeline.correlate.messages import default_message, render
-from qmf.pipeline.correlate.rulefile import template_fields
+from qmf.pipeline.correlate.message_templates import default_message, render
+from qmf.pipeline.correlate.rule_file import template_fields
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,

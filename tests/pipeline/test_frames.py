@@ -12,15 +12,16 @@ from pipeline.lakes import Shop
 from pipeline.quick import PATIENCE
 from pipeline.shop import PACKAGE, TILL
 
-from qmf.pipeline import LakeError, PipelineError, upkeep
+from qmf.pipeline import LakeError, PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.members import Table, table_of
+from qmf.pipeline.lake import maintenance
+from qmf.pipeline.lake.columns import Table, table_of
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline import catalog, sinks
 from qmf.pipeline.frames import Frames
+from qmf.pipeline.spark import catalog, sinks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -168,10 +169,10 @@ def test_other_tables(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
 def test_a_stream_begins_with_a_checkpoint_of_the_log(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     for number in range(1, 8):
         shop.put((number, number))
-    upkeep.compact(shop.lake, before="1970-01-02")
+    maintenance.compact(shop.lake, before="1970-01-02")
     shop.lake.checkpoint(shop.lake.last())
     shop.put((8, 8))
-    done = upkeep.retain(shop.lake, 10**6, grace_days=0, now_ns=2**62)
+    done = maintenance.retain(shop.lake, 10**6, grace_days=0, now_ns=2**62)
     assert (done.swept, done.forgotten) == (7, 8)
     shop.put((9, 9))
     drain(Frames(spark, shop.root, stream=True, files=1).objects("till"), tmp_path / "out")
@@ -201,7 +202,7 @@ def test_a_lake_behind_a_hadoop_url(spark: SparkSession, shop: Shop, hadoop: str
     follow = Frames(spark, hadoop, stream=True)
     drain(follow.objects("till"), tmp_path / "out")
     # What is joined is no news to a stream, and isn't doubled in a batch.
-    upkeep.compact(shop.lake, before="1970-01-02")
+    maintenance.compact(shop.lake, before="1970-01-02")
     shop.put((5, 5))
     drain(follow.objects("till"), tmp_path / "out")
     assert read(spark, tmp_path / "out", "sales") == [(1,), (2,), (3,), (4,), (5,)]

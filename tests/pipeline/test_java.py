@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from qmf.pipeline import PipelineError, java
+from qmf.pipeline import PipelineError
 from qmf.pipeline.cli import main
+from qmf.pipeline.spark import java
 
 WANTED = r"Spark needs Java 17 or newer: apt-get install openjdk-17-jre-headless"
 

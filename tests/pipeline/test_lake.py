@@ -9,11 +9,12 @@ from pathlib import Path, PurePath
 import pyarrow.parquet
 import pytest
 
-from qmf.pipeline import LakeError, log, upkeep
-from qmf.pipeline.buffers import Buffers, File, Row, commit
+from qmf.pipeline import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake import Lake
-from qmf.pipeline.layout import LOG, ORIGINALS, TRASH
+from qmf.pipeline.lake import maintenance, transaction_log
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.lake.layout import LOG, ORIGINALS, TRASH
+from qmf.pipeline.recording.buffers import Buffers, File, Row, commit
 
 DAY = 86_400 * 10**9
 RUN = "00000000000000000001_1"
@@ -134,12 +135,12 @@ def test_joining_keeps_every_row_and_tells_followers_nothing_new(lake: Lake) -> 
         put(lake, number, (number, 0), (number + 10, 1))
     put(lake, 9, (99, 5))
     before = seqs(lake)
-    done = upkeep.compact(lake, before="1970-01-03")
+    done = maintenance.compact(lake, before="1970-01-03")
     assert (done.joined, done.made) == (10, 2)
     assert seqs(lake) == in_folders(lake) == before
     assert len(lake.files()) == 3
     assert [entry.moved for entry in lake.entries()][-2:] == [True, True]
-    assert upkeep.compact(lake, before="1970-01-03") == upkeep.Upkeep()
+    assert maintenance.compact(lake, before="1970-01-03") == maintenance.Upkeep()
     for entry in lake.entries():
         for path in entry.added:
             assert lake.find(path).exists()
@@ -148,7 +149,7 @@ def test_joining_keeps_every_row_and_tells_followers_nothing_new(lake: Lake) -> 
 def test_files_that_are_large_enough_are_left_alone(lake: Lake) -> None:
     for number in range(1, 4):
         put(lake, number, (number, 0))
-    assert upkeep.compact(lake, before="1970-01-02", target_bytes=10) == upkeep.Upkeep()
+    assert maintenance.compact(lake, before="1970-01-02", target_bytes=10) == maintenance.Upkeep()
 
 
 @pytest.mark.parametrize("step", ["log", "discard"])
@@ -166,21 +167,21 @@ def test_a_killed_joining_is_finished_by_the_next(lake: Lake, monkeypatch: pytes
     with monkeypatch.context() as patch:
         patch.setattr(Lake, step, killed)
         with pytest.raises(Killed):
-            upkeep.compact(lake, before="1970-01-02")
+            maintenance.compact(lake, before="1970-01-02")
     assert seqs(lake) == before
-    upkeep.compact(lake, before="1970-01-02")
+    maintenance.compact(lake, before="1970-01-02")
     assert seqs(lake) == in_folders(lake) == before
     assert len(lake.files()) == 1
 
 
 def test_old_days_go_and_the_trash_is_swept_later(lake: Lake) -> None:
     put(lake, 1, (1, 0), (2, 1), (3, 2))
-    done = upkeep.retain(lake, 1, now_ns=2 * DAY + 5)
+    done = maintenance.retain(lake, 1, now_ns=2 * DAY + 5)
     assert (done.dropped, done.swept) == (1, 0)
     assert seqs(lake) == in_folders(lake) == Counter([2, 3])
     assert len(list((lake.root / TRASH).rglob("*.parquet"))) == 1
     far = 2**62
-    assert upkeep.retain(lake, 10**5, now_ns=far).swept == 1
+    assert maintenance.retain(lake, 10**5, now_ns=far).swept == 1
     with pytest.raises(LakeError, match="swept away"):
         lake.find(next(iter(next(lake.entries()).added)))
 
@@ -208,7 +209,7 @@ def test_files_are_rolled_by_size(lake: Lake) -> None:
 
 
 def test_a_checkpoint_stands_for_the_entries_before_it(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.pipeline.lake.EVERY", 4)
+    monkeypatch.setattr("qmf.pipeline.lake.lake.EVERY", 4)
     for number in range(1, 11):
         put(lake, number, (number, 0))
     assert (lake.last_checkpoint(), lake.last_checkpoint(until=7)) == (8, 4)
@@ -217,9 +218,9 @@ def test_a_checkpoint_stands_for_the_entries_before_it(lake: Lake, monkeypatch: 
     assert lake.forget(before_ns=0) == 0
     assert lake.forget(before_ns=2**62) == 8
     assert sorted(path.name for path in (lake.root / LOG).iterdir()) == [
-        log.checkpoint_name(8),
-        log.entry_name(9),
-        log.entry_name(10),
+        transaction_log.checkpoint_name(8),
+        transaction_log.entry_name(9),
+        transaction_log.entry_name(10),
     ]
     again = Lake(lake.root)
     assert (again.files(), again.last()) == (before, 10)
@@ -233,19 +234,19 @@ def test_a_checkpoint_stands_for_the_entries_before_it(lake: Lake, monkeypatch: 
 
 
 def test_a_log_is_replayed_from_its_files_in_any_order(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.pipeline.lake.EVERY", 3)
+    monkeypatch.setattr("qmf.pipeline.lake.lake.EVERY", 3)
     for number in range(1, 6):
         put(lake, number, (number, 0))
-    upkeep.compact(lake, before="1970-01-02")
+    maintenance.compact(lake, before="1970-01-02")
     named = [(path.name, path.read_text()) for path in (lake.root / LOG).glob("*.json")]
-    assert log.replay(reversed(named)) == log.replay(named) == lake.files()
-    assert log.replay([]) == {}
+    assert transaction_log.replay(reversed(named)) == transaction_log.replay(named) == lake.files()
+    assert transaction_log.replay([]) == {}
 
 
 def test_joined_files_are_told_by_their_names(lake: Lake) -> None:
     for number in range(1, 4):
         put(lake, number, (number, 0))
-    upkeep.compact(lake, before="1970-01-02")
+    maintenance.compact(lake, before="1970-01-02")
     (joined,) = lake.files()
     assert not PurePath(joined).match(ORIGINALS)
     assert all(PurePath(path).match(ORIGINALS) for entry in lake.entries(0, 3) for path in entry.added)

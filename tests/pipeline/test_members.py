@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.pipeline.arrow import arrow_schema, arrow_table, columns_of
-from qmf.pipeline.buffers import Converters
-from qmf.pipeline.cells import Misfit, converter, to_json
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.layout import Place, date_of, day
-from qmf.pipeline.members import Cell, Column, Group, Part, Table, table_from_json, table_of
+from qmf.pipeline.lake.arrow import arrow_schema, arrow_table, columns_of
+from qmf.pipeline.lake.columns import Cell, Column, Group, Part, Table, table_from_json, table_of
+from qmf.pipeline.lake.layout import Place, date_of, day
+from qmf.pipeline.recording.buffers import Converters
+from qmf.pipeline.recording.conversion import Misfit, converter, to_json
 from qmf.protocol import ObjectId
 from qmf.schema import TYPES, Argument, ClassSchema, EventSchema, Property, Statistic
 

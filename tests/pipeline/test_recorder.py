@@ -26,7 +26,7 @@ from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
 from qmf.models.host.schema import CPU
 from qmf.pipeline import Lake, Recorder
 from qmf.pipeline.cli import main
-from qmf.pipeline.members import table_from_json, table_of
+from qmf.pipeline.lake.columns import table_from_json, table_of
 
 pytestmark = pytest.mark.slow
 

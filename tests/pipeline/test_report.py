@@ -12,7 +12,7 @@ from pipeline.local import local_frame
 from pipeline.shop import TILL
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.members import table_of
+from qmf.pipeline.lake.columns import table_of
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'qmf[pipeline]'")
@@ -23,7 +23,7 @@ from qmf.pipeline import PipelineError  # noqa: E402
 from qmf.pipeline.report import tables  # noqa: E402
 from qmf.pipeline.report.collect import ReportOptions, collect, newest  # noqa: E402
 from qmf.pipeline.report.page import html  # noqa: E402
-from qmf.pipeline.report.spans import NS, Span, span  # noqa: E402
+from qmf.pipeline.report.time_range import NS, Span, span  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -29,7 +29,7 @@ from qmf.pipeline.report.model import (
 )
 from qmf.pipeline.report.page import html, number
 from qmf.pipeline.report.plots import lasting, shortened
-from qmf.pipeline.report.spans import NS, Span, span
+from qmf.pipeline.report.time_range import NS, Span, span
 
 BEGIN = 1_900_000_000
 SPAN = Span(BEGIN * NS, (BEGIN + 3600) * NS)

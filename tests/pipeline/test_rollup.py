@@ -12,13 +12,13 @@ import pytest
 from pipeline.shop import PACKAGE, TILL
 
 from qmf.pipeline import PipelineError
-from qmf.pipeline.members import table_of
+from qmf.pipeline.lake.columns import table_of
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.catalog import schema_of  # noqa: E402
 from qmf.pipeline.kinds import RowKind  # noqa: E402
-from qmf.pipeline.rollup import ROLLUP, coarser, rollup, seconds  # noqa: E402
+from qmf.pipeline.rollup.windows import ROLLUP, coarser, rollup, seconds  # noqa: E402
+from qmf.pipeline.spark.catalog import schema_of  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -23,7 +23,7 @@ from qmf.schema import ClassSchema, Statistic, Style
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.jobs import RollupOptions, rolled_up, rollup_batch
+from qmf.pipeline.rollup.job import RollupOptions, rolled_up, rollup_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,17 +20,18 @@ from pipeline.shop import TILL
 from support.processes import eventually, running
 
 from qmf.pipeline import PipelineError
-from qmf.pipeline.members import table_of
-from qmf.pipeline.upkeep import compact
+from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.maintenance import compact
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from pyspark.sql import functions as F
 
-from qmf.pipeline import jobs, sinks
 from qmf.pipeline.frames import Frames
-from qmf.pipeline.queries import Meter, follow
-from qmf.pipeline.rollup import rollup
+from qmf.pipeline.rollup import job
+from qmf.pipeline.rollup.windows import rollup
+from qmf.pipeline.spark import sinks
+from qmf.pipeline.spark.queries import Meter, follow
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,41 +47,41 @@ def shop(tmp_path: Path) -> Shop:
 
 
 @pytest.fixture
-def options(shop: Shop) -> jobs.RollupOptions:
-    return jobs.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",), late="60 seconds")
+def options(shop: Shop) -> job.RollupOptions:
+    return job.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables", sizes=("1m",), late="60 seconds")
 
 
 def ignore(_text: str) -> None:
     """What a job says, where nobody listens."""
 
 
-def rows(spark: SparkSession, options: jobs.RollupOptions, by: str = "batch") -> list[tuple[Any, ...]]:
+def rows(spark: SparkSession, options: job.RollupOptions, by: str = "batch") -> list[tuple[Any, ...]]:
     """Start of the window in seconds, member, object, growth, restarts, samples."""
     found = []
-    for row in jobs.rolled_up(spark, options, by).where("member = 'sales'").collect():
+    for row in job.rolled_up(spark, options, by).where("member = 'sales'").collect():
         start = int(row["window_start"].replace(tzinfo=datetime.UTC).timestamp())
         found.append((start, row["object"], int(row["delta_exact"]), row["resets"], row["samples"]))
     return sorted(found)
 
 
-def batch(spark: SparkSession, options: jobs.RollupOptions) -> list[tuple[Any, ...]]:
-    jobs.rollup_batch(spark, options, ignore)
+def batch(spark: SparkSession, options: job.RollupOptions) -> list[tuple[Any, ...]]:
+    job.rollup_batch(spark, options, ignore)
     return rows(spark, options)
 
 
-def stream(spark: SparkSession, options: jobs.RollupOptions) -> Meter:
+def stream(spark: SparkSession, options: job.RollupOptions) -> Meter:
     """Let a stream read all that is there."""
-    (query,) = jobs.rollup_stream(spark, options, once=True)
+    (query,) = job.rollup_stream(spark, options, once=True)
     assert query.awaitTermination(PATIENCE)
     return Meter(query)
 
 
 def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(
-    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+    spark: SparkSession, shop: Shop, options: job.RollupOptions
 ) -> None:
     shop.put((1, 10), (61, 20), (90, 25))
     said: list[str] = []
-    assert jobs.rollup_batch(spark, options, said.append) == 2
+    assert job.rollup_batch(spark, options, said.append) == 2
     assert said[-2] == "org.example.shop:till by 1m: 3 samples became 2 rows"
     assert said[-1].startswith("Rolled up by 1m in ")
     first = rows(spark, options)
@@ -90,28 +91,28 @@ def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(
     assert batch(spark, options) == [(0, "one", 4, 0, 2), (60, "one", 5, 0, 2)]
 
 
-@pytest.mark.parametrize("large", [0, 2, jobs.LARGE])
+@pytest.mark.parametrize("large", [0, 2, job.LARGE])
 def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
     spark: SparkSession,
     shop: Shop,
-    options: jobs.RollupOptions,
+    options: job.RollupOptions,
     monkeypatch: pytest.MonkeyPatch,
     large: int,
 ) -> None:
-    monkeypatch.setattr(jobs, "LARGE", large)
+    monkeypatch.setattr(job, "LARGE", large)
     strange = attrs.evolve(table_of(TILL), package="p/q", name="ä b")
     texts = attrs.evolve(strange, name="texts", columns=strange.columns[:1])
     shop.put((1, 10), (2, 12), queue=3, queueLow=1, queueHigh=5)
     shop.put((1, 5), (61, 3), table=strange, serviceCount=2, serviceMin=1, serviceMax=9, serviceAvg=4)
     shop.put((1, 0), table=texts, name="x")
     said: list[str] = []
-    assert jobs.rollup_batch(spark, options, said.append) == 2 + 4
+    assert job.rollup_batch(spark, options, said.append) == 2 + 4
     assert said[:-1] == [
         "org.example.shop:till by 1m: 2 samples became 2 rows",
         "p/q:texts by 1m: 1 samples became 0 rows",
         "p/q:ä b by 1m: 2 samples became 4 rows",
     ]
-    together = sorted(jobs.rolled_up(spark, options).collect())
+    together = sorted(job.rolled_up(spark, options).collect())
     folders = {path.relative_to(options.out).as_posix() for path in Path(options.out).glob("batch/*/*/*")}
     assert f"batch/qmf_size=1m/qmf_package={b'p/q'.hex()}/qmf_class={'ä b'.encode().hex()}" in folders
     alone: list[Any] = []
@@ -121,7 +122,7 @@ def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
 
 
 def test_a_stream_waits_for_late_data_and_counts_what_comes_too_late(
-    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+    spark: SparkSession, shop: Shop, options: job.RollupOptions
 ) -> None:
     shop.put((1, 10), (70, 20))
     stream(spark, options)
@@ -136,7 +137,7 @@ def test_a_stream_waits_for_late_data_and_counts_what_comes_too_late(
 
 
 def test_restarts_and_resets_have_known_answers_in_both(
-    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+    spark: SparkSession, shop: Shop, options: job.RollupOptions
 ) -> None:
     shop.put((1, 100), (2, 110))
     shop.put((3, 115), (4, 120), epoch=2)  # another start of the agent: counted from zero
@@ -148,14 +149,14 @@ def test_restarts_and_resets_have_known_answers_in_both(
     assert batch(spark, options)[0] == expected
 
 
-def test_a_clock_set_back_is_no_restart(spark: SparkSession, shop: Shop, options: jobs.RollupOptions) -> None:
+def test_a_clock_set_back_is_no_restart(spark: SparkSession, shop: Shop, options: job.RollupOptions) -> None:
     shop.put((30, 10), (40, 20), (50, 30))
     shop.put((20, 40), (35, 50), (45, 60))  # half a minute back, within the window
     assert batch(spark, options) == [(0, "one", 50, 0, 6)]
 
 
 def test_a_clock_far_ahead_does_not_make_all_others_late(
-    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+    spark: SparkSession, shop: Shop, options: job.RollupOptions
 ) -> None:
     shop.put((10, 1), (20, 2))
     shop.put((10**9, 5), object="ahead", agent="b", received=20)
@@ -205,7 +206,7 @@ def test_killed_at_a_random_point_the_command_goes_on_without_loss_or_repetition
     spark: SparkSession, shop: Shop
 ) -> None:
     chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
-    options = jobs.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables/rollup", sizes=("10s",), late="0 seconds")
+    options = job.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables/rollup", sizes=("10s",), late="0 seconds")
     total, at = 0, 0
 
     def more() -> None:
@@ -236,10 +237,10 @@ def test_killed_at_a_random_point_the_command_goes_on_without_loss_or_repetition
 
 
 def test_what_queries_did_is_told_when_a_signal_ends_them(
-    spark: SparkSession, shop: Shop, options: jobs.RollupOptions
+    spark: SparkSession, shop: Shop, options: job.RollupOptions
 ) -> None:
     shop.put((1, 10), (2, 20))
-    queries = jobs.rollup_stream(spark, options, every="0 seconds")
+    queries = job.rollup_stream(spark, options, every="0 seconds")
     queries[0].processAllAvailable()
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
     said: list[str] = []

@@ -10,7 +10,7 @@ from pipeline.lakes import Shop
 from pipeline.shop import TILL
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.members import Table, table_of
+from qmf.pipeline.lake.columns import Table, table_of
 from qmf.schema import TYPES, Argument, EventSchema, Severity
 
 if TYPE_CHECKING:

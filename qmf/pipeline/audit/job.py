@@ -21,18 +21,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
-from qmf.pipeline import catalog, sinks
 from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.availability import availability
 from qmf.pipeline.audit.calls import calls
 from qmf.pipeline.audit.history import history
 from qmf.pipeline.audit.lives import lives
+from qmf.pipeline.audit.row_source import KIND, follow
 from qmf.pipeline.audit.schemas import EVENTS, PARTS
-from qmf.pipeline.audit.source import KIND, follow
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.members import Table
-from qmf.pipeline.queries import Say
+from qmf.pipeline.lake.columns import Table
+from qmf.pipeline.spark import catalog, sinks
+from qmf.pipeline.spark.queries import Say
 
 #: What each kind of row tells.
 _PRESENCE = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)

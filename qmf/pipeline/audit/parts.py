@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from qmf.pipeline.arrow import library
 from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, shaped
-from qmf.pipeline.members import Cell, Part, Table
-from qmf.pipeline.members import Column as Member
-from qmf.pipeline.members import Group as MemberGroup
+from qmf.pipeline.lake.arrow import library
+from qmf.pipeline.lake.columns import Cell, Part, Table
+from qmf.pipeline.lake.columns import Column as Member
+from qmf.pipeline.lake.columns import Group as MemberGroup
 
 #: Reasons in the table of gaps that tell of the recorder's own connection.
 DISCONNECTED, CONNECTED = "disconnected", "connected again"

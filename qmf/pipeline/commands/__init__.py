@@ -5,13 +5,13 @@ A new one is a module here with a `COMMAND`, and a line below. Modules import Sp
 
 from __future__ import annotations
 
-from qmf.pipeline.commands import audit, correlate, mirror, record, report, rollup, upkeep
+from qmf.pipeline.commands import audit, correlate, maintenance, mirror, record, report, rollup
 from qmf.pipeline.commands.base import Command
 
 COMMANDS: tuple[Command, ...] = (
     record.COMMAND,
-    upkeep.COMPACT,
-    upkeep.RETAIN,
+    maintenance.COMPACT,
+    maintenance.RETAIN,
     mirror.COMMAND,
     rollup.COMMAND,
     correlate.COMMAND,

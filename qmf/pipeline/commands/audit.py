@@ -20,8 +20,8 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     with spark_session(options) as spark:
-        from qmf.pipeline import queries
         from qmf.pipeline.audit import job
+        from qmf.pipeline.spark import queries
 
         way = "stream" if options.stream else "batch"
         out = options.out or f"{options.lake.rstrip('/')}/_tables/audit/{way}"

@@ -14,7 +14,7 @@ import attrs
 
 from qmf.pipeline.durations import spark_duration
 from qmf.pipeline.errors import MissingExtraError, PipelineError
-from qmf.pipeline.lake import Lake
+from qmf.pipeline.lake.lake import Lake
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

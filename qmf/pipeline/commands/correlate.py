@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from qmf.pipeline.commands.base import DEFAULT_URL, Command, add_days, add_stream, duration, say, spark_session
 from qmf.pipeline.correlate import Rule, load_rules
-from qmf.pipeline.correlate.messages import iso
+from qmf.pipeline.correlate.message_templates import iso
 from qmf.pipeline.durations import parse_duration
-from qmf.pipeline.stopping import stop_on_signals
+from qmf.pipeline.shutdown import stop_on_signals
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import Alert
-    from qmf.pipeline.correlate.follow import Follower
-    from qmf.pipeline.correlate.raising import Raising
+    from qmf.pipeline.correlate.reporter import Raising
+    from qmf.pipeline.correlate.stream import Follower
 
 #: Time that rows may be late, unless the user says otherwise.
 _LATE = "30 seconds"
@@ -53,7 +53,7 @@ def _run(options: argparse.Namespace) -> None:
     with ExitStack() as stack:
         stop = stack.enter_context(stop_on_signals())
         spark = stack.enter_context(spark_session(options))
-        from qmf.pipeline.correlate.jobs import CorrelateOptions, correlate_batch
+        from qmf.pipeline.correlate.batch import CorrelateOptions, correlate_batch
 
         raising = _raising(stack, options, rules, out, late, max_age, stop) if options.tell else None
         chosen = CorrelateOptions(
@@ -72,7 +72,7 @@ def _run(options: argparse.Namespace) -> None:
             if raising is not None:
                 raising.batch(found.alerts)
             return
-        from qmf.pipeline.correlate.follow import Follower
+        from qmf.pipeline.correlate.stream import Follower
 
         follower = Follower(spark, chosen, say)
         stack.callback(follower.close)
@@ -113,7 +113,7 @@ def _raising(
     max_age: int,
     stop: threading.Event,
 ) -> Raising:
-    from qmf.pipeline.correlate.raising import Raising
+    from qmf.pipeline.correlate.reporter import Raising
 
     raising = Raising(
         options.broker,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from qmf.pipeline import upkeep
 from qmf.pipeline.commands.base import Command, local_lake, positive, say, spark_session
-from qmf.pipeline.stopping import stop_on_signals
+from qmf.pipeline.lake import maintenance
+from qmf.pipeline.shutdown import stop_on_signals
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -18,15 +18,15 @@ def _options(parser: argparse.ArgumentParser) -> None:
         "--interval", type=positive, default=10.0, metavar="S", help="seconds from look to look of --stream"
     )
     parser.add_argument(
-        "--grace-days", type=float, default=float(upkeep.GRACE_DAYS), metavar="N", help="days in the copy's trash"
+        "--grace-days", type=float, default=float(maintenance.GRACE_DAYS), metavar="N", help="days in the copy's trash"
     )
 
 
 def _run(options: argparse.Namespace) -> None:
     lake = local_lake(options.lake)
     with stop_on_signals() as stop, spark_session(options) as spark:
-        from qmf.pipeline.hadoop import HadoopFolder
-        from qmf.pipeline.mirroring import mirror
+        from qmf.pipeline.spark.hadoop import HadoopFolder
+        from qmf.pipeline.spark.mirror import mirror
 
         target = HadoopFolder(spark, options.to)
         while True:

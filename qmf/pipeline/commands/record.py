@@ -7,10 +7,10 @@ import asyncio
 import signal
 
 from qmf.console.aio import Client
-from qmf.pipeline.arrow import library
-from qmf.pipeline.buffers import Written
 from qmf.pipeline.commands.base import DEFAULT_URL, Command, local_lake, positive, say
-from qmf.pipeline.recorder import DEFAULT_BYTES, DEFAULT_CELLS, DEFAULT_INTERVAL, Recorder, RecorderCounts
+from qmf.pipeline.lake.arrow import library
+from qmf.pipeline.recording.buffers import Written
+from qmf.pipeline.recording.recorder import DEFAULT_BYTES, DEFAULT_CELLS, DEFAULT_INTERVAL, Recorder, RecorderCounts
 
 _MB = 1024 * 1024
 

@@ -27,13 +27,13 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     from qmf.pipeline.report import svg
     from qmf.pipeline.report.page import html
-    from qmf.pipeline.report.spans import span
+    from qmf.pipeline.report.time_range import span
 
     svg.library()  # before Spark is started
     span(options.first, options.last, options.length, time.time_ns())
     with spark_session(options) as spark:
-        from qmf.pipeline import queries
         from qmf.pipeline.report import collect
+        from qmf.pipeline.spark import queries
 
         newest = collect.newest(spark, options.lake)
         about = span(options.first, options.last, options.length, newest)

@@ -28,9 +28,10 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     with spark_session(options) as spark:
-        from qmf.pipeline import jobs, queries
+        from qmf.pipeline.rollup import job
+        from qmf.pipeline.spark import queries
 
-        chosen = jobs.RollupOptions(
+        chosen = job.RollupOptions(
             lake=options.lake,
             out=options.out or f"{options.lake.rstrip('/')}/_tables/rollup",
             sizes=options.sizes,
@@ -41,9 +42,9 @@ def _run(options: argparse.Namespace) -> None:
             continued=options.continued,
         )
         if not options.stream:
-            say(f"Wrote {jobs.rollup_batch(spark, chosen, say)} rows to {chosen.out}")
+            say(f"Wrote {job.rollup_batch(spark, chosen, say)} rows to {chosen.out}")
             return
-        running = jobs.rollup_stream(spark, chosen, every=options.every, once=options.once)
+        running = job.rollup_stream(spark, chosen, every=options.every, once=options.once)
         say(f"Following {options.lake} with {len(running)} queries")
         queries.follow(running, say)
 

@@ -11,7 +11,7 @@ From the rule outwards:
 
 from __future__ import annotations
 
-from qmf.pipeline.correlate.rulefile import RuleError, load_rules, parse_rules
+from qmf.pipeline.correlate.rule_file import RuleError, load_rules, parse_rules
 from qmf.pipeline.correlate.rules import Kind, Rule
 
 __all__ = ["Kind", "Rule", "RuleError", "load_rules", "parse_rules"]

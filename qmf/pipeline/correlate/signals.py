@@ -14,11 +14,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from qmf.pipeline import catalog
-from qmf.pipeline.correlate.fold import SIGNAL
-from qmf.pipeline.correlate.machines import EVENT, GONE, MATCHING, OTHER
-from qmf.pipeline.correlate.messages import BASE
-from qmf.pipeline.correlate.rulefile import RuleError, template_fields
+from qmf.pipeline.correlate.detectors import EVENT, GONE, MATCHING, OTHER
+from qmf.pipeline.correlate.evaluation import SIGNAL
+from qmf.pipeline.correlate.message_templates import BASE
+from qmf.pipeline.correlate.rule_file import RuleError, template_fields
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
@@ -32,7 +31,8 @@ from qmf.pipeline.correlate.rules import (
 )
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.members import Table
+from qmf.pipeline.lake.columns import Table
+from qmf.pipeline.spark import catalog
 from qmf.schema import Style
 
 _TYPES: Mapping[str, T.DataType] = {

@@ -24,13 +24,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from qmf.pipeline.arrow import library
 from qmf.pipeline.correlate.alerts import Alert, in_order
-from qmf.pipeline.correlate.fold import ALERT, OUT_ALERT, OUT_COUNTS, RESULT, Counts
-from qmf.pipeline.correlate.machines import NEVER
-from qmf.pipeline.correlate.times import Pause
+from qmf.pipeline.correlate.detectors import NEVER
+from qmf.pipeline.correlate.evaluation import ALERT, OUT_ALERT, OUT_COUNTS, RESULT, Counts
+from qmf.pipeline.correlate.event_time import Pause
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.sinks import BATCH, table
+from qmf.pipeline.lake.arrow import library
+from qmf.pipeline.spark.sinks import BATCH, table
 
 _STATE = "_state"
 _CURRENT = "current.json"

@@ -13,18 +13,18 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from qmf.pipeline import catalog, sinks
 from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.calls import calls
 from qmf.pipeline.audit.job import parts_of, tables_of
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.queries import Say
 from qmf.pipeline.report import tables
 from qmf.pipeline.report.model import Chart, Mover, Report, Series
-from qmf.pipeline.report.spans import NS, Span
-from qmf.pipeline.rollup import rolled, values
+from qmf.pipeline.report.time_range import NS, Span
+from qmf.pipeline.rollup.windows import rolled, values
+from qmf.pipeline.spark import catalog, sinks
+from qmf.pipeline.spark.queries import Say
 from qmf.schema import Style
 
 _KEY = ("package", "class", "agent", "object", "member", "style", "unit")

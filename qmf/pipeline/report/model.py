@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from qmf.pipeline.report.spans import Span
+from qmf.pipeline.report.time_range import Span
 
 
 @attrs.frozen(kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any
 from qmf.pipeline.errors import MissingExtraError
 from qmf.pipeline.report import plots
 from qmf.pipeline.report.model import Report, Series
-from qmf.pipeline.report.spans import NS
+from qmf.pipeline.report.time_range import NS
 from qmf.schema import Severity
 
 #: Characters of a property's value that are shown.

@@ -7,8 +7,8 @@ from typing import Any
 
 from qmf.pipeline.report import svg
 from qmf.pipeline.report.model import AlertLine, Chart, Presence, Series
-from qmf.pipeline.report.spans import NS, Span
 from qmf.pipeline.report.svg import MARKS
+from qmf.pipeline.report.time_range import NS, Span
 from qmf.schema import Severity
 
 #: Inches.

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from qmf.pipeline.audit.availability import DOWN, UNKNOWN, UP
 from qmf.pipeline.report.model import AgentLine, AlertLine, CallLine, Changed, Ended, LifeLine, Presence
-from qmf.pipeline.report.spans import NS, Span
+from qmf.pipeline.report.time_range import NS, Span
 
 #: Alerts that are shown at most; the worst and newest.
 _MOST_ALERTS = 200

@@ -1,0 +1,76 @@
+"""Silence. Time in which nobody recorded doesn't count: the wait begins again when recording does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qmf.pipeline.correlate.detectors.base import GONE, NEVER, Context, Machine, Proof, Signal, proof
+from qmf.pipeline.correlate.rules import AbsenceRule
+from qmf.pipeline.durations import format_duration
+
+
+class AbsenceMachine(Machine):
+    """Somebody was heard, and then no more."""
+
+    def __init__(self, rule: AbsenceRule, key: str, context: Context) -> None:
+        super().__init__(rule, key)
+        self._of = rule
+        self._outages = context.outages
+        self._seen: int | None = None
+        self._last: Proof | None = None
+        self._whose: list[str | None] = [None, None]
+
+    def feed(self, signal: Signal) -> None:
+        if signal.role == GONE:
+            if not self._of.goodbye:
+                if self._open is not None:
+                    self._end(signal.at, "it took its leave", [])
+                self._seen = None
+                self.due = NEVER
+            return
+        self._seen = signal.at
+        self._last = proof(signal)
+        self._whose = [signal.agent, None if self._of.per_agent else signal.object]
+        if self._open is not None:
+            self._end(signal.at, "heard again", [self._last])
+        self.due = signal.at + self._of.duration
+
+    def advance(self, now: int) -> None:
+        if self._seen is None or self._last is None:
+            self.due = NEVER
+            return
+        if self._open is None:
+            self.due = self._after(self._of.duration)
+            if self.due >= now:
+                return
+            agent, object_ = self._whose
+            self._begin(self.due, self._seen, [self._last], whose=(agent, object_))
+        self.due = NEVER if self._of.forget is None else self._after(self._of.forget)
+        if self.due < now:
+            assert self._of.forget is not None
+            self._end(self.due, f"given up after {format_duration(self._of.forget)}", [])
+            self._seen, self._last, self.due = None, None, NEVER
+
+    def _after(self, wait: int) -> int:
+        """When somebody was silent for so long while it was recorded."""
+        assert self._seen is not None
+        due = self._seen + wait
+        for begin, end in self._outages:
+            if begin >= due:
+                break
+            if end > self._seen:
+                due = NEVER if end == NEVER else max(due, end + wait)
+        return due
+
+    def _state(self, now: int) -> dict[str, Any]:  # noqa: ARG002 - others forget with time
+        if self._seen is None:
+            return {}
+        return {"seen": self._seen, "last": self._last, "whose": self._whose}
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._seen, self._last = state.get("seen"), state.get("last")
+        self._whose = state.get("whose", [None, None])
+        if self._seen is not None:
+            wait = self._of.duration if self._open is None else self._of.forget
+            self.due = NEVER if wait is None else self._seen + wait

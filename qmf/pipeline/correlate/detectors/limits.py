@@ -1,0 +1,114 @@
+"""A number beyond a limit for some time, and back again: thresholds, and the second half of rates.
+
+A value counts until the next one comes: agents publish what changed, so silence means that it is still the same. Where
+that is not so, `stale` says for how long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qmf.pipeline.correlate.detectors.base import GONE, NEVER, Machine, Proof, Signal, proof
+from qmf.pipeline.correlate.rules import Limits, RateRule, ThresholdRule
+
+
+class LimitMachine(Machine):
+    """Watches a number; subclasses say which."""
+
+    def __init__(self, rule: ThresholdRule | RateRule, key: str) -> None:
+        super().__init__(rule, key)
+        self._limits: Limits = rule.limits
+        self._since: int | None = None
+        self._last_at = 0
+        #: Of the bad time: the first sample, the one farthest out, the last one.
+        self._kept: list[Proof] = []
+        self._whose: list[str | None] = [None, None]
+
+    def _take(self, signal: Signal, value: float) -> None:
+        """Take the number of this time."""
+        limits = self._limits
+        self._last_at = signal.at
+        if self._open is not None:
+            if limits.is_good(value):
+                self._since = None
+                self._end(signal.at, f"back at {value:g}", [proof(signal, value)], value)
+                self._kept = []
+        elif limits.is_bad(value):
+            kept = proof(signal, value)
+            if self._since is None:
+                self._since = signal.at
+                self._kept = [kept, kept, kept]
+            else:
+                worst = self._kept[1][4]
+                farther = value > worst if limits.above else value < worst
+                self._kept = [self._kept[0], kept if farther else self._kept[1], kept]
+            self._whose = [signal.agent, signal.object]
+            if signal.at - self._since >= limits.duration:
+                self._raise(signal.at)
+        else:
+            self._since = None
+            self._kept = []
+        self._set_due()
+
+    def _gone(self, at: int, reason: str) -> None:
+        """There is no number any more."""
+        if self._open is not None:
+            self._end(at, reason, [])
+        self._since = None
+        self._kept = []
+        self._set_due()
+
+    def advance(self, now: int) -> None:
+        while self.due < now:
+            if self._stale_at() == self.due:
+                assert self._limits.stale is not None
+                self._gone(self.due, f"no sample for {self._limits.stale / 10**9:g} s")
+            else:
+                self._raise(self.due)
+                self._set_due()
+
+    def _raise(self, at: int) -> None:
+        assert self._since is not None
+        samples = {(item[2], item[3]): item for item in self._kept}
+        value = self._kept[2][4]
+        agent, object_ = self._whose
+        self._begin(
+            at, self._since, sorted(samples.values(), key=lambda item: item[0]), value=value, whose=(agent, object_)
+        )
+        self._since = None
+        self._kept = []
+
+    def _stale_at(self) -> int:
+        stale = self._limits.stale
+        waits = self._since is not None or self._open is not None
+        return NEVER if stale is None or not waits else self._last_at + stale
+
+    def _set_due(self) -> None:
+        fires = NEVER if self._since is None or self._open is not None else self._since + self._limits.duration
+        self.due = min(fires, self._stale_at())
+
+    def _state(self, now: int) -> dict[str, Any]:  # noqa: ARG002 - others forget with time
+        state: dict[str, Any] = {}
+        if self._since is not None:
+            state = {"since": self._since, "kept": self._kept, "whose": self._whose}
+        if self._since is not None or self._open is not None:
+            state["last"] = self._last_at
+        return state
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        self._since = state.get("since")
+        self._kept = state.get("kept", [])
+        self._whose = state.get("whose", [None, None])
+        self._last_at = state.get("last", 0)
+        self._set_due()
+
+
+class ThresholdMachine(LimitMachine):
+    """The value of a sample is the number."""
+
+    def feed(self, signal: Signal) -> None:
+        if signal.role == GONE:
+            self._gone(signal.at, "the object was deleted")
+        elif signal.value is not None:
+            self._take(signal, signal.value)

@@ -1,0 +1,62 @@
+"""The spool of a stream over a bus: a recorder beside the query, so that what came can be read again."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+
+from qmf.console.aio import BusConnected, Client, Notification
+from qmf.pipeline.lake.lake import Lake
+from qmf.pipeline.recording.recorder import Recorder
+
+#: Seconds between commits of a spool.
+INTERVAL = 1.0
+
+#: Name that a spool's recorder writes under.
+NAME = "spool"
+
+
+class Spool:
+    """A recorder in a background thread."""
+
+    def __init__(self, url: str, root: str, options: Mapping[str, str]) -> None:
+        """Connect and record.
+
+        Raises:
+            ConnectError, LakeError: as of `Recorder.run`.
+        """
+        self._ready: Future[None] = Future()
+        self._loop = asyncio.new_event_loop()
+        client = Client(url, domain=options.get("domain", "default"), discover=True)
+        interval = float(options.get("interval", INTERVAL))
+        client.listen(self._hear)
+        self._recorder = Recorder(client, Lake(root), name=NAME, interval=interval)
+        self._thread = threading.Thread(target=self._main, name="qmf-spool", daemon=True)
+        self._thread.start()
+        self._ready.result()
+
+    def close(self) -> None:
+        """Commit what waits, and end."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._recorder.stop)
+            self._thread.join()
+
+    def _hear(self, news: Notification) -> None:
+        if isinstance(news, BusConnected) and not self._ready.done():
+            self._ready.set_result(None)
+
+    def _main(self) -> None:
+        try:
+            self._run()
+        except Exception as error:  # noqa: BLE001 - told to whoever waits for the start
+            if not self._ready.done():
+                self._ready.set_exception(error)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._recorder.run())
+        finally:
+            self._loop.close()

@@ -1,0 +1,325 @@
+"""The machines of the rules, with known answers; and that their state can be written down between any two signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qmf.pipeline.correlate import Rule, parse_rules
+from qmf.pipeline.correlate.detectors import EVENT, GONE, MATCHING, OTHER, Change, Context, Machine, Signal, machine_for
+from qmf.pipeline.correlate.detectors.base import alert_id
+from qmf.pipeline.correlate.event_time import Pause, outages
+
+SECOND = 10**9
+
+
+def rule(text: str) -> Rule:
+    (made,) = parse_rules(f"[r]\n{text}")
+    return made
+
+
+def signal(at: float, value: float | None = None, *, role: int = 0, **more: Any) -> Signal:
+    ns = round(at * SECOND)
+    values = {"epoch": 1, "ident": None, "agent": "a", "object": "o", "fields": None, "run": "r", "seq": ns, **more}
+    return Signal(at=ns, ts=ns, role=role, value=value, **values)
+
+
+def drive(
+    of: Rule, signals: Sequence[Signal], until: float, *, silent: Sequence[tuple[int, int]] = ()
+) -> list[tuple[str, float, float]]:
+    """What comes out: raised or cleared, when the incident began, and when that was, in seconds."""
+    machine = machine_for(of, "a\no", Context(silent))
+    return [short(change) for change in run(machine, signals, until)]
+
+
+def run(machine: Machine, signals: Sequence[Signal], until: float) -> list[Change]:
+    for item in signals:
+        if machine.due < item.at:
+            machine.advance(item.at)
+        machine.feed(item)
+    machine.advance(round(until * SECOND))
+    return machine.changes
+
+
+def short(change: Change) -> tuple[str, float, float]:
+    return ("raised" if change.raised else "cleared", change.began / SECOND, change.at / SECOND)
+
+
+THRESHOLD = 'kind = "threshold"\nclass = "c"\nvalue = "x"\n'
+
+
+def series(*pairs: tuple[float, float]) -> list[Signal]:
+    return [signal(at, value) for at, value in pairs]
+
+
+@pytest.mark.parametrize(
+    ("keys", "samples", "until", "wanted"),
+    [
+        ("above = 5", [(1, 5), (2, 6), (3, 7), (4, 5)], 9, [("raised", 2, 2), ("cleared", 2, 4)]),
+        ("below = 5", [(1, 5), (2, 4), (3, 5)], 9, [("raised", 2, 2), ("cleared", 2, 3)]),
+        # Hysteresis: between the limits nothing changes.
+        ("above = 5\nclear = 3", [(1, 6), (2, 4), (3, 6), (4, 3)], 9, [("raised", 1, 1), ("cleared", 1, 4)]),
+        # Not long enough, twice; then long enough, though no sample says so.
+        (
+            'above = 5\nfor = "10s"',
+            [(0, 6), (9, 5), (10, 6), (19, 5), (20, 6), (25, 7)],
+            99,
+            [("raised", 20, 30)],
+        ),
+        # At the very end of the time the sample decides.
+        ('above = 5\nfor = "10s"', [(0, 6), (10, 5)], 99, []),
+        ('above = 5\nfor = "10s"', [(0, 6), (10, 6)], 99, [("raised", 0, 10)]),
+        ('above = 5\nfor = "10s"', [(0, 6)], 10, []),
+        # A value that nobody confirms is forgotten, before and after the alert.
+        ('above = 5\nfor = "10s"\nstale = "8s"', [(0, 6), (9, 6)], 99, []),
+        (
+            'above = 5\nfor = "5s"\nstale = "8s"',
+            [(0, 6), (4, 6), (20, 6)],
+            99,
+            [("raised", 0, 5), ("cleared", 0, 12), ("raised", 20, 25), ("cleared", 20, 28)],
+        ),
+    ],
+)
+def test_thresholds(keys: str, samples: list[tuple[float, float]], until: float, wanted: object) -> None:
+    assert drive(rule(THRESHOLD + keys), series(*samples), until) == wanted
+
+
+def test_a_deleted_object_ends_its_alert() -> None:
+    signals = [signal(1, 6), signal(2, 6, role=GONE), signal(3, 6)]
+    assert drive(rule(THRESHOLD + "above = 5"), signals, 9) == [("raised", 1, 1), ("cleared", 1, 2), ("raised", 3, 3)]
+
+
+def test_the_evidence_is_the_first_the_worst_and_the_last_sample() -> None:
+    made = rule(THRESHOLD + 'above = 5\nfor = "10s"\nmessage = "{object} of {colour}: {value:.1f} since {began}"')
+    machine = machine_for(made, "a\no", Context())
+    values = [(0, 6), (3, 9), (4, 8), (12, 7)]
+    signals = [signal(at, value, fields='{"colour":"red"}') for at, value in values]
+    (change,) = run(machine, signals, 99)
+    # It was fulfilled at 10 s, when 8 was the last that was known.
+    assert [(item["seq"] // SECOND, item["value"], item["colour"]) for item in change.evidence] == [
+        (0, 6, "red"),
+        (3, 9, "red"),
+        (4, 8, "red"),
+    ]
+    assert change.evidence[0]["time"] == "1970-01-01T00:00:00.000000Z"
+    assert change.message == "o of red: 8.0 since 1970-01-01T00:00:00.000000Z"
+    assert (change.window, change.value) == ((0, 10 * SECOND), 8)
+
+
+RATE = 'kind = "rate"\nclass = "c"\nvalue = "x"\n'
+
+
+@pytest.mark.parametrize(
+    ("keys", "samples", "wanted"),
+    [
+        # Values and epochs: 10 a second is the limit.
+        ("above = 10", [(0, 0, 1), (1, 10, 1), (2, 21, 1), (3, 31, 1)], [("raised", 2, 2), ("cleared", 2, 3)]),
+        ("below = -10", [(0, 0, 1), (1, -10, 1), (2, -21, 1)], [("raised", 2, 2)]),
+        # A gauge that falls is no restart, and another epoch is no change.
+        ("above = 10", [(0, 90, 1), (1, 0, 1), (2, 100, 2), (3, 105, 2)], []),
+        # A counter that falls counts from zero, as does one of another epoch.
+        ("above = 10\ncounter = true", [(0, 90, 1), (1, 9, 1), (2, 20, 1)], [("raised", 2, 2)]),
+        ("above = 10\ncounter = true", [(0, 90, 1), (1, 95, 2)], [("raised", 1, 1)]),
+        ("above = 10\ncounter = true\ncontinued = true", [(0, 90, 1), (1, 95, 2)], []),
+        ("above = 10\ncounter = true", [(0, 90, 1), (1, 95, None), (2, 96, 1)], []),
+        # Over a longer time jumps are evened out: 21 in 2 s, then 22 in 2 s.
+        ('above = 10\nover = "2s"', [(0, 0, 1), (1, 1, 1), (2, 20, 1), (3, 22, 1)], [("raised", 3, 3)]),
+        # ... and one that is not known for so long yet is none.
+        ('above = 10\nover = "2s"', [(0, 0, 1), (1, 90, 1)], []),
+        # No time, no rate; what came is counted in the next step.
+        ("above = 10", [(0, 0, 1), (1, 5, 1), (1, 9, 1), (2, 18, 1)], []),
+        ("above = 10", [(0, 0, 1), (1, 5, 1), (1, 9, 1), (2, 20, 1)], [("raised", 2, 2)]),
+        # Nothing to compare with after a long silence.
+        ('above = 10\nstale = "5s"', [(0, 0, 1), (6, 100, 1), (7, 101, 1)], []),
+    ],
+)
+def test_rates(keys: str, samples: list[tuple[float, float, int | None]], wanted: object) -> None:
+    signals = [signal(at, value, epoch=epoch) for at, value, epoch in samples]
+    assert drive(rule(RATE + keys), signals, 9) == wanted
+
+
+ABSENCE = 'kind = "absence"\nof = "heartbeats"\nfor = "10s"\n'
+
+
+@pytest.mark.parametrize(
+    ("keys", "beats", "gone", "silent", "wanted"),
+    [
+        ("", [0, 10, 20], [], [], [("raised", 20, 30)]),
+        ("", [0, 10, 21], [], [], [("raised", 0 + 10, 20), ("cleared", 10, 21), ("raised", 21, 31)]),
+        ("", [0], [5], [], [("raised", 0, 10)]),
+        ("goodbye = false", [0], [5], [], []),
+        ("goodbye = false", [0, 20], [15], [], [("raised", 0, 10), ("cleared", 0, 15), ("raised", 20, 30)]),
+        # Nobody recorded: the wait begins again with the recorder.
+        ("", [0], [], [(5, 50)], [("raised", 0, 60)]),
+        ("", [0, 55], [], [(5, 50)], [("raised", 55, 65)]),
+        ("", [0], [], [(5, 50), (55, 70)], [("raised", 0, 80)]),
+        ("", [0], [], [(20, 50)], [("raised", 0, 10)]),
+        ("", [60], [], [(5, 50)], [("raised", 60, 70)]),
+        (
+            'forget = "30s"',
+            [0, 50],
+            [],
+            [],
+            [("raised", 0, 10), ("cleared", 0, 30), ("raised", 50, 60), ("cleared", 50, 80)],
+        ),
+    ],
+)
+def test_absence(
+    keys: str, beats: list[float], gone: list[float], silent: list[tuple[int, int]], wanted: object
+) -> None:
+    signals = sorted([signal(at) for at in beats] + [signal(at, role=GONE) for at in gone])
+    spans = [(begin * SECOND, end * SECOND) for begin, end in silent]
+    assert drive(rule(ABSENCE + keys), signals, 99, silent=spans) == wanted
+
+
+SEQUENCE = """kind = "sequence"
+within = "10s"
+steps = [{event = "a"}, {event = "b"}, {event = "c"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("events", "wanted"),
+    [
+        ([(0, "a"), (1, "b"), (2, "c")], [("raised", 0, 2), ("cleared", 0, 12)]),
+        ([(0, "a"), (1, "c"), (2, "b")], []),
+        ([(0, "a"), (5, "b"), (11, "c")], []),
+        ([(0, "a"), (5, "b"), (10, "c")], [("raised", 0, 10), ("cleared", 0, 20)]),
+        # The youngest beginning that has come as far counts.
+        ([(0, "a"), (4, "a"), (5, "b"), (14, "c")], [("raised", 4, 14), ("cleared", 4, 24)]),
+        # Others in between don't matter; what was used is used up.
+        ([(0, "a"), (1, "c"), (2, "b"), (3, "c"), (4, "c")], [("raised", 0, 3), ("cleared", 0, 13)]),
+        # Again while it is open is the same incident, which lasts longer.
+        (
+            [(0, "a"), (1, "b"), (2, "c"), (3, "a"), (4, "b"), (5, "c"), (30, "a"), (31, "b"), (32, "c")],
+            [("raised", 0, 2), ("cleared", 0, 15), ("raised", 30, 32), ("cleared", 30, 42)],
+        ),
+    ],
+)
+def test_sequences(events: list[tuple[float, str]], wanted: object) -> None:
+    signals = [signal(at, role=1 << "abc".index(name)) for at, name in events]
+    assert drive(rule(SEQUENCE), signals, 99) == wanted
+
+
+def test_one_event_is_one_step() -> None:
+    made = rule('kind = "sequence"\nwithin = "10s"\nsteps = [{event = "a"}, {event = "a"}]')
+    assert drive(made, [signal(0, role=3)], 9) == []
+    assert drive(made, [signal(0, role=3, ident=1), signal(0, role=3, ident=1)], 9) == []
+    assert drive(made, [signal(0, role=3, ident=1), signal(1, role=3, ident=2)], 9) == [("raised", 0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("times", "wanted"),
+    [
+        ([0, 1], []),
+        ([0, 1, 10], []),
+        ([0, 1, 9], [("raised", 0, 9), ("cleared", 0, 10)]),
+        ([0, 1, 2, 8, 9], [("raised", 0, 2), ("cleared", 0, 12)]),
+        ([0, 1, 2, 10, 11, 30], [("raised", 0, 2), ("cleared", 0, 12)]),
+        ([0, 1, 2, 30, 31, 32], [("raised", 0, 2), ("cleared", 0, 10), ("raised", 30, 32), ("cleared", 30, 40)]),
+    ],
+)
+def test_counts(times: list[float], wanted: object) -> None:
+    made = rule('kind = "count"\nevent = "a"\nat_least = 3\nwithin = "10s"')
+    assert drive(made, [signal(at, ident=n) for n, at in enumerate(times)], 99) == wanted
+
+
+def test_an_event_that_was_recorded_twice_counts_once() -> None:
+    made = rule('kind = "count"\nevent = "a"\nat_least = 3\nwithin = "10s"')
+    assert drive(made, [signal(at, ident=at) for at in (0, 0, 1, 1)], 99) == []
+
+
+@pytest.mark.parametrize(
+    ("signals", "wanted"),
+    [
+        ([(0, MATCHING), (1, EVENT), (2, EVENT), (3, OTHER)], [("raised", 1, 1), ("cleared", 1, 3)]),
+        ([(0, OTHER), (1, EVENT), (2, MATCHING), (3, GONE)], [("raised", 1, 2), ("cleared", 1, 3)]),
+        ([(0, MATCHING), (1, OTHER), (2, EVENT)], []),
+        # Too old, or too late.
+        ([(0, MATCHING), (11, EVENT)], []),
+        ([(0, EVENT), (11, MATCHING)], []),
+        ([(0, EVENT), (9, EVENT), (11, MATCHING)], [("raised", 9, 11)]),
+    ],
+)
+def test_joins(signals: list[tuple[float, int]], wanted: object) -> None:
+    made = rule('kind = "join"\nevent = {name = "e"}\nobject = {class = "c"}\nwithin = "10s"')
+    assert drive(made, [signal(at, role=role) for at, role in signals], 99) == wanted
+
+
+def test_an_id_is_the_rule_the_subject_and_the_beginning() -> None:
+    ids = {alert_id("r", "a", 1), alert_id("r", "a", 2), alert_id("r", "b", 1), alert_id("s", "a", 1)}
+    assert len(ids) == 4
+    assert alert_id("r", "a\nb", 1) == "028ac60755c153b5e1a54ceebd38aec9"
+
+
+RULES = [
+    THRESHOLD + 'above = 5\nclear = 3\nfor = "4s"\nstale = "9s"',
+    THRESHOLD + "below = 2",
+    RATE + 'above = 1\nover = "3s"\nfor = "2s"\nstale = "9s"',
+    RATE + "above = 1\ncounter = true",
+    ABSENCE + 'forget = "20s"\ngoodbye = false',
+    SEQUENCE,
+    'kind = "count"\nevent = "a"\nat_least = 3\nwithin = "10s"',
+    'kind = "join"\nevent = {name = "e"}\nobject = {class = "c"}\nwithin = "10s"',
+]
+
+SIGNALS = st.lists(
+    st.tuples(
+        st.integers(0, 12),
+        st.integers(0, 8),
+        st.sampled_from([GONE, 0, 1, 2, 4, 7]),
+        st.sampled_from([1, 1, 1, 2, None]),
+        st.booleans(),
+    ),
+    max_size=20,
+)
+
+
+@pytest.mark.parametrize("text", RULES)
+@settings(deadline=None)
+@given(parts=SIGNALS)
+def test_states_can_be_written_down_anywhere(text: str, parts: list[tuple[int, int, int, int | None, bool]]) -> None:
+    """One machine that lives, and machines that live from one cut to the next, with time going on between."""
+    made, at = rule(text), 0
+    kind = made.kind.value
+    whole = machine_for(made, "k", Context())
+    piece, changes = machine_for(made, "k", Context()), []
+    for number, (step, value, role, epoch, cut) in enumerate(parts):
+        at += step
+        if kind == "join":
+            role = min(role, OTHER)
+        elif kind in ("sequence", "count"):
+            role = max(role, 0)
+        elif role != GONE:
+            role = 0
+        if cut:
+            # A pass ends somewhere between the signals: its end is the beginning of the next.
+            end = at * SECOND
+            if piece.due < end:
+                piece.advance(end)
+            changes += piece.changes
+            state = piece.dump(end)
+            piece = machine_for(made, "k", Context())
+            if state is not None:
+                piece.load(state)
+        for machine in (whole, piece):
+            item = signal(at, value, role=role, epoch=epoch, ident=number)
+            if machine.due < item.at:
+                machine.advance(item.at)
+            machine.feed(item)
+    for machine in (whole, piece):
+        machine.advance((at + 50) * SECOND)
+    assert changes + piece.changes == whole.changes
+
+
+def test_outages_are_the_times_without_a_recorder() -> None:
+    runs = {"one": (10, 20), "two": (15, 30), "three": (40, 50), "four": (70, 90)}
+    assert outages(runs) == [(30, 40), (50, 70)]
+    pauses = [Pause("four", 75, False), Pause("four", 80, True), Pause("one", 12, False)]
+    assert outages(runs, pauses) == [(12, 15), (30, 40), (50, 70), (75, 80)]
+    assert outages({"one": (0, 9)}, [Pause("one", 5, False)]) == [(5, (1 << 63) - 1)]
+    assert outages({}) == []

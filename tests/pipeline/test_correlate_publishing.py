@@ -1,0 +1,295 @@
+"""Alerts on the bus: each told once, or again with a mark where a kill left it in doubt; what is open, as objects."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from qmf.broker import EmbeddedBroker
+from qmf.console.aio import Client, EventRaised
+from qmf.console.typed import TypedEvent, typed_event
+from qmf.errors import QmfError
+from qmf.models.pipeline import console as model
+from qmf.pipeline import LakeError
+from qmf.pipeline.correlate import parse_rules
+from qmf.pipeline.correlate.alert_agent import EVIDENCE, AlertAgent
+from qmf.pipeline.correlate.alerts import Alert, in_order
+from qmf.pipeline.correlate.ledger import Ledger
+from qmf.pipeline.correlate.publishing import Teller
+from qmf.schema import Severity
+
+HOUR = 3600 * 10**9
+
+RULES = parse_rules('[full]\nkind = "threshold"\nclass = "disk"\nvalue = "percent"\nabove = 90\nseverity = "error"')
+
+RAISED = Alert(
+    alert_id="1",
+    change="raised",
+    rule="full",
+    rule_hash=RULES[0].hash,
+    kind="threshold",
+    severity=3,
+    subject="a, o",
+    agent="a",
+    object="o",
+    message="o is 91 % full",
+    reason="",
+    value=91.0,
+    began_ns=9 * HOUR,
+    at_ns=10 * HOUR,
+    window_start_ns=9 * HOUR,
+    window_end_ns=10 * HOUR,
+    evidence='[{"time": "1970", "run": "r", "seq": 1, "value": 91.0}]',
+)
+CLEARED = attrs.evolve(RAISED, change="cleared", at_ns=10 * HOUR + 5, reason="back at 89", evidence="[]")
+
+
+def other(number: int, of: Alert = RAISED, **values: Any) -> Alert:
+    return attrs.evolve(of, alert_id=str(number), **values)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Voice:
+    """Remembers what it told; dies where it is told to."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, bool]] = []
+        self.answer = True
+        self.dies_before = self.dies_after = False
+
+    def tell(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
+        if self.dies_before:
+            raise Killed
+        self.told += [(alert.key, again) for alert in alerts]
+        if self.dies_after:
+            raise Killed
+        return self.answer
+
+
+class Job:
+    """A teller over a ledger, which can be started anew."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.voice = Voice()
+        self.now = 10 * HOUR + 10
+        self.start()
+
+    def start(self) -> None:
+        self.ledger = Ledger(self.path)
+        self.teller = Teller(self.voice, self.ledger, threading.Event(), max_age=HOUR, clock=lambda: self.now)
+
+    def restart(self) -> None:
+        """As after a kill."""
+        self.ledger.close()
+        self.start()
+        assert self.teller.resume()
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    job = Job(tmp_path / "told" / "ledger.jsonl")
+    yield job
+    job.ledger.close()
+
+
+def test_each_is_told_once_however_often_it_is_found(job: Job) -> None:
+    assert job.teller.step([RAISED], 1)
+    job.restart()
+    assert job.ledger.step == 1
+    assert list(job.ledger.open) == ["1"]
+    assert job.teller.step([RAISED, CLEARED], 2)
+    job.restart()
+    assert job.teller.step([RAISED, CLEARED])
+    assert job.voice.told == [("1 raised", False), ("1 cleared", False)]
+    assert job.ledger.open == {}
+
+
+@pytest.mark.parametrize("moment", ["dies_before", "dies_after"])
+def test_what_is_in_doubt_after_a_kill_is_told_again_and_says_so(job: Job, moment: str) -> None:
+    setattr(job.voice, moment, True)
+    with pytest.raises(Killed):
+        job.teller.step([RAISED], 1)
+    setattr(job.voice, moment, False)
+    job.voice.told.clear()
+    job.restart()
+    assert job.voice.told == [("1 raised", True)]
+    job.restart()
+    assert job.teller.step([RAISED], 1)
+    assert job.voice.told == [("1 raised", True)]
+
+
+def test_a_stop_while_the_broker_is_away_leaves_it_in_doubt(job: Job) -> None:
+    job.voice.answer = False
+    assert not job.teller.step([RAISED], 1)
+    assert job.ledger.step == 0
+    job.voice.answer = True
+    job.restart()
+    assert job.voice.told[-1] == ("1 raised", True)
+
+
+def test_a_line_that_a_kill_cut_off_was_not_written(job: Job) -> None:
+    job.teller.step([RAISED], 1)
+    job.ledger.close()
+    whole = job.path.read_bytes()
+    for cut in range(len(whole)):
+        job.path.write_bytes(whole[:cut])
+        job.voice.told.clear()
+        job.start()
+        assert job.teller.resume()
+        assert job.teller.step([RAISED], 1)
+        assert list(job.ledger.open) == ["1"]
+        assert len(job.voice.told) <= 1
+        job.ledger.close()
+    job.start()
+
+
+def test_a_file_that_is_no_ledger_is_told(job: Job) -> None:
+    job.ledger.close()
+    job.path.write_text('{"end": ["unknown"]}\n')
+    with pytest.raises(LakeError, match=r"ledger\.jsonl:1: not a ledger"):
+        Ledger(job.path)
+    job.path.write_text("")
+    job.start()
+
+
+def test_incidents_of_the_past_are_told_only_if_they_last(job: Job) -> None:
+    old: dict[str, Any] = {"at_ns": 2 * HOUR}
+    assert job.teller.step([other(1, **old), other(2, **old)], 1)
+    assert job.teller.step([other(1, CLEARED, at_ns=3 * HOUR), other(3)], 2)
+    assert job.voice.told == [("3 raised", False)]
+    job.restart()
+    assert job.teller.present()
+    assert job.voice.told == [("3 raised", False), ("2 raised", False)]
+    job.restart()
+    assert job.teller.present()
+    assert job.teller.step([other(2, CLEARED)], 3)
+    assert job.voice.told[2:] == [("2 cleared", False)]
+
+
+def test_order_is_by_time_and_a_raise_comes_before_its_end() -> None:
+    same = attrs.evolve(CLEARED, at_ns=RAISED.at_ns)
+    assert in_order([CLEARED, same, RAISED]) == [RAISED, same, CLEARED]
+
+
+# -- on a bus
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with EmbeddedBroker() as broker:
+        yield broker.url
+
+
+async def until(what: str, check: Callable[[], Awaitable[bool] | bool]) -> None:
+    """Wait for a condition."""
+    async with asyncio.timeout(30):
+        while True:
+            found = check()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.02)
+
+
+class Listener:
+    """A console that keeps the events of alerts."""
+
+    def __init__(self, url: str) -> None:
+        self.client = Client(url, discover=True)
+        self.events: list[TypedEvent] = []
+        self.client.listen(self._hear)
+
+    def _hear(self, news: object) -> None:
+        if isinstance(news, EventRaised):
+            for kind in (model.AlertRaised, model.AlertCleared, model.AlertAcknowledged):
+                event = typed_event(news.event, kind)
+                if event is not None:
+                    self.events.append(event)
+
+    async def objects(self) -> list[model.Alert]:
+        """The open alerts."""
+        return list(await self.client.objects(model.Alert))
+
+
+@pytest.mark.slow
+async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    stop = threading.Event()
+    listener = Listener(url)
+    async with listener.client:
+        agent = await asyncio.to_thread(_agent, url, ledger)
+        try:
+            assert agent.name == "qmf:correlate:box"
+            await until("the agent is there", lambda: any(a.name == agent.name for a in listener.client.agents))
+            teller = Teller(agent, ledger, stop, clock=lambda: 10 * HOUR)
+            long = "[" + ",".join(f'{{"seq": {n}}}' for n in range(EVIDENCE + 5)) + "]"
+            first = [RAISED, other(2, message="m" * 90_000, evidence=long, agent=None)]
+            assert await asyncio.to_thread(teller.step, first, 1)
+            await until("both events", lambda: len(listener.events) == 2)
+            raised, clipped = listener.events
+            assert isinstance(raised, model.AlertRaised)
+            assert isinstance(clipped, model.AlertRaised)
+            assert (raised.alertId, raised.rule, raised.subject, raised.message, raised.again) == (
+                "1", "full", "a, o", "o is 91 % full", False,
+            )  # fmt: skip
+            assert raised.severity == Severity.ERROR
+            assert raised.evidence["rows"] == [{"time": "1970", "run": "r", "seq": 1, "value": 91.0}]
+            assert clipped.evidence["leftOut"] == 5
+            assert len(clipped.message) == 60_000
+            shown = {item.alertId: item for item in await listener.objects()}
+            assert (shown["1"].agentName, shown["1"].objectName, shown["2"].agentName) == ("a", "o", None)
+            assert shown["1"].acknowledgedBy is None
+            with pytest.raises(QmfError, match="say who takes care"):
+                await shown["1"].acknowledge(" ", "")
+            await shown["1"].acknowledge("me", "on my way")
+            await until("that is told", lambda: len(listener.events) == 3)
+            assert await asyncio.to_thread(teller.step, [attrs.evolve(CLEARED, alert_id="2")], 2)
+            await until("the end is told", lambda: len(listener.events) == 4)
+            assert [type(event) for event in listener.events[2:]] == [model.AlertAcknowledged, model.AlertCleared]
+            assert listener.events[3].severity == Severity.INFORM
+        finally:
+            await asyncio.to_thread(agent.close)
+            ledger.close()
+        # Started again it shows what is open, and who takes care of it, and tells nothing twice.
+        ledger = Ledger(tmp_path / "ledger.jsonl")
+        agent = await asyncio.to_thread(_agent, url, ledger)
+        try:
+            await until("the agent is back", lambda: any(a.name == agent.name for a in listener.client.agents))
+            (left,) = await listener.objects()
+            assert (left.alertId, left.acknowledgedBy, left.note) == ("1", "me", "on my way")
+            (rule,) = await listener.client.objects(model.Rule)
+            assert rule.open.value == 1
+            assert len(listener.events) == 4
+        finally:
+            await asyncio.to_thread(agent.close)
+            ledger.close()
+
+
+def _agent(url: str, ledger: Ledger) -> AlertAgent:
+    return AlertAgent(url, RULES, ledger, lake="lake", late=1, instance="box")
+
+
+@pytest.mark.slow
+def test_a_stop_ends_the_waiting_for_a_broker_that_is_away(tmp_path: Path) -> None:
+    broker = EmbeddedBroker()
+    broker.start()
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    agent = _agent(broker.url, ledger)
+    stop = threading.Event()
+    try:
+        broker.close()
+        threading.Timer(0.1, stop.set).start()
+        assert not Teller(agent, ledger, stop, clock=lambda: 10 * HOUR).step([RAISED], 1)
+        assert list(ledger.doubtful) == [RAISED.key]
+    finally:
+        agent.close()
+        ledger.close()
