@@ -1,4 +1,4 @@
-"""Brokers and agents in the published API. What they do is done by their `BrokerLink`."""
+"""Brokers and agents in the published API. What they do is done by their `BrokerConnection`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qmf.console.proxies import Object
 from qmf.errors import CallerError
 
 if TYPE_CHECKING:
-    from qmf.console.link import BrokerLink
+    from qmf.console.broker_connection import BrokerConnection
     from qmf.console.session import Session
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ class Agent:
     isV2 = True
     brokerBank = 1
 
-    def __init__(self, link: BrokerLink, core: aio.Agent) -> None:
+    def __init__(self, link: BrokerConnection, core: aio.Agent) -> None:
         self.link = link
         self.core = core
 
@@ -107,7 +107,7 @@ class Broker:
 
     SYNC_TIME = 60
 
-    def __init__(self, link: BrokerLink, url: BrokerURL) -> None:
+    def __init__(self, link: BrokerConnection, url: BrokerURL) -> None:
         self.link = link
         self.host = url.host
         self.port = url.port

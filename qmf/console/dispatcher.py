@@ -23,7 +23,7 @@ BATCH = 100
 DROPPABLE = frozenset({"objectProps", "objectStats", "event", "heartbeat"})
 
 
-class Dispatcher:
+class CallbackDispatcher:
     """Runs callbacks on one daemon thread, started by the first one."""
 
     def __init__(self, name: str, limit: int = LIMIT) -> None:

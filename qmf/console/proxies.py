@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from qmf.console.aio import RemoteObject
-from qmf.console.aio.views import schema_name
+from qmf.console.aio.objects.class_view import schema_name
 from qmf.console.identity import ClassKey, ObjectId
 from qmf.console.schema_views import SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic
 from qmf.errors import CallerError, NotFoundError

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
+from qmf.console.async_session import AsyncSession
 from qmf.console.brokers import Agent, Broker
 from qmf.console.callbacks import Console
-from qmf.console.core import SessionCore
 from qmf.console.identity import BrokerURL, ClassKey
 from qmf.console.proxies import Object
 from qmf.console.schema_views import SchemaClass
@@ -43,7 +43,7 @@ class Session:
         Raises:
             CallerError: `userBindings` without a console.
         """
-        self._core = SessionCore(self, console, rcvObjects, rcvEvents, rcvHeartbeats, manageConnections, userBindings)
+        self._core = AsyncSession(self, console, rcvObjects, rcvEvents, rcvHeartbeats, manageConnections, userBindings)
 
     def __repr__(self) -> str:
         return f"QMF Console Session Manager (brokers: {len(self.brokers)})"

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Proto
 
 import attrs
 
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.events import RemoteEvent
-from qmf.console.aio.objects import RemoteObject
-from qmf.console.aio.views import with_agent
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.objects.class_view import with_agent
+from qmf.console.aio.objects.remote_event import RemoteEvent
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import CallerError, PeerError, ProtocolError
 from qmf.protocol import ObjectId, from_wire
 from qmf.schema import Argument, ClassKey, ClassSchema, EventSchema, QmfType

@@ -9,19 +9,19 @@ from typing import Any
 import attrs
 import pytest
 
-from qmf.console.aio.agents import (
+from qmf.console.aio.agents.registry import (
     AFTERGLOW,
     TRANSITIONS,
     Agent,
     AgentChange,
+    AgentChangeKind,
+    AgentEvent,
     AgentRegistry,
-    Change,
-    IllegalSign,
-    Presence,
-    Sign,
+    AgentState,
+    IllegalAgentEvent,
     info_from_name,
 )
-from qmf.console.aio.tracker import Tracker
+from qmf.console.aio.agents.tracker import AgentTracker
 from qmf.errors import NotFoundError
 from qmf.protocol import AgentInfo
 
@@ -33,25 +33,25 @@ def info(name: str = NAME, **changes: object) -> AgentInfo:
     return attrs.evolve(info_from_name(name), **{"epoch": 1, "heartbeat_interval": 10, **changes})  # type: ignore[arg-type]
 
 
-def change(found: AgentChange | None) -> Change:
-    return found.change if found else Change.NONE
+def change(found: AgentChange | None) -> AgentChangeKind:
+    return found.change if found else AgentChangeKind.NONE
 
 
-@pytest.mark.parametrize(("presence", "sign"), list(itertools.product(Presence, Sign)))
-def test_the_broker_is_only_lost_with_the_connection_or_by_its_own_word(presence: Presence, sign: Sign) -> None:
+@pytest.mark.parametrize(("presence", "sign"), list(itertools.product(AgentState, AgentEvent)))
+def test_the_broker_is_only_lost_with_the_connection_or_by_its_own_word(presence: AgentState, sign: AgentEvent) -> None:
     move = TRANSITIONS[presence].get(sign)
-    if presence is Presence.BROKER and sign not in (Sign.CUT, Sign.GOODBYE):
-        assert move is None or move[0] is Presence.BROKER
-    if presence is Presence.ABSENT and move is not None:
-        assert move[1] is Change.ADDED
-    if move is not None and move[0] is Presence.ABSENT:
-        assert move[1] is Change.REMOVED
+    if presence is AgentState.BROKER and sign not in (AgentEvent.CUT, AgentEvent.GOODBYE):
+        assert move is None or move[0] is AgentState.BROKER
+    if presence is AgentState.ABSENT and move is not None:
+        assert move[1] is AgentChangeKind.ADDED
+    if move is not None and move[0] is AgentState.ABSENT:
+        assert move[1] is AgentChangeKind.REMOVED
 
 
 def test_a_sign_that_the_table_lacks_raises_and_changes_nothing() -> None:
     registry = AgentRegistry()
-    with pytest.raises(IllegalSign, match="absent: no sign silent"):
-        registry._apply(NAME, Sign.SILENT, 0.0, Agent(info()))
+    with pytest.raises(IllegalAgentEvent, match="absent: no sign silent"):
+        registry._apply(NAME, AgentEvent.SILENT, 0.0, Agent(info()))
     assert len(registry) == 0
 
 
@@ -72,11 +72,11 @@ def test_a_name_is_split_at_the_first_two_colons(name: str, parts: tuple[str, st
 
 def test_an_agent_is_learned_from_its_name_and_then_from_its_announcement() -> None:
     registry = AgentRegistry()
-    assert change(registry.mentioned(NAME, 0)) is Change.ADDED
-    assert change(registry.mentioned(NAME, 1)) is Change.NONE
-    assert change(registry.announced(info(), 2)) is Change.UPDATED
-    assert change(registry.announced(info(timestamp=99), 3)) is Change.NONE
-    assert change(registry.announced(info(schema_updated=5), 4)) is Change.UPDATED
+    assert change(registry.mentioned(NAME, 0)) is AgentChangeKind.ADDED
+    assert change(registry.mentioned(NAME, 1)) is AgentChangeKind.NONE
+    assert change(registry.announced(info(), 2)) is AgentChangeKind.UPDATED
+    assert change(registry.announced(info(timestamp=99), 3)) is AgentChangeKind.NONE
+    assert change(registry.announced(info(schema_updated=5), 4)) is AgentChangeKind.UPDATED
     assert registry.find(NAME).info.schema_updated == 5
 
 
@@ -86,9 +86,9 @@ def test_an_agent_is_given_up_after_three_silent_intervals_and_ten_seconds(inter
     registry.announced(info(heartbeat_interval=interval) if interval else info_from_name(NAME), 100.0)
     assert registry.next_check() == 100.0 + patience
     assert registry.silent(100.0 + patience) == []
-    assert [item.change for item in registry.silent(100.0 + patience + 0.1)] == [Change.REMOVED]
+    assert [item.change for item in registry.silent(100.0 + patience + 0.1)] == [AgentChangeKind.REMOVED]
     assert len(registry) == 0
-    assert change(registry.mentioned(NAME, 300.0)) is Change.ADDED
+    assert change(registry.mentioned(NAME, 300.0)) is AgentChangeKind.ADDED
 
 
 def test_any_message_counts_as_a_sign_of_life() -> None:
@@ -149,7 +149,7 @@ def test_a_restart_shows_in_epoch_or_direct_subject(old: dict[str, Any], new: di
     registry = AgentRegistry()
     registry.announced(info(**old), 0.0)
     found = registry.announced(info(**new), 1.0)
-    assert (change(found) is Change.RESTARTED) is restarted
+    assert (change(found) is AgentChangeKind.RESTARTED) is restarted
     if restarted:
         assert found is not None
         assert found.old is not None
@@ -160,7 +160,7 @@ def test_losing_the_connection_removes_all() -> None:
     registry = AgentRegistry()
     registry.announced(info(), 0.0)
     registry.announced(info(QPIDD), 0.0)
-    assert {item.change for item in registry.cut(1.0)} == {Change.REMOVED}
+    assert {item.change for item in registry.cut(1.0)} == {AgentChangeKind.REMOVED}
     assert len(registry) == 0
     assert registry.broker is None
 
@@ -170,13 +170,13 @@ def test_a_goodbye_removes_at_once_and_what_was_on_its_way_does_not_bring_the_ag
     registry.announced(info(), 0.0)
     gone = registry.announced(info(attributes={"_goodbye": True}), 1.0)
     assert gone is not None
-    assert (gone.change, gone.sign, gone.agent.info.attributes) == (Change.REMOVED, Sign.GOODBYE, {})
+    assert (gone.change, gone.sign, gone.agent.info.attributes) == (AgentChangeKind.REMOVED, AgentEvent.GOODBYE, {})
     assert registry.mentioned(NAME, 2.0) is None
     assert registry.announced(info(attributes={"_goodbye": True}), 3.0) is None
     assert len(registry) == 0
-    assert change(registry.mentioned(NAME, 3.0 + AFTERGLOW)) is Change.ADDED
+    assert change(registry.mentioned(NAME, 3.0 + AFTERGLOW)) is AgentChangeKind.ADDED
     registry.announced(info(attributes={"_goodbye": True}), 20.0)
-    assert change(registry.announced(info(epoch=2), 20.1)) is Change.ADDED
+    assert change(registry.announced(info(epoch=2), 20.1)) is AgentChangeKind.ADDED
 
 
 @pytest.mark.parametrize(("value", "yes"), [(1, True), (2, True), (0, False), ("1", False), (None, False)])
@@ -199,24 +199,24 @@ def test_an_unknown_agent_is_named_with_similar_ones() -> None:
 
 async def test_the_tracker_gives_up_silent_agents_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     changes: list[AgentChange] = []
-    tracker = Tracker(changes.append, ageing=True)
+    tracker = AgentTracker(changes.append, ageing=True)
     now = 1000.0
-    monkeypatch.setattr("qmf.console.aio.tracker._now", lambda: now)
+    monkeypatch.setattr("qmf.console.aio.agents.tracker._now", lambda: now)
     tracker.announced(info())
     now += 31
     tracker._check()
     tracker.close()
-    assert [item.change for item in changes] == [Change.ADDED, Change.REMOVED]
+    assert [item.change for item in changes] == [AgentChangeKind.ADDED, AgentChangeKind.REMOVED]
 
 
 async def test_settling_ends_at_the_limit_when_nobody_answers() -> None:
-    tracker = Tracker(lambda _: None, ageing=False)
+    tracker = AgentTracker(lambda _: None, ageing=False)
     await tracker.settle(0.01)
     assert len(tracker.agents) == 0
 
 
 async def test_settling_waits_for_what_an_agent_says_of_itself() -> None:
-    tracker = Tracker(lambda _: None, ageing=False)
+    tracker = AgentTracker(lambda _: None, ageing=False)
     tracker.mentioned(NAME)
     settled = asyncio.ensure_future(tracker.settle(30.0))
     await asyncio.sleep(0)

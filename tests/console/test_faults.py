@@ -41,9 +41,9 @@ AGENT = "qmf:host:"
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agents here tell an interval of one second, the shortest that can be told."""
-    monkeypatch.setattr("qmf.console.aio.agents.SHORTEST_PATIENCE", 0.0)
-    monkeypatch.setattr("qmf.console.aio.agents.MISSED_HEARTBEATS", 2)
-    monkeypatch.setattr("qmf.console.link.FIRST_DELAY", 0.05)
+    monkeypatch.setattr("qmf.console.aio.agents.registry.SHORTEST_PATIENCE", 0.0)
+    monkeypatch.setattr("qmf.console.aio.agents.registry.MISSED_HEARTBEATS", 2)
+    monkeypatch.setattr("qmf.console.broker_connection.FIRST_DELAY", 0.05)
     monkeypatch.setattr("qmf.bus.amqp.Backoff", lambda: Backoff(first=0.05, limit=0.2))
 
 

@@ -21,10 +21,10 @@ from qmf.console.aio import (
     ChangeKind,
     Client,
     Follow,
+    FollowMode,
     Missed,
     ObjectChange,
     RemoteObject,
-    Source,
 )
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol import (
@@ -41,17 +41,17 @@ T = TypeVar("T")
 ADDED, CHANGED, LEFT, DELETED, LOST = ChangeKind
 
 #: An agent of each kind, as options of `ScriptedAgent`, and how it is followed.
-KINDS: dict[Source, dict[str, bool]] = {
-    Source.SUBSCRIPTION: {"subscriptions": True},
-    Source.INDICATIONS: {"qpidd": True},
-    Source.POLLING: {},
+KINDS: dict[FollowMode, dict[str, bool]] = {
+    FollowMode.SUBSCRIPTION: {"subscriptions": True},
+    FollowMode.INDICATIONS: {"qpidd": True},
+    FollowMode.POLLING: {},
 }
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.console.aio.sources.SHORTEST_PAUSE", 0.001)
-    monkeypatch.setattr("qmf.console.aio.sources.FIRST_RETRY", 0.005)
+    monkeypatch.setattr("qmf.console.aio.following.agent_follower.SHORTEST_PAUSE", 0.001)
+    monkeypatch.setattr("qmf.console.aio.following.agent_follower.FIRST_RETRY", 0.005)
 
 
 async def read(follow: Follow[T], count: int) -> list[ObjectChange[T]]:
@@ -82,8 +82,8 @@ def now(agent: ScriptedAgent, objects: Iterable[ObjectData]) -> None:
     agent.objects = list(objects)
 
 
-@pytest.mark.parametrize("source", Source)
-async def test_all_ways_tell_the_same(source: Source, make_agent: MakeAgent, make_client: MakeClient) -> None:
+@pytest.mark.parametrize("source", FollowMode)
+async def test_all_ways_tell_the_same(source: FollowMode, make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent(**KINDS[source])
     agent.objects = [widget("a", update=1), widget("b", update=1)]
     client, _ = await make_client(data=False)
@@ -112,9 +112,9 @@ async def test_all_ways_tell_the_same(source: Source, make_agent: MakeAgent, mak
         assert (widgets.merged, widgets.dropped, widgets.failures) == (0, 0, {})
 
 
-@pytest.mark.parametrize("source", Source)
+@pytest.mark.parametrize("source", FollowMode)
 async def test_a_filter_selects_who_is_in_the_picture(
-    source: Source, make_agent: MakeAgent, make_client: MakeClient
+    source: FollowMode, make_agent: MakeAgent, make_client: MakeClient
 ) -> None:
     agent = await make_agent(**KINDS[source])
     agent.objects = [widget("a", level=5, update=1), widget("b", level=2, update=1)]
@@ -123,7 +123,7 @@ async def test_a_filter_selects_who_is_in_the_picture(
     async with client.follow("widget", where=where, interval=0.01) as widgets:
         assert await told(widgets, 1) == [(ADDED, "a")]
         now(agent, [widget("a", level=5, update=1), widget("b", level=6, update=2)])
-        if source is Source.SUBSCRIPTION:
+        if source is FollowMode.SUBSCRIPTION:
             await agent.tell(widget("b", level=6, update=2))
         else:
             await change(agent, part("b", {"name": "b", "level": 6, "enabled": True}, update=2))
@@ -131,7 +131,7 @@ async def test_a_filter_selects_who_is_in_the_picture(
         assert {str(obj.object_id) for obj in widgets} == {"a", "b"}
 
         now(agent, [widget("a", level=4, update=3), widget("b", level=6, update=2)])
-        if source is Source.SUBSCRIPTION:
+        if source is FollowMode.SUBSCRIPTION:
             await agent.tell(attrs.evolve(part("a", {}, update=3), left=True))
         else:
             await change(agent, part("a", {"name": "a", "level": 4, "enabled": True}, update=3))
@@ -139,9 +139,9 @@ async def test_a_filter_selects_who_is_in_the_picture(
         assert [str(obj.object_id) for obj in widgets] == ["b"]
 
 
-@pytest.mark.parametrize("source", [Source.SUBSCRIPTION, Source.INDICATIONS])
+@pytest.mark.parametrize("source", [FollowMode.SUBSCRIPTION, FollowMode.INDICATIONS])
 async def test_one_that_came_and_went_is_told_once(
-    source: Source, make_agent: MakeAgent, make_client: MakeClient
+    source: FollowMode, make_agent: MakeAgent, make_client: MakeClient
 ) -> None:
     agent = await make_agent(**KINDS[source])
     client, _ = await make_client()
@@ -152,8 +152,8 @@ async def test_one_that_came_and_went_is_told_once(
         assert len(widgets) == 0
 
 
-@pytest.mark.parametrize("source", Source)
-async def test_agents_come_restart_and_go(source: Source, make_agent: MakeAgent, make_client: MakeClient) -> None:
+@pytest.mark.parametrize("source", FollowMode)
+async def test_agents_come_restart_and_go(source: FollowMode, make_agent: MakeAgent, make_client: MakeClient) -> None:
     client, heard = await make_client()
     async with client.follow("widget", interval=0.01) as widgets:
         assert widgets.sources == {}
@@ -174,9 +174,9 @@ async def test_agents_come_restart_and_go(source: Source, make_agent: MakeAgent,
     assert len(heard.of(AgentRemoved)) == 1
 
 
-@pytest.mark.parametrize("source", Source)
+@pytest.mark.parametrize("source", FollowMode)
 async def test_a_lost_connection_loses_all_and_brings_it_back(
-    source: Source, make_agent: MakeAgent, make_client: MakeClient, exchange: MemoryExchange
+    source: FollowMode, make_agent: MakeAgent, make_client: MakeClient, exchange: MemoryExchange
 ) -> None:
     agent = await make_agent(**KINDS[source])
     agent.objects = [widget("a")]
@@ -190,7 +190,7 @@ async def test_a_lost_connection_loses_all_and_brings_it_back(
         assert await told(widgets, 1) == [(ADDED, "b")]
         assert [str(obj.object_id) for obj in widgets] == ["b"]
         await until(lambda: widgets.sources == {agent.info.name: source})
-    if source is Source.SUBSCRIPTION:
+    if source is FollowMode.SUBSCRIPTION:
         await until(lambda: not agent.subscribers)  # that of before the loss, too
 
 
@@ -259,7 +259,7 @@ async def test_closing_the_client_ends_the_iteration(make_agent: MakeAgent, make
     client, _ = await make_client()
     widgets = client.follow("widget")
     reading = asyncio.create_task(anext(widgets))
-    await until(lambda: widgets.sources.get(agent.info.name) is Source.SUBSCRIPTION)
+    await until(lambda: widgets.sources.get(agent.info.name) is FollowMode.SUBSCRIPTION)
     await client.close()
     with pytest.raises(StopAsyncIteration):
         await asyncio.wait_for(asyncio.shield(_result(reading)), 5)
@@ -331,7 +331,7 @@ async def test_a_refused_subscription_is_made_up_for_by_asking(make_agent: MakeA
     )
     client, _ = await make_client()
     async with client.follow("widget", package=PACKAGE, interval=0.01) as widgets:
-        assert widgets.sources == {agent.info.name: Source.POLLING}
+        assert widgets.sources == {agent.info.name: FollowMode.POLLING}
         assert await told(widgets, 1) == [(ADDED, "a")]
         agent.objects = [widget("a", turns=8)]
         assert await told(widgets, 1) == [(CHANGED, "a")]
@@ -490,7 +490,7 @@ async def test_an_agent_known_by_name_only_is_followed_once_it_announced_itself(
         assert widgets.sources == {}
         await agent.heartbeat()
         assert await told(widgets, 1) == [(ADDED, "a")]
-        assert list(widgets.sources.values()) == [Source.SUBSCRIPTION]
+        assert list(widgets.sources.values()) == [FollowMode.SUBSCRIPTION]
 
 
 # -- slow readers

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.console.aio import AgentRemoved, HeartbeatSeen, Missed, ObjectUpdated, Removal
-from qmf.console.aio.gaps import MAX_SUBJECTS, Gaps
+from qmf.console.aio.gaps import MAX_SUBJECTS, SequenceGaps
 
 
 @pytest.mark.parametrize(
@@ -25,20 +25,20 @@ from qmf.console.aio.gaps import MAX_SUBJECTS, Gaps
     ],
 )
 def test_numbers_that_are_left_out_are_missing(numbers: Sequence[int], missed: Sequence[int]) -> None:
-    gaps = Gaps()
+    gaps = SequenceGaps()
     assert [gaps.missed("a", "s", number) for number in numbers] == missed
 
 
 @given(st.sets(st.integers(1, 60), min_size=2))
 def test_what_is_missed_and_what_arrived_is_everything(arrived: set[int]) -> None:
-    gaps = Gaps()
+    gaps = SequenceGaps()
     assert sum(gaps.missed("a", "s", number) for number in sorted(arrived)) + len(arrived) == (
         max(arrived) - min(arrived) + 1
     )
 
 
 def test_agents_and_subjects_count_for_themselves() -> None:
-    gaps = Gaps()
+    gaps = SequenceGaps()
     for agent, subject, number in (("a", "s", 1), ("b", "s", 5), ("a", "t", 9), ("a", "s", 2), ("b", "s", 6)):
         assert gaps.missed(agent, subject, number) == 0
     gaps.forget_agent("a")
@@ -49,7 +49,7 @@ def test_agents_and_subjects_count_for_themselves() -> None:
 
 
 def test_an_agent_that_invents_subjects_does_not_fill_the_memory() -> None:
-    gaps = Gaps()
+    gaps = SequenceGaps()
     for number in range(MAX_SUBJECTS * 2):
         gaps.missed("a", str(number), 1)
     assert len(gaps._last["a"]) <= MAX_SUBJECTS

@@ -13,12 +13,12 @@ from qmf.codec.lazy import LazyValues
 from qmf.codec.row_encode import RowEncoder
 from qmf.codec.rows import RowLayout
 from qmf.console.aio import ClassView, RemoteObject
-from qmf.console.aio.events import EventArguments, argument_types
-from qmf.console.aio.layers import Layers, lay, plain
-from qmf.console.aio.objects import difference, merge, of_rows
-from qmf.console.aio.schemas import class_runs
-from qmf.console.aio.store import ObjectStore
-from qmf.console.aio.views import MAX_GROUPS
+from qmf.console.aio.objects.class_view import MAX_GROUPS
+from qmf.console.aio.objects.remote_event import EventArguments, argument_types
+from qmf.console.aio.objects.remote_object import difference, merge, of_rows
+from qmf.console.aio.objects.store import ObjectStore
+from qmf.console.aio.objects.values import MergedValues, lay, plain
+from qmf.console.aio.schemas.cache import class_runs
 from qmf.protocol import (
     Envelope,
     ObjectBlock,
@@ -79,7 +79,7 @@ def test_updates_of_one_group_stay_two_layers() -> None:
     data = lazy({"name": "w", "size": 1, "turns": 1})
     for number in range(5):
         data = merge(data, lazy({"turns": UInt64(number)}), VIEW)
-        assert isinstance(data.values, Layers)
+        assert isinstance(data.values, MergedValues)
         assert isinstance(data.values.newer, LazyValues)
         assert isinstance(data.values.older, LazyValues)
     assert plain(data.values) == {"name": "w", "size": 1, "turns": 4}
@@ -90,7 +90,7 @@ def test_updates_of_one_group_stay_two_layers() -> None:
 
 def test_an_optional_property_that_is_left_out_is_hidden() -> None:
     data = merge(lazy({"name": "w", "label": "x", "turns": 1}), lazy({"name": "w"}), VIEW)
-    assert isinstance(data.values, Layers)
+    assert isinstance(data.values, MergedValues)
     assert "label" not in data.values
     with pytest.raises(KeyError):
         data.values["label"]

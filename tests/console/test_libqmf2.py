@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from support.libqmf2 import PROTOCOLS, URL, address, compiled, driven, needs_libqmf2
 
 from qmf.console import LoopThread, Session
-from qmf.console.aio import Client, EventRaised, RemoteObject, Source
-from qmf.console.aio.filters import prepare
-from qmf.console.aio.queries import Wanted
+from qmf.console.aio import Client, EventRaised, FollowMode, RemoteObject
+from qmf.console.aio.queries.filters import prepare
+from qmf.console.aio.queries.object_queries import ObjectQuery
 from qmf.errors import ConstraintError, NotFoundError, RemoteError
 from qmf.schema import ClassSchema, EventSchema, Severity
 
@@ -130,7 +130,7 @@ async def test_events(client: Client, name: str) -> None:
 
 async def test_following_polls(client: Client, name: str) -> None:
     async with client.follow("widget", package=PACKAGE, agent=name, interval=0.2) as found:
-        assert found.sources == {name: Source.POLLING}
+        assert found.sources == {name: FollowMode.POLLING}
         assert len(found) == 20
         changes = [await anext(found) for _ in range(20)]
         assert {item.object.name for item in changes} == {f"widget-{number}" for number in range(20)}
@@ -223,6 +223,6 @@ def test_our_evaluation_is_that_of_libqmf2(
     _, fits = prepare(predicate, [])
     expected = sorted(obj.name for obj in everything if fits(obj))
     for name in NAMES:
-        wanted = Wanted("widget", PACKAGE)
+        wanted = ObjectQuery("widget", PACKAGE)
         found = loop.run(client._queries.at(client.agent(name), wanted, predicate, 5))
         assert sorted(obj.name for obj in found) == expected, name

@@ -10,8 +10,8 @@ from console.fakes import ALARM, PACKAGE, WIDGET
 
 from qmf.bus import UrlError
 from qmf.console import BrokerURL, ClassKey, MethodResult, ObjectId, SchemaClass
+from qmf.console.broker_options import read_options
 from qmf.console.display import date, quoted, severity, shown
-from qmf.console.options import read_options
 from qmf.console.selection import GET_TIME, select
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol import ObjectId as CoreId

@@ -22,19 +22,19 @@ from qmf.console.aio import (
     Overflow,
     RemoteEvent,
     RemoteObject,
-    calls,
     class_keys,
     heartbeat_keys,
 )
-from qmf.console.aio.agents import Agent, info_from_name
-from qmf.console.aio.answers import one_failure
-from qmf.console.aio.feed import Feed
-from qmf.console.aio.filters import prepare
-from qmf.console.aio.keys import key_matches
-from qmf.console.aio.objects import merge
-from qmf.console.aio.schemas import RETRY_AFTER, AnySchema, SchemaCache
-from qmf.console.aio.store import ObjectStore
-from qmf.console.aio.views import schema_name, typed, with_agent
+from qmf.console.aio.agents.registry import Agent, info_from_name
+from qmf.console.aio.binding_keys import key_matches
+from qmf.console.aio.objects.class_view import schema_name, typed, with_agent
+from qmf.console.aio.objects.methods import MethodSignature, bind_inputs, typed_outputs
+from qmf.console.aio.objects.remote_object import merge
+from qmf.console.aio.objects.store import ObjectStore
+from qmf.console.aio.queries.answers import one_failure
+from qmf.console.aio.queries.filters import prepare
+from qmf.console.aio.schemas.cache import RETRY_AFTER, AnySchema, SchemaCache
+from qmf.console.aio.streams import NotificationStream
 from qmf.errors import CallerError, ConstraintError, NotFoundError, RemoteError, RequestTimeout
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import TYPES, Argument, ClassKey, ClassSchema, Method, Severity, Statistic
@@ -256,7 +256,7 @@ LINK = WIDGET.methods[1]
 def test_wrong_arguments_are_named(
     args: tuple[object, ...], kwargs: dict[str, object], error: type[Exception], words: str
 ) -> None:
-    for bind in (partial(calls.bind, "widget", ECHO), partial(calls.Signature(WIDGET, ECHO).bind, "widget")):
+    for bind in (partial(bind_inputs, "widget", ECHO), partial(MethodSignature(WIDGET, ECHO).bind, "widget")):
         with pytest.raises(error, match=words):
             bind(args, kwargs)
 
@@ -283,7 +283,10 @@ LIMITED = Method(
 def test_a_signature_binds_as_bind_does(position: int, value: object) -> None:
     method = Method(name="set", arguments=(LIMITED.arguments[position],))
     results: list[object] = []
-    for bind in (partial(calls.bind, "widget", method), partial(calls.Signature(WIDGET, method).bind, "widget")):
+    for bind in (
+        partial(bind_inputs, "widget", method),
+        partial(MethodSignature(WIDGET, method).bind, "widget"),
+    ):
         try:
             found = bind((value,), {})
             results.append((found, [type(item) for item in found.values()]))
@@ -294,22 +297,22 @@ def test_a_signature_binds_as_bind_does(position: int, value: object) -> None:
 
 @pytest.mark.parametrize("target", [ObjectId("p"), remote(part("p", {}))])
 def test_references_are_given_as_id_or_object(target: object) -> None:
-    sent = calls.bind("widget", LINK, (target,), {})
+    sent = bind_inputs("widget", LINK, (target,), {})
     assert isinstance(sent["target"], ObjectId)
     assert sent["force"] is False
     with pytest.raises(ConstraintError, match="must be a remote object or its id"):
-        calls.bind("widget", LINK, ("p",), {})
+        bind_inputs("widget", LINK, ("p",), {})
 
 
 def test_a_method_without_inputs_takes_none() -> None:
     with pytest.raises(ConstraintError, match="takes no arguments"):
-        calls.bind("widget", WIDGET.methods[2], (1,), {})
+        bind_inputs("widget", WIDGET.methods[2], (1,), {})
 
 
 def test_outputs_are_typed_and_unknown_ones_kept() -> None:
-    found = calls.outputs(ECHO, {"sequence": 1.0, "body": b"x", "more": b"y"}, AGENT)
+    found = typed_outputs(ECHO, {"sequence": 1.0, "body": b"x", "more": b"y"}, AGENT)
     assert found == {"sequence": 1, "body": "x", "more": b"y"}
-    assert calls.outputs(None, {"a": 1}, AGENT) == {"a": 1}
+    assert typed_outputs(None, {"a": 1}, AGENT) == {"a": 1}
 
 
 # -- keys
@@ -433,14 +436,14 @@ def beat(number: int) -> Notification:
     return HeartbeatSeen(Agent(info_from_name(AGENT)), number)
 
 
-async def drain(feed: Feed) -> list[int]:
+async def drain(feed: NotificationStream) -> list[int]:
     feed.close()
     return [-item.count if isinstance(item, Dropped) else item.timestamp async for item in feed]  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("overflow", "told"), [(Overflow.DROP_OLDEST, [-3, 3, 4]), (Overflow.DROP_NEWEST, [0, 1, -3])])
 async def test_a_full_feed_drops_by_its_policy(overflow: Overflow, told: list[int]) -> None:
-    feed = Feed((HeartbeatSeen,), 2, overflow, lambda _: None)
+    feed = NotificationStream((HeartbeatSeen,), 2, overflow, lambda _: None)
     for number in range(5):
         feed.put(beat(number))
     assert feed.dropped == 3
@@ -448,7 +451,7 @@ async def test_a_full_feed_drops_by_its_policy(overflow: Overflow, told: list[in
 
 
 async def test_a_gap_is_told_where_it_is() -> None:
-    feed = Feed((HeartbeatSeen,), 1, Overflow.DROP_NEWEST, lambda _: None)
+    feed = NotificationStream((HeartbeatSeen,), 1, Overflow.DROP_NEWEST, lambda _: None)
     for number in range(2):
         feed.put(beat(number))
     assert await anext(feed) == beat(0)
@@ -459,7 +462,7 @@ async def test_a_gap_is_told_where_it_is() -> None:
 
 
 async def test_a_feed_wakes_its_reader_and_ends() -> None:
-    with Feed((HeartbeatSeen,), 2, Overflow.DROP_OLDEST, lambda _: None) as feed:
+    with NotificationStream((HeartbeatSeen,), 2, Overflow.DROP_OLDEST, lambda _: None) as feed:
         reading = asyncio.ensure_future(anext(feed))
         await asyncio.sleep(0)
         feed.put(beat(1))

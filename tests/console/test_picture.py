@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.console.aio import ChangeKind, RemoteObject
-from qmf.console.aio.picture import Picture
+from qmf.console.aio.following.followed_objects import FollowedObjects
 from qmf.protocol import ObjectData, ObjectId
 
 PUT, SAME, REMOVE, PASS, READ = "put", "same", "remove", "pass", "read"
@@ -25,7 +25,7 @@ def thing(number: int, version: int) -> RemoteObject:
 class Reader:
     """Builds its own picture from the news."""
 
-    def __init__(self, picture: Picture) -> None:
+    def __init__(self, picture: FollowedObjects) -> None:
         self.picture = picture
         self.seen: dict[str, int] = {}
         self.told = self.merged = self.dropped = 0
@@ -50,7 +50,7 @@ class Reader:
 @given(_steps)
 def test_a_reader_of_all_news_has_the_picture(steps: Sequence[tuple[str, int]]) -> None:
     woken: list[None] = []
-    picture = Picture(1000, lambda: woken.append(None))
+    picture = FollowedObjects(1000, lambda: woken.append(None))
     reader = Reader(picture)
     news = 0
     for version, (step, number) in enumerate(steps):
@@ -82,7 +82,7 @@ def test_a_reader_of_all_news_has_the_picture(steps: Sequence[tuple[str, int]]) 
 
 @given(_steps, st.integers(1, 3))
 def test_what_waits_is_bounded_and_what_is_dropped_is_counted(steps: Sequence[tuple[str, int]], size: int) -> None:
-    picture = Picture(size, lambda: None)
+    picture = FollowedObjects(size, lambda: None)
     reader = Reader(picture)
     for version, (step, number) in enumerate(steps):
         obj = thing(number, version)
@@ -101,7 +101,7 @@ def test_what_waits_is_bounded_and_what_is_dropped_is_counted(steps: Sequence[tu
 
 @pytest.mark.parametrize("kind", [ChangeKind.LEFT, ChangeKind.DELETED, ChangeKind.LOST])
 def test_an_object_that_is_gone_is_not_in_the_picture(kind: ChangeKind) -> None:
-    picture = Picture(10, lambda: None)
+    picture = FollowedObjects(10, lambda: None)
     obj = thing(1, 1)
     picture.put(obj, properties=True, statistics=True)
     picture.remove(obj, kind)

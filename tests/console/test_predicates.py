@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from qmf.agent import Agent
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console import LoopThread
-from qmf.console.aio import Client, Source
-from qmf.console.aio.filters import prepare
+from qmf.console.aio import Client, FollowMode
+from qmf.console.aio.queries.filters import prepare
 
 pytestmark = pytest.mark.slow
 
@@ -97,11 +97,11 @@ def here(site: Site, predicate: Any) -> list[int]:
 def test_agent_and_console_agree(site: Site, predicate: Any) -> None:
     async def ask() -> tuple[list[int], bool]:
         agent = site.client.agents[0]
-        from qmf.console.aio.queries import Wanted
+        from qmf.console.aio.queries.object_queries import ObjectQuery
 
         sent, _ = prepare(predicate, [])
-        found = await site.client._queries.at(agent, Wanted("shelf"), predicate, 5)
-        asked = await site.client._queries.at(agent, Wanted("shelf"), sent, 5)
+        found = await site.client._queries.at(agent, ObjectQuery("shelf"), predicate, 5)
+        asked = await site.client._queries.at(agent, ObjectQuery("shelf"), sent, 5)
         local = here(site, predicate)
         return sorted(obj["number"] for obj in found), set(local) <= {obj["number"] for obj in asked}
 
@@ -147,8 +147,8 @@ def test_values_by_name_select_exactly_those_that_are_equal(site: Site, values: 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(predicate=PREDICATES)
 def test_following_shows_what_matches(site: Site, predicate: Any) -> None:
-    async def look() -> tuple[list[int], list[Source]]:
+    async def look() -> tuple[list[int], list[FollowMode]]:
         async with asyncio.timeout(10), site.client.follow("shelf", where=predicate) as shelves:
             return sorted(obj["number"] for obj in shelves), list(shelves.sources.values())
 
-    assert site.loop.run(look()) == (here(site, predicate), [Source.SUBSCRIPTION])
+    assert site.loop.run(look()) == (here(site, predicate), [FollowMode.SUBSCRIPTION])

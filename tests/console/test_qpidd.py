@@ -18,9 +18,9 @@ from qmf.console.aio import (
     ChangeKind,
     Client,
     EventRaised,
+    FollowMode,
     HeartbeatSeen,
     ObjectUpdated,
-    Source,
 )
 from qmf.errors import ConstraintError, NotFoundError, RemoteError
 from qmf.models.broker import console as typed_broker
@@ -182,7 +182,7 @@ async def test_following_finds_what_queries_hide(queue: str) -> None:
         (broker,) = await client.objects("broker", package=PACKAGE)
         async with client.follow("queue", package=PACKAGE, where={"name": queue}, recheck=3) as queues:
             assert client.broker is not None
-            assert queues.sources[client.broker.name] is Source.INDICATIONS
+            assert queues.sources[client.broker.name] is FollowMode.INDICATIONS
             await broker.call("create", "queue", queue, {}, True)
             await other.objects("queue", where={"name": queue})
             async with asyncio.timeout(15):

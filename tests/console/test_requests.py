@@ -9,13 +9,20 @@ import pytest
 from console.fakes import until
 
 from qmf.console.aio import AgentLost
-from qmf.console.aio.requests import TRANSITIONS, IllegalStep, Request, Requests, State, Step
+from qmf.console.aio.rpc.requests import (
+    TRANSITIONS,
+    IllegalRequestEvent,
+    PendingRequests,
+    Request,
+    RequestEvent,
+    RequestState,
+)
 from qmf.errors import DisconnectedError, LinkError, RemoteError, RequestTimeout
 
-FINAL = [State.ANSWERED, State.REFUSED, State.LOST, State.EXPIRED, State.CANCELLED]
+FINAL = [RequestState.ANSWERED, RequestState.REFUSED, RequestState.LOST, RequestState.EXPIRED, RequestState.CANCELLED]
 
 
-def request(state: State) -> Request:
+def request(state: RequestState) -> Request:
     loop = asyncio.new_event_loop()
     try:
         return Request(1, "method echo", "a:b:c", 5.0, loop.create_future(), state)
@@ -31,12 +38,12 @@ async def stuck(number: int) -> None:
     await asyncio.Event().wait()
 
 
-@pytest.mark.parametrize(("state", "step"), list(itertools.product(State, Step)))
-def test_a_step_leads_where_the_table_says_or_is_illegal(state: State, step: Step) -> None:
+@pytest.mark.parametrize(("state", "step"), list(itertools.product(RequestState, RequestEvent)))
+def test_a_step_leads_where_the_table_says_or_is_illegal(state: RequestState, step: RequestEvent) -> None:
     item = request(state)
     following = TRANSITIONS.get(state, {}).get(step)
     if following is None:
-        with pytest.raises(IllegalStep, match=f"{state.value}: no step {step.value}"):
+        with pytest.raises(IllegalRequestEvent, match=f"{state.value}: no step {step.value}"):
             item.advance(step)
         assert item.state is state
     else:
@@ -45,16 +52,16 @@ def test_a_step_leads_where_the_table_says_or_is_illegal(state: State, step: Ste
 
 
 def test_final_states_are_those_without_a_way_out() -> None:
-    assert [state for state in State if state.final] == FINAL
+    assert [state for state in RequestState if state.final] == FINAL
 
 
 def test_every_state_can_be_reached() -> None:
-    reached = {State.SENDING} | {following for row in TRANSITIONS.values() for following in row.values()}
-    assert reached == set(State)
+    reached = {RequestState.SENDING} | {following for row in TRANSITIONS.values() for following in row.values()}
+    assert reached == set(RequestState)
 
 
 async def test_parts_are_collected_in_order_until_the_last() -> None:
-    requests = Requests()
+    requests = PendingRequests()
     asking = asyncio.create_task(requests.ask(sent, what="query", agent="a:b:c", timeout=5))
     await until(lambda: len(requests) == 1)
     for content in ("one", "two"):
@@ -66,7 +73,7 @@ async def test_parts_are_collected_in_order_until_the_last() -> None:
 
 
 async def test_an_answer_may_overtake_the_confirmation() -> None:
-    requests = Requests()
+    requests = PendingRequests()
     asking = asyncio.create_task(requests.ask(stuck, what="query", agent=None, timeout=5))
     await until(lambda: len(requests) == 1)
     requests.part(1, "answer", last=True)
@@ -74,7 +81,7 @@ async def test_an_answer_may_overtake_the_confirmation() -> None:
 
 
 async def test_late_and_foreign_answers_are_counted_and_reach_nobody() -> None:
-    requests = Requests()
+    requests = PendingRequests()
     first = asyncio.create_task(requests.ask(sent, what="query", agent=None, timeout=0.001))
     with pytest.raises(RequestTimeout):
         await first
@@ -91,16 +98,16 @@ async def test_late_and_foreign_answers_are_counted_and_reach_nobody() -> None:
 
 async def test_the_timeout_names_what_and_whom() -> None:
     with pytest.raises(RequestTimeout, match=r"no answer to method echo from agent a:b:c within 0\.001 s"):
-        await Requests().ask(sent, what="method echo", agent="a:b:c", timeout=0.001)
+        await PendingRequests().ask(sent, what="method echo", agent="a:b:c", timeout=0.001)
 
 
 async def test_the_timeout_covers_sending() -> None:
     with pytest.raises(RequestTimeout):
-        await Requests().ask(stuck, what="method echo", agent="a:b:c", timeout=0.001)
+        await PendingRequests().ask(stuck, what="method echo", agent="a:b:c", timeout=0.001)
 
 
 async def test_an_exception_ends_the_request() -> None:
-    requests = Requests()
+    requests = PendingRequests()
     asking = asyncio.create_task(requests.ask(sent, what="query", agent=None, timeout=5))
     await until(lambda: len(requests) == 1)
     requests.part(1, "part", last=False)
@@ -111,7 +118,7 @@ async def test_an_exception_ends_the_request() -> None:
 
 
 async def test_a_refused_message_fails_its_own_request_only() -> None:
-    requests = Requests()
+    requests = PendingRequests()
 
     async def refuse(number: int) -> None:
         raise LinkError("", "amqp:unauthorized-access", "no query for you")
@@ -126,7 +133,7 @@ async def test_a_refused_message_fails_its_own_request_only() -> None:
 
 
 async def test_losing_the_connection_fails_all() -> None:
-    requests = Requests()
+    requests = PendingRequests()
     asking = [asyncio.create_task(requests.ask(sent, what="q", agent=name, timeout=5)) for name in ("a", "b", None)]
     await until(lambda: len(requests) == 3)
     requests.lose_all(DisconnectedError("amqp://x", "gone"))
@@ -136,7 +143,7 @@ async def test_losing_the_connection_fails_all() -> None:
 
 
 async def test_losing_an_agent_fails_its_requests_only() -> None:
-    requests = Requests()
+    requests = PendingRequests()
     mine = asyncio.create_task(requests.ask(sent, what="method echo", agent="a", timeout=5))
     other = asyncio.create_task(requests.ask(sent, what="q", agent="b", timeout=5))
     await until(lambda: len(requests) == 2)
@@ -148,7 +155,7 @@ async def test_losing_an_agent_fails_its_requests_only() -> None:
 
 
 async def test_cancelling_forgets_the_request() -> None:
-    requests = Requests()
+    requests = PendingRequests()
     asking = asyncio.create_task(requests.ask(sent, what="q", agent=None, timeout=5))
     await until(lambda: len(requests) == 1)
     asking.cancel()

@@ -14,7 +14,7 @@ from console.fakes import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
 
 from qmf.bus import Backoff, Bus, MemoryBus, MemoryExchange
 from qmf.console import Agent, Broker, ClassKey, Console, DebugConsole, Event, LoopThread, Object, ObjectId, Session
-from qmf.console.options import ConnectOptions
+from qmf.console.broker_options import BrokerOptions
 from qmf.errors import (
     CallerError,
     ConnectError,
@@ -77,12 +77,12 @@ class World:
         self.reconnect: list[bool] = []
         self.monkeypatch = monkeypatch
 
-        def make_bus(options: ConnectOptions, *, reconnect: bool) -> Bus:
+        def make_bus(options: BrokerOptions, *, reconnect: bool) -> Bus:
             self.reconnect.append(reconnect)
             return MemoryBus(self.exchange, reconnect=reconnect, backoff=Backoff(first=0.001, limit=0.01))
 
-        monkeypatch.setattr(ConnectOptions, "make_bus", make_bus)
-        monkeypatch.setattr("qmf.console.link.FIRST_DELAY", 0.001)
+        monkeypatch.setattr(BrokerOptions, "make_bus", make_bus)
+        monkeypatch.setattr("qmf.console.broker_connection.FIRST_DELAY", 0.001)
 
     def agent(self, name: str = "example.org:widgets:1", **options: Any) -> ScriptedAgent:
         async def start() -> ScriptedAgent:
@@ -94,8 +94,8 @@ class World:
 
     def session(self, console: Console | None = None, **options: Any) -> Session:
         # Long enough for the agents there are, however busy the machine; no longer where there is none to wait for.
-        self.monkeypatch.setattr("qmf.console.link.SETTLE", 3.0 if self.agents else 0.01)
-        self.monkeypatch.setattr("qmf.console.aio.tracker.QUIET", 0.01 if len(self.agents) < 2 else 0.15)
+        self.monkeypatch.setattr("qmf.console.broker_connection.SETTLE", 3.0 if self.agents else 0.01)
+        self.monkeypatch.setattr("qmf.console.aio.agents.tracker.QUIET", 0.01 if len(self.agents) < 2 else 0.15)
         session = Session(console, **options)
         self.sessions.append(session)
         return session

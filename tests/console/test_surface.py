@@ -11,7 +11,7 @@ import pytest
 
 from qmf import console
 from qmf.console import Session, aio
-from qmf.console.core import SessionCore
+from qmf.console.async_session import AsyncSession
 
 #: Methods of the facade that are made of another core method.
 COMPOSED = {"bindClassKey": "bind_class", "bindEventKey": "bind_event", "addAgentFilter": "add_heartbeat_filter"}
@@ -26,7 +26,7 @@ FACADE = [name for name, item in vars(Session).items() if inspect.isfunction(ite
 
 @pytest.mark.parametrize("name", FACADE)
 def test_each_method_of_the_facade_has_the_signature_of_its_core(name: str) -> None:
-    core = getattr(SessionCore, COMPOSED.get(name, snake(name)))
+    core = getattr(AsyncSession, COMPOSED.get(name, snake(name)))
     assert inspect.iscoroutinefunction(core)
     if name not in {"bindClassKey", "bindEventKey"}:
         assert inspect.signature(getattr(Session, name)).parameters == inspect.signature(core).parameters
@@ -34,7 +34,7 @@ def test_each_method_of_the_facade_has_the_signature_of_its_core(name: str) -> N
 
 def test_the_constructors_agree() -> None:
     mine = list(inspect.signature(Session).parameters)
-    assert list(inspect.signature(SessionCore).parameters) == ["session", *mine]
+    assert list(inspect.signature(AsyncSession).parameters) == ["session", *mine]
 
 
 def test_each_method_of_the_facade_is_one_line() -> None:

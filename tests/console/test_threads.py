@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from qmf.console.dispatcher import Dispatcher
+from qmf.console.dispatcher import CallbackDispatcher
 from qmf.console.loopthread import LoopThread
 from qmf.errors import CallerError
 
@@ -105,7 +105,7 @@ def test_an_interrupt_cancels_the_work_and_leaves_the_loop_usable(loop: LoopThre
 
 
 def test_callbacks_run_in_order_on_one_other_thread() -> None:
-    dispatcher = Dispatcher("test-callbacks")
+    dispatcher = CallbackDispatcher("test-callbacks")
     seen: list[tuple[int, int]] = []
     for number in range(100):
         dispatcher.put("newAgent", lambda number=number: seen.append((number, threading.get_ident())))  # type: ignore[misc]
@@ -115,7 +115,7 @@ def test_callbacks_run_in_order_on_one_other_thread() -> None:
 
 
 def test_a_failing_callback_is_logged_by_name_and_the_next_runs(caplog: pytest.LogCaptureFixture) -> None:
-    dispatcher = Dispatcher("test-callbacks")
+    dispatcher = CallbackDispatcher("test-callbacks")
     done: list[int] = []
 
     def fail() -> None:
@@ -130,7 +130,7 @@ def test_a_failing_callback_is_logged_by_name_and_the_next_runs(caplog: pytest.L
 
 
 def test_too_many_updates_are_dropped_and_told_but_never_answers(caplog: pytest.LogCaptureFixture) -> None:
-    dispatcher = Dispatcher("test-callbacks", limit=3)
+    dispatcher = CallbackDispatcher("test-callbacks", limit=3)
     gate, running = threading.Event(), threading.Event()
     seen: list[str] = []
 
@@ -152,7 +152,7 @@ def test_too_many_updates_are_dropped_and_told_but_never_answers(caplog: pytest.
 
 
 def test_closing_from_a_callback_does_not_wait_for_itself() -> None:
-    dispatcher = Dispatcher("test-callbacks")
+    dispatcher = CallbackDispatcher("test-callbacks")
     done = threading.Event()
 
     def close() -> None:
@@ -170,7 +170,7 @@ def test_closing_from_a_callback_does_not_wait_for_itself() -> None:
 
 
 def test_a_callback_that_exits_does_not_end_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    dispatcher = Dispatcher("test-callbacks")
+    dispatcher = CallbackDispatcher("test-callbacks")
     done = threading.Event()
     dispatcher.put("event", lambda: sys.exit(1))
     dispatcher.put("event", done.set)
@@ -180,7 +180,7 @@ def test_a_callback_that_exits_does_not_end_the_others(caplog: pytest.LogCapture
 
 
 def test_closing_and_opening_in_a_callback_makes_no_second_thread() -> None:
-    dispatcher = Dispatcher("test-callbacks")
+    dispatcher = CallbackDispatcher("test-callbacks")
     threads: list[int] = []
     done = threading.Event()
 

@@ -11,7 +11,7 @@ from console.conftest import MakeAgent, MakeClient
 from console.fakes import widget
 
 from qmf.broker import Broker
-from qmf.console.aio import Answers, ChangeKind, Client, Follow, ObjectChange, RemoteObject, Source
+from qmf.console.aio import Answers, ChangeKind, Client, Follow, FollowMode, ObjectChange, RemoteObject
 from qmf.console.typed import object_id
 from qmf.errors import CallerError
 from qmf.hostagent.agent import HostAgent
@@ -63,7 +63,7 @@ async def test_objects_of_a_generated_class_as_they_come(client: Client) -> None
 async def test_following_a_generated_class(client: Client) -> None:
     async with client.follow(Cpu, interval=0.5) as cpus:
         assert_type(cpus, Follow[Cpu])
-        assert list(cpus.sources.values()) == [Source.SUBSCRIPTION]
+        assert list(cpus.sources.values()) == [FollowMode.SUBSCRIPTION]
         assert [cpu.cpuId for cpu in cpus] == [cpu.cpuId for cpu in cpus.objects]
         async with asyncio.timeout(10):
             async for change in cpus:

@@ -10,19 +10,19 @@ from types import TracebackType
 from typing import Any, Self, overload
 
 from qmf.bus import AmqpBus, Bus
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.answers import Answers
-from qmf.console.aio.feed import Feed, Listener, Overflow
-from qmf.console.aio.filters import Where
-from qmf.console.aio.follow import Follow, Follower
-from qmf.console.aio.hub import Hub
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.core import ClientCore
+from qmf.console.aio.following.agent_follower import FollowSpec
+from qmf.console.aio.following.follow import Follow, Follower
 from qmf.console.aio.notifications import AgentAdded, AgentRemoved, AgentRestarted, AgentUpdated, Notification
-from qmf.console.aio.objects import RemoteObject
-from qmf.console.aio.proxied import P, class_of, wrap
-from qmf.console.aio.queries import Queries, Wanted
-from qmf.console.aio.requests import RequestCounts
-from qmf.console.aio.schemas import AnySchema
-from qmf.console.aio.sources import Orders
+from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.console.aio.queries.answers import Answers
+from qmf.console.aio.queries.filters import Where
+from qmf.console.aio.queries.generated import P, class_of, wrap
+from qmf.console.aio.queries.object_queries import ObjectQueries, ObjectQuery
+from qmf.console.aio.rpc.requests import RequestCounts
+from qmf.console.aio.schemas.cache import AnySchema
+from qmf.console.aio.streams import Listener, NotificationStream, Overflow
 from qmf.errors import CallerError
 from qmf.protocol import DATA_BINDING, EVENT_BINDING, HEARTBEAT_BINDING, ObjectId
 from qmf.schema import ClassKey
@@ -33,7 +33,7 @@ class Client:
 
     Use it as ``async with Client("localhost") as client``. All methods belong to the event loop that opened it.
 
-    Questions to agents raise, besides what each method names:
+    RpcChannel to agents raise, besides what each method names:
 
     - `RequestTimeout`: no answer in time;
     - `NetworkError`: not connected, the connection was lost, or the broker refused the request;
@@ -71,7 +71,7 @@ class Client:
             discover: list the classes of each agent as it appears, to tell `PackageSeen` and `ClassSeen`.
             settle: seconds that `open` waits for agents to announce themselves, at most; 0 for not at all.
         """
-        self._core = Hub(
+        self._core = ClientCore(
             AmqpBus(target) if isinstance(target, str) else target,
             domain,
             timeout,
@@ -79,7 +79,7 @@ class Client:
             ageing=heartbeats,
             discover=discover,
         )
-        self._queries = Queries(self._core)
+        self._queries = ObjectQueries(self._core)
         wanted = {HEARTBEAT_BINDING: heartbeats, EVENT_BINDING: events, DATA_BINDING: data}
         self._keys = [key for key, on in wanted.items() if on] + list(bindings)
         self._settle = settle
@@ -418,10 +418,10 @@ class Client:
         if not (interval > 0 and recheck > 0 and size > 0):
             raise CallerError(f"follow: interval {interval}, recheck {recheck} and size {size} must be above 0")
         wanted, make = _wanted(name, package, class_key, object_id, agent, where)
-        orders = Orders(wanted, *self._queries.prepare(wanted), interval, recheck)
+        orders = FollowSpec(wanted, *self._queries.prepare(wanted), interval, recheck)
         return Follow(Follower(self._core, self._queries, orders, size), make)
 
-    def follow_agents(self, size: int = 1000) -> Feed:
+    def follow_agents(self, size: int = 1000) -> NotificationStream:
         """The agents and what happens to them, for ``async for``: first an `AgentAdded` for each present, then news.
 
         Args:
@@ -444,7 +444,7 @@ class Client:
 
     def notifications(
         self, *kinds: type[Notification], size: int = 1000, overflow: Overflow = Overflow.DROP_OLDEST
-    ) -> Feed:
+    ) -> NotificationStream:
         """A bounded queue of notifications, for ``async for``.
 
         Args:
@@ -478,14 +478,14 @@ def _wanted(
     object_id: ObjectId | None,
     agent: str | Agent | None,
     where: Where | None,
-) -> tuple[Wanted, Callable[[RemoteObject], Any]]:
+) -> tuple[ObjectQuery, Callable[[RemoteObject], Any]]:
     """What is asked for, and how to make what the caller gets."""
     who = agent.name if isinstance(agent, Agent) else agent
     if isinstance(name, type):
         if package or class_key or object_id:
             raise CallerError(f"objects: {name.__name__} says already which class; give nothing else")
-        return Wanted(class_key=class_of(name), agent=who, where=where), functools.partial(wrap, name)
-    return Wanted(name, package, class_key, object_id, who, where), _as_it_is
+        return ObjectQuery(class_key=class_of(name), agent=who, where=where), functools.partial(wrap, name)
+    return ObjectQuery(name, package, class_key, object_id, who, where), _as_it_is
 
 
 def _as_it_is(remote: RemoteObject) -> RemoteObject:

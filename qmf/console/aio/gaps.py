@@ -12,7 +12,7 @@ from collections.abc import Callable
 MAX_SUBJECTS = 1000
 
 
-class Gaps:
+class SequenceGaps:
     """The last numbers heard, by agent and routing key."""
 
     def __init__(self) -> None:

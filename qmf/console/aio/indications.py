@@ -14,13 +14,13 @@ from typing import TypeVar
 
 from qmf.bus.base import Received
 from qmf.codec.drafts import maker
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.events import EventArguments, RemoteEvent, argument_types
+from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.notifications import EventRaised, Notification, ObjectUpdated
-from qmf.console.aio.objects import RemoteObject
-from qmf.console.aio.schemas import SchemaCache
-from qmf.console.aio.store import ObjectStore
-from qmf.console.aio.views import with_agent
+from qmf.console.aio.objects.class_view import with_agent
+from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, argument_types
+from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.console.aio.objects.store import ObjectStore
+from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.errors import DisconnectedError, QmfError
 from qmf.protocol import EventData, ObjectData
 from qmf.schema import ClassKey, EventSchema, QmfType
@@ -34,7 +34,7 @@ D = TypeVar("D", ObjectData, EventData)
 Runs = Sequence[tuple[ClassKey | None, Sequence[D]]]
 
 
-class Indications:
+class IndicationHandler:
     """Turns data indications into notifications."""
 
     def __init__(

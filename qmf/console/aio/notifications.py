@@ -7,9 +7,9 @@ from uuid import UUID
 
 import attrs
 
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.events import RemoteEvent
-from qmf.console.aio.objects import RemoteObject
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.objects.remote_event import RemoteEvent
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.schema import ClassKey
 
 

@@ -16,7 +16,7 @@ import attrs
 
 from qmf.bus.base import Binding, Bus, ExchangeKind, Received, Subscription, Told
 from qmf.codec import Message, Section, encode_message
-from qmf.console.aio.keys import key_matches
+from qmf.console.aio.binding_keys import key_matches
 from qmf.errors import DecodeError, DisconnectedError, LinkError, ProtocolError
 from qmf.protocol import (
     AMQ_DIRECT,

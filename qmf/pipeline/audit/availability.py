@@ -29,7 +29,7 @@ UP, DOWN, UNKNOWN = "up", "down", "unknown"
 SETTLE_S = 10
 
 #: Silent intervals after which the console gives an agent up, and the seconds that it waits at least
-#: (`qmf.console.aio.agents`). What is older in a lake was given up in the same way.
+#: (`qmf.console.aio.agents.registry`). What is older in a lake was given up in the same way.
 MISSED_HEARTBEATS, SHORTEST_PATIENCE_S = 3, 10
 
 _SECOND = 10**9

@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine
 
 import attrs
 
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.questions import Questions
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.console.aio.wire import Target, Wire
 from qmf.errors import NetworkError
 from qmf.protocol import (
@@ -69,10 +69,10 @@ class Subscription:
         return max(self.lifetime, 1.0) / REFRESHES
 
 
-class Subscriptions:
+class ObjectSubscriptions:
     """The subscriptions of one client."""
 
-    def __init__(self, wire: Wire, questions: Questions) -> None:
+    def __init__(self, wire: Wire, questions: RpcChannel) -> None:
         self._wire = wire
         self._questions = questions
         self._active: dict[_Key, Subscription] = {}
@@ -98,7 +98,7 @@ class Subscriptions:
 
         Raises:
             RemoteError: the agent refused.
-            RequestTimeout, NetworkError, AgentLost, ProtocolError: see `Questions.ask`.
+            RequestTimeout, NetworkError, AgentLost, ProtocolError: see `RpcChannel.ask`.
         """
         for orphan in self._orphans.pop(agent.name, ()):
             self._cancel(self._questions.address(agent), orphan)

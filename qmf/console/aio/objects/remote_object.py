@@ -10,8 +10,8 @@ import attrs
 
 from qmf.codec.drafts import maker
 from qmf.codec.lazy import LazyValues
-from qmf.console.aio.layers import Layers, lay, plain
-from qmf.console.aio.views import ClassView, Slot, schema_name, with_agent
+from qmf.console.aio.objects.class_view import ClassView, ValueField, schema_name, with_agent
+from qmf.console.aio.objects.values import MergedValues, lay, plain
 from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectData, ObjectId
 from qmf.protocol.row_objects import RowObjects
@@ -69,7 +69,7 @@ class CallResult(Mapping[str, Any]):
         return f"CallResult({self._outputs!r})"
 
 
-class Requester(Protocol):
+class ObjectClient(Protocol):
     """What an object needs of its client."""
 
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
@@ -111,10 +111,10 @@ class RemoteObject:
     _said: ObjectData | RowObjects
     _place: int
     _view: ClassView | None
-    _client: Requester | None
+    _client: ObjectClient | None
 
     def __init__(
-        self, data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: Requester | None
+        self, data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: ObjectClient | None
     ) -> None:
         put = object.__setattr__  # past our own `__setattr__`
         put(self, "_said", data)
@@ -316,7 +316,7 @@ class RemoteObject:
         data = attrs.evolve(self._data, values=values.detached())
         return RemoteObject(data, self.object_id, self.agent, self._view, self._client)
 
-    def _requester(self) -> Requester:
+    def _requester(self) -> ObjectClient:
         if self._client is None:
             raise CallerError("this object is not managed: no agent has it")
         return self._client
@@ -328,7 +328,7 @@ class RemoteObject:
         caller.__name__ = method
         return caller
 
-    def _group(self, slots: Mapping[str, Slot]) -> Mapping[str, object]:
+    def _group(self, slots: Mapping[str, ValueField]) -> Mapping[str, object]:
         values = plain(self._data.values)
         return MappingProxyType(
             {key: slot.read(values[key], self.agent) for key, slot in slots.items() if key in values}
@@ -343,13 +343,13 @@ _make = maker(RemoteObject)
 
 
 def remote(
-    data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: Requester | None
+    data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: ObjectClient | None
 ) -> RemoteObject:
     """The same as ``RemoteObject(...)``, quicker."""
     return _make(client, object_id, 0, data, view, agent)  # in the order of the slots
 
 
-def of_rows(rows: RowObjects, agent: str, view: ClassView | None, client: Requester | None) -> list[RemoteObject]:
+def of_rows(rows: RowObjects, agent: str, view: ClassView | None, client: ObjectClient | None) -> list[RemoteObject]:
     """The objects of a block; what the agent said of each is read when it is looked at."""
     return [_make(client, None, offset, rows, view, agent) for offset in rows.offsets]
 
@@ -396,10 +396,10 @@ def difference(old: RemoteObject | None, new: RemoteObject) -> tuple[bool, bool]
 
 def _quick_difference(before: Values, after: Values, view: ClassView | None) -> tuple[bool, bool] | None:
     """`difference` as far as bytes and names tell it; None where values have to be unpacked."""
-    if isinstance(after, Layers) and not after.hidden:
+    if isinstance(after, MergedValues) and not after.hidden:
         if after.older is before:
             return None  # the first update of a group: the same values may have been known
-        if not isinstance(before, Layers) or before.hidden or after.older is not before.older:
+        if not isinstance(before, MergedValues) or before.hidden or after.older is not before.older:
             return None
         before, after = before.newer, after.newer
     if not isinstance(before, LazyValues) or not isinstance(after, LazyValues) or before.layout is not after.layout:

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from qmf import schema
 from qmf.console import aio
+from qmf.console.broker_connection import BrokerConnection
+from qmf.console.broker_options import read_options
 from qmf.console.brokers import Agent, Broker
+from qmf.console.callback_filters import CallbackFilters
 from qmf.console.callbacks import Console
-from qmf.console.dispatcher import Dispatcher
-from qmf.console.filters import Filters
+from qmf.console.dispatcher import CallbackDispatcher
 from qmf.console.identity import BrokerURL, ClassKey
-from qmf.console.link import BrokerLink
 from qmf.console.loopthread import LoopThread
-from qmf.console.options import read_options
 from qmf.console.proxies import Object
 from qmf.console.schema_views import SchemaClass, class_kind
 from qmf.console.selection import select
@@ -34,7 +34,7 @@ log = logging.getLogger("qmf.console")
 T = TypeVar("T")
 
 
-class SessionCore:
+class AsyncSession:
     """The brokers of one session, and the ways to its callbacks."""
 
     def __init__(
@@ -52,14 +52,14 @@ class SessionCore:
         self.session = session
         self.console = console
         self.loop = LoopThread("qmf-console")
-        self.dispatcher = Dispatcher("qmf-console-callbacks")
+        self.dispatcher = CallbackDispatcher("qmf-console-callbacks")
         self.objects = rcvObjects and console is not None
         self.events = rcvEvents and console is not None
         self.heartbeats = rcvHeartbeats and console is not None
         self.manage_connections = manageConnections
         self.user_bindings = userBindings
-        self.filters = Filters(objects=self.objects, events=self.events, user_bindings=userBindings)
-        self._links: list[BrokerLink] = []
+        self.filters = CallbackFilters(objects=self.objects, events=self.events, user_bindings=userBindings)
+        self._links: list[BrokerConnection] = []
         self._packages: set[str] = set()
         self._classes: set[ClassKey] = set()
         self._sequence = 0
@@ -80,7 +80,7 @@ class SessionCore:
         **connectArgs: Any,
     ) -> Broker:
         """`Session.addBroker`."""
-        link = BrokerLink(self, read_options(target, timeout, mechanisms, sessTimeout, connectArgs))
+        link = BrokerConnection(self, read_options(target, timeout, mechanisms, sessTimeout, connectArgs))
         self.dispatcher.open()
         self._links.append(link)  # before it is connected: what is bound meanwhile is for it, too
         if self.manage_connections:
@@ -237,14 +237,14 @@ class SessionCore:
 
     # -- inside
 
-    def _connected(self) -> list[BrokerLink]:
+    def _connected(self) -> list[BrokerConnection]:
         links = [link for link in self._links if link.connected]
         if not links:
             states = "; ".join(f"{link.broker.getUrl()}: {link.error or 'connecting'}" for link in self._links)
             raise CallerError(f"not connected: {states}" if states else "no broker: call addBroker first")
         return links
 
-    async def _each(self, ask: Callable[[BrokerLink], Coroutine[Any, Any, T]]) -> Iterable[T]:
+    async def _each(self, ask: Callable[[BrokerConnection], Coroutine[Any, Any, T]]) -> Iterable[T]:
         return await asyncio.gather(*(ask(link) for link in self._connected()))
 
     async def _bind(self, keys: list[str]) -> None:

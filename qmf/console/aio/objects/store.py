@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmf.console.aio.objects import RemoteObject
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.protocol import ObjectId
 
 

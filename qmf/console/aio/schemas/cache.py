@@ -15,8 +15,8 @@ from typing import TypeVar
 
 import attrs
 
-from qmf.console.aio.errors import AgentLost
-from qmf.console.aio.views import ClassView
+from qmf.console.aio.objects.class_view import ClassView
+from qmf.console.aio.rpc.errors import AgentLost
 from qmf.errors import DisconnectedError, NotFoundError, QmfError
 from qmf.protocol import EventData, ObjectData
 from qmf.protocol.row_objects import RowObjects

@@ -28,7 +28,7 @@ class Overflow(enum.Enum):
     DROP_NEWEST = "drop newest"  #: the reader sees an unbroken beginning, then a gap
 
 
-class Feed(AsyncIterator[Notification]):
+class NotificationStream(AsyncIterator[Notification]):
     """A bounded queue of notifications, read with ``async for``; ends when it or its client is closed.
 
     Where notifications were dropped, the reader finds a `Dropped` in their place.
@@ -39,7 +39,7 @@ class Feed(AsyncIterator[Notification]):
         kinds: tuple[type[Notification], ...],
         size: int,
         overflow: Overflow,
-        unlisten: Callable[[Feed], None],
+        unlisten: Callable[[NotificationStream], None],
     ) -> None:
         self._kinds = kinds
         self._size = size
@@ -97,13 +97,13 @@ class Feed(AsyncIterator[Notification]):
         self._wake.set()
 
 
-class Publisher:
+class NotificationPublisher:
     """All listeners and feeds of one client."""
 
     def __init__(self) -> None:
         # A tuple, replaced as a whole: a listener that comes or goes while others are called disturbs nobody.
         self._listeners: tuple[Listener, ...] = ()
-        self._feeds: list[Feed] = []
+        self._feeds: list[NotificationStream] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with each notification; the returned function stops it."""
@@ -117,9 +117,9 @@ class Publisher:
 
         return stop
 
-    def feed(self, kinds: tuple[type[Notification], ...], size: int, overflow: Overflow) -> Feed:
+    def feed(self, kinds: tuple[type[Notification], ...], size: int, overflow: Overflow) -> NotificationStream:
         """A new feed of the given kinds."""
-        feed = Feed(kinds, size, overflow, self._forget)
+        feed = NotificationStream(kinds, size, overflow, self._forget)
         self._feeds.append(feed)
         return feed
 
@@ -138,6 +138,6 @@ class Publisher:
         for feed in list(self._feeds):
             feed.close()
 
-    def _forget(self, feed: Feed) -> None:
+    def _forget(self, feed: NotificationStream) -> None:
         if feed in self._feeds:
             self._feeds.remove(feed)

@@ -11,7 +11,7 @@ from qmf.console.aio import class_keys
 from qmf.schema import ClassKey, Kind
 
 
-class Filters:
+class CallbackFilters:
     """What one session wants to be told of."""
 
     def __init__(self, *, objects: bool, events: bool, user_bindings: bool) -> None:

@@ -12,10 +12,10 @@ import logging
 from collections.abc import Callable
 from uuid import UUID
 
-from qmf.console.aio.agents import Agent, AgentRegistry
-from qmf.console.aio.errors import AgentLost
-from qmf.console.aio.questions import Questions
-from qmf.console.aio.schemas import AnySchema
+from qmf.console.aio.agents.registry import Agent, AgentRegistry
+from qmf.console.aio.rpc.channel import RpcChannel
+from qmf.console.aio.rpc.errors import AgentLost
+from qmf.console.aio.schemas.cache import AnySchema
 from qmf.errors import NotFoundError, PeerError, QmfError, RemoteError
 from qmf.protocol import (
     BrokerRequest,
@@ -36,10 +36,10 @@ from qmf.schema import ClassKey
 log = logging.getLogger("qmf.console")
 
 
-class Explorer:
+class SchemaDiscovery:
     """Lists and fetches what agents can tell of their schemas."""
 
-    def __init__(self, questions: Questions, agents: AgentRegistry, timeout: Callable[[], float]) -> None:
+    def __init__(self, questions: RpcChannel, agents: AgentRegistry, timeout: Callable[[], float]) -> None:
         self._questions = questions
         self._agents = agents
         self._timeout = timeout

@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import attrs
 
-from qmf.console.aio import calls
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.answers import Answers, one_failure
-from qmf.console.aio.filters import Test, Where, anything, prepare
-from qmf.console.aio.hub import Hub
-from qmf.console.aio.objects import Args, CallResult, RemoteObject, Values, merge, of_rows, remote
-from qmf.console.aio.schemas import class_runs, distinct_keys
-from qmf.console.aio.views import ClassView, with_agent
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.core import ClientCore
+from qmf.console.aio.objects.class_view import ClassView, with_agent
+from qmf.console.aio.objects.methods import MethodSignature, property_values, typed_outputs
+from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject, Values, merge, of_rows, remote
+from qmf.console.aio.queries.answers import Answers, one_failure
+from qmf.console.aio.queries.filters import Test, Where, anything, prepare
+from qmf.console.aio.schemas.cache import class_runs, distinct_keys
 from qmf.errors import CallerError, ConstraintError, NotFoundError, QmfError
 from qmf.protocol import (
     ROW_FORM,
@@ -43,7 +43,7 @@ MAX_SIGNATURES = 500
 
 
 @attrs.frozen
-class Wanted:
+class ObjectQuery:
     """What objects are asked for: the arguments of `Client.objects`."""
 
     name: str | None = None
@@ -74,14 +74,14 @@ class Wanted:
         return f"objects of {package}:{name}" if package else f"objects of {name}"
 
 
-class Queries:
+class ObjectQueries:
     """Asks over the parts of one client."""
 
-    def __init__(self, core: Hub) -> None:
+    def __init__(self, core: ClientCore) -> None:
         self._core = core
         self._last_key: ClassKey | None = None
         self._last_view: ClassView | None = None
-        self._signatures: dict[tuple[int, str], calls.Signature] = {}
+        self._signatures: dict[tuple[int, str], MethodSignature] = {}
 
     def make(self, data: ObjectData, agent: Agent) -> RemoteObject:
         """A remote object of what an agent sent."""
@@ -104,13 +104,13 @@ class Queries:
             self._last_key, self._last_view = key, view
         return view
 
-    async def objects(self, wanted: Wanted, seconds: float) -> Answers[RemoteObject]:
+    async def objects(self, wanted: ObjectQuery, seconds: float) -> Answers[RemoteObject]:
         """See `Client.objects`."""
         predicate, test = self.prepare(wanted)
         answers = await self._gather(self._asked(wanted), lambda agent: self.at(agent, wanted, predicate, seconds))
         return answers if test is anything else Answers(tuple(filter(test, answers)), answers.failures)
 
-    async def each(self, wanted: Wanted, seconds: float) -> AsyncGenerator[RemoteObject, None]:
+    async def each(self, wanted: ObjectQuery, seconds: float) -> AsyncGenerator[RemoteObject, None]:
         """See `Client.each`."""
         predicate, test = self.prepare(wanted)
         asked = self._asked(wanted)
@@ -135,7 +135,7 @@ class Queries:
             await asyncio.gather(*waiting, return_exceptions=True)
         self._tell(failures, len(asked))
 
-    def prepare(self, wanted: Wanted) -> tuple[Predicate, Test]:
+    def prepare(self, wanted: ObjectQuery) -> tuple[Predicate, Test]:
         """The predicate to send, and the test for each object that comes back; see `filters.prepare`."""
         name, package = wanted.class_name
         keys = self._core.schemas.resolve(package, name) if name else []
@@ -145,7 +145,7 @@ class Queries:
             return predicate, test
         return predicate, lambda obj: _has_hash(obj, version) and test(obj)
 
-    async def at(self, agent: Agent, wanted: Wanted, predicate: Predicate, seconds: float) -> list[RemoteObject]:
+    async def at(self, agent: Agent, wanted: ObjectQuery, predicate: Predicate, seconds: float) -> list[RemoteObject]:
         """Objects of one agent, not tested yet; errors as of `Client.objects`."""
         name, package = wanted.class_name
         if wanted.object_id is not None:
@@ -156,7 +156,7 @@ class Queries:
             found += await self._class_at(agent, spelled, predicate, seconds)
         return found
 
-    async def learn_classes(self, agent: Agent, wanted: Wanted, seconds: float) -> None:
+    async def learn_classes(self, agent: Agent, wanted: ObjectQuery, seconds: float) -> None:
         """Have the schemas of what is wanted here, as far as the agent can list its classes."""
         name, package = wanted.class_name
         if not self._core.explorer.can_list(agent):
@@ -166,7 +166,7 @@ class Queries:
         keys = self._core.schemas.resolve(package, name, agent.name) if name else []
         await asyncio.gather(*(self.learn(key) for key in keys if key.kind is Kind.DATA))
 
-    def _asked(self, wanted: Wanted) -> list[Agent]:
+    def _asked(self, wanted: ObjectQuery) -> list[Agent]:
         self._require_connection()
         return [self._present(wanted.only_agent)] if wanted.only_agent else list(self._core.agents)
 
@@ -205,7 +205,7 @@ class Queries:
         inputs = self.check_call(target, method, args, kwargs)
         values = await self._invoke(target, method, inputs, timeout)
         signature = self._signature(target, method)
-        return CallResult(calls.outputs(signature.method if signature else None, values, target.agent))
+        return CallResult(typed_outputs(signature.method if signature else None, values, target.agent))
 
     def check_call(self, target: RemoteObject, method: str, args: Args, kwargs: Values) -> dict[str, object]:
         """The inputs of a call, checked and ready for the wire; see `RemoteObject.call`."""
@@ -219,7 +219,7 @@ class Queries:
             raise ConstraintError(f"{owner}.{method}", "no schema", args, "must be given arguments by name")
         return dict(kwargs)
 
-    def _signature(self, target: RemoteObject, method: str) -> calls.Signature | None:
+    def _signature(self, target: RemoteObject, method: str) -> MethodSignature | None:
         """A method of an object's class; None when there is no schema, or none of that name in it."""
         schema = target.schema
         if schema is None:
@@ -229,18 +229,18 @@ class Queries:
         if known is None and (found := schema.method(method)) is not None:
             if len(self._signatures) >= MAX_SIGNATURES:
                 self._signatures.clear()
-            known = self._signatures[id(schema), method] = calls.Signature(schema, found)
+            known = self._signatures[id(schema), method] = MethodSignature(schema, found)
         return known
 
     async def assign(self, target: RemoteObject, values: Values, timeout: float | None) -> dict[str, object]:
         """Set properties of an object; see `RemoteObject.set`."""
-        sent = calls.settings(target.schema, values) if target.schema else dict(values)
+        sent = property_values(target.schema, values) if target.schema else dict(values)
         await self._invoke(target, SET_PROPERTIES, sent, timeout)
         return sent
 
     async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
         """The object that a reference names; see `RemoteObject.follow`."""
-        found = await self.objects(Wanted(object_id=target), self._seconds(timeout))
+        found = await self.objects(ObjectQuery(object_id=target), self._seconds(timeout))
         if not found:
             raise NotFoundError("object", str(target))
         return found[0]

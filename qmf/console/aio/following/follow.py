@@ -16,8 +16,10 @@ from typing import Generic, Self, TypeVar
 
 import attrs
 
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.hub import Hub
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.core import ClientCore
+from qmf.console.aio.following.agent_follower import AgentFollower, FollowMode, FollowSpec
+from qmf.console.aio.following.followed_objects import ChangeKind, FollowedObjects, ObjectChange
 from qmf.console.aio.notifications import (
     AgentAdded,
     AgentRemoved,
@@ -27,10 +29,8 @@ from qmf.console.aio.notifications import (
     Notification,
     ObjectUpdated,
 )
-from qmf.console.aio.objects import RemoteObject
-from qmf.console.aio.picture import ChangeKind, ObjectChange, Picture
-from qmf.console.aio.queries import Queries
-from qmf.console.aio.sources import AgentSource, Orders, Source
+from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.console.aio.queries.object_queries import ObjectQueries
 from qmf.errors import CallerError, QmfError
 from qmf.protocol import ObjectId
 
@@ -42,11 +42,11 @@ T = TypeVar("T")
 class Follower:
     """Keeps one picture up to date, with one source for each agent."""
 
-    def __init__(self, hub: Hub, queries: Queries, orders: Orders, size: int) -> None:
+    def __init__(self, hub: ClientCore, queries: ObjectQueries, orders: FollowSpec, size: int) -> None:
         self.news = asyncio.Event()
-        self.picture = Picture(size, self.news.set)
+        self.picture = FollowedObjects(size, self.news.set)
         self.closed = False
-        self.sources: dict[str, AgentSource] = {}
+        self.sources: dict[str, AgentFollower] = {}
         self._hub = hub
         self._queries = queries
         self._orders = orders
@@ -101,7 +101,7 @@ class Follower:
             source.changed(agent)
         elif agent.is_announced:
             # Of an agent that was only mentioned we don't know yet how to ask it.
-            self.sources[agent.name] = AgentSource(self._hub, self._queries, self._orders, self.picture, agent)
+            self.sources[agent.name] = AgentFollower(self._hub, self._queries, self._orders, self.picture, agent)
 
 
 class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
@@ -135,7 +135,7 @@ class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
         return None if found is None else self._wrap(found)
 
     @property
-    def sources(self) -> Mapping[str, Source]:
+    def sources(self) -> Mapping[str, FollowMode]:
         """How each agent is followed now, by its name."""
         return {name: item.source for name, item in self._follower.sources.items()}
 

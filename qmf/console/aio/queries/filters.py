@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from qmf.console.aio.objects import RemoteObject
-from qmf.console.aio.views import ClassView
+from qmf.console.aio.objects.class_view import ClassView
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import CallerError, ConstraintError, NotFoundError, ProtocolError
 from qmf.protocol import ObjectId, Predicate, compile_predicate
 

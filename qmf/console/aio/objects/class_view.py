@@ -29,7 +29,7 @@ MAX_GROUPS = 100
 
 
 @attrs.frozen
-class Slot:
+class ValueField:
     """One value of an object.
 
     Attributes:
@@ -95,21 +95,21 @@ class ClassView:
     def __init__(self, schema: ClassSchema) -> None:
         self.schema = schema
         self._groups: dict[int, tuple[tuple[str, ...], tuple[bool, bool]]] = {}
-        self.properties = {item.name: Slot(item.name, item.type, item) for item in schema.properties}
+        self.properties = {item.name: ValueField(item.name, item.type, item) for item in schema.properties}
         self.optional = frozenset(item.name for item in schema.properties if item.optional or item.type.name == "objId")
-        self.statistics: dict[str, Slot] = {}
+        self.statistics: dict[str, ValueField] = {}
         self._by_name = dict(self.properties)
         for statistic in schema.statistics:
             base = TYPES[statistic.type.base]
             for index, entry in enumerate(statistic.entries):
                 # The count of an mma is a number even where its samples are times.
                 kind = TYPES["uint64"] if len(statistic.entries) == 4 and index == 0 else base
-                slot = Slot(entry.name, kind, statistic)
+                slot = ValueField(entry.name, kind, statistic)
                 self.statistics[entry.name] = slot
                 self._by_name.setdefault(entry.name, slot)
                 self._by_name.setdefault(entry.v1_name, slot)
 
-    def slot(self, name: str) -> Slot | None:
+    def slot(self, name: str) -> ValueField | None:
         """The value that a program calls `name`, by any of its names; None when the class has none."""
         return self._by_name.get(name)
 

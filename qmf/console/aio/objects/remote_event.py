@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.layers import plain
-from qmf.console.aio.views import typed
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.objects.class_view import typed
+from qmf.console.aio.objects.values import plain
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey, EventSchema, QmfType, Severity
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar, Protocol, Self, TypeVar
 
-from qmf.console.aio.objects import RemoteObject
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.schema import ClassKey, ClassSchema
 
 
-class Proxied(Protocol):
+class GeneratedClass(Protocol):
     """A generated class, base `qmf.console.typed.TypedObject`."""
 
     _qmf_schema_: ClassVar[ClassSchema]
@@ -17,10 +17,10 @@ class Proxied(Protocol):
     def _qmf_wrap(cls, remote: RemoteObject) -> Self: ...
 
 
-P = TypeVar("P", bound=Proxied)
+P = TypeVar("P", bound=GeneratedClass)
 
 
-def class_of(kind: type[Proxied]) -> ClassKey:
+def class_of(kind: type[GeneratedClass]) -> ClassKey:
     """The class to ask agents for: any version, since a generated class reads all that have the values it reads."""
     key = kind._qmf_schema_.key
     return ClassKey(key.package, key.name)

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from qmf.bus.base import Told
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.requests import Requests
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.rpc.requests import PendingRequests
 from qmf.console.aio.wire import Target, Wire
 from qmf.errors import LinkError, ProtocolError
 from qmf.protocol import Content, Frame, QueryRequest
@@ -16,10 +16,10 @@ from qmf.protocol import Content, Frame, QueryRequest
 C = TypeVar("C")
 
 
-class Questions:
+class RpcChannel:
     """Sends requests over a wire and gives back their answers."""
 
-    def __init__(self, wire: Wire, requests: Requests) -> None:
+    def __init__(self, wire: Wire, requests: PendingRequests) -> None:
         self._wire = wire
         self._requests = requests
         self._one_by_one = asyncio.Lock()
@@ -45,7 +45,7 @@ class Questions:
 
         Raises:
             ProtocolError: the answer is one to another kind of question.
-            RequestTimeout, NetworkError, AgentLost, RemoteError: see `Requests.ask`.
+            RequestTimeout, NetworkError, AgentLost, RemoteError: see `PendingRequests.ask`.
         """
         target = self.address(agent)
 
@@ -82,7 +82,7 @@ class Questions:
             the wanted frames of the answer.
 
         Raises:
-            RequestTimeout, NetworkError, AgentLost, RemoteError: see `Requests.ask`.
+            RequestTimeout, NetworkError, AgentLost, RemoteError: see `PendingRequests.ask`.
         """
         target = self._wire.v1_broker if agent.is_broker and agent.is_qpidd else self.address(agent)
         parts = await self._again(

@@ -22,8 +22,8 @@ Only our own agents say goodbye, so presence is inferred. The states of an agent
 UPDATED is told only where an announcement holds something new besides its time. A qpidd counts as the connected one
 from its first sign, until an answer to a request that only the connected broker gets shows that it is another.
 
-A sign that `TRANSITIONS` doesn't list raises `IllegalSign` and changes nothing. The time is an argument: this module
-has no clock, sends nothing and knows no asyncio.
+An event that `TRANSITIONS` doesn't list raises `IllegalAgentEvent` and changes nothing. The time is an argument: this
+module has no clock, sends nothing and knows no asyncio.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SUBSCRIPTIONS = "_subscriptions"
 UNKNOWN_INTERVAL = 60.0
 
 
-class Presence(enum.Enum):
+class AgentState(enum.Enum):
     """What we know of an agent."""
 
     ABSENT = "absent"
@@ -63,7 +63,7 @@ class Presence(enum.Enum):
     BROKER = "broker"
 
 
-class Sign(enum.Enum):
+class AgentEvent(enum.Enum):
     """What can tell us of an agent."""
 
     MENTIONED = "mentioned"
@@ -75,7 +75,7 @@ class Sign(enum.Enum):
     CUT = "cut"
 
 
-class Change(enum.Enum):
+class AgentChangeKind(enum.Enum):
     """What a sign means to whoever follows the agents."""
 
     NONE = "none"
@@ -85,45 +85,45 @@ class Change(enum.Enum):
     REMOVED = "removed"
 
 
-_Moves = Mapping[Sign, tuple[Presence, Change]]
+_Moves = Mapping[AgentEvent, tuple[AgentState, AgentChangeKind]]
 
-TRANSITIONS: Mapping[Presence, _Moves] = MappingProxyType(
+TRANSITIONS: Mapping[AgentState, _Moves] = MappingProxyType(
     {
-        Presence.ABSENT: {
-            Sign.MENTIONED: (Presence.HEARD, Change.ADDED),
-            Sign.ANNOUNCED: (Presence.KNOWN, Change.ADDED),
-            Sign.CONNECTED: (Presence.BROKER, Change.ADDED),
+        AgentState.ABSENT: {
+            AgentEvent.MENTIONED: (AgentState.HEARD, AgentChangeKind.ADDED),
+            AgentEvent.ANNOUNCED: (AgentState.KNOWN, AgentChangeKind.ADDED),
+            AgentEvent.CONNECTED: (AgentState.BROKER, AgentChangeKind.ADDED),
         },
-        Presence.HEARD: {
-            Sign.MENTIONED: (Presence.HEARD, Change.NONE),
-            Sign.ANNOUNCED: (Presence.KNOWN, Change.UPDATED),
-            Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
-            Sign.SILENT: (Presence.ABSENT, Change.REMOVED),
-            Sign.GOODBYE: (Presence.ABSENT, Change.REMOVED),
-            Sign.CUT: (Presence.ABSENT, Change.REMOVED),
+        AgentState.HEARD: {
+            AgentEvent.MENTIONED: (AgentState.HEARD, AgentChangeKind.NONE),
+            AgentEvent.ANNOUNCED: (AgentState.KNOWN, AgentChangeKind.UPDATED),
+            AgentEvent.CONNECTED: (AgentState.BROKER, AgentChangeKind.UPDATED),
+            AgentEvent.SILENT: (AgentState.ABSENT, AgentChangeKind.REMOVED),
+            AgentEvent.GOODBYE: (AgentState.ABSENT, AgentChangeKind.REMOVED),
+            AgentEvent.CUT: (AgentState.ABSENT, AgentChangeKind.REMOVED),
         },
-        Presence.KNOWN: {
-            Sign.MENTIONED: (Presence.KNOWN, Change.NONE),
-            Sign.ANNOUNCED: (Presence.KNOWN, Change.UPDATED),
-            Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
-            Sign.RESTARTED: (Presence.KNOWN, Change.RESTARTED),
-            Sign.SILENT: (Presence.ABSENT, Change.REMOVED),
-            Sign.GOODBYE: (Presence.ABSENT, Change.REMOVED),
-            Sign.CUT: (Presence.ABSENT, Change.REMOVED),
+        AgentState.KNOWN: {
+            AgentEvent.MENTIONED: (AgentState.KNOWN, AgentChangeKind.NONE),
+            AgentEvent.ANNOUNCED: (AgentState.KNOWN, AgentChangeKind.UPDATED),
+            AgentEvent.CONNECTED: (AgentState.BROKER, AgentChangeKind.UPDATED),
+            AgentEvent.RESTARTED: (AgentState.KNOWN, AgentChangeKind.RESTARTED),
+            AgentEvent.SILENT: (AgentState.ABSENT, AgentChangeKind.REMOVED),
+            AgentEvent.GOODBYE: (AgentState.ABSENT, AgentChangeKind.REMOVED),
+            AgentEvent.CUT: (AgentState.ABSENT, AgentChangeKind.REMOVED),
         },
-        Presence.BROKER: {
-            Sign.MENTIONED: (Presence.BROKER, Change.NONE),
-            Sign.ANNOUNCED: (Presence.BROKER, Change.UPDATED),
-            Sign.CONNECTED: (Presence.BROKER, Change.UPDATED),
-            Sign.RESTARTED: (Presence.BROKER, Change.RESTARTED),
-            Sign.GOODBYE: (Presence.ABSENT, Change.REMOVED),
-            Sign.CUT: (Presence.ABSENT, Change.REMOVED),
+        AgentState.BROKER: {
+            AgentEvent.MENTIONED: (AgentState.BROKER, AgentChangeKind.NONE),
+            AgentEvent.ANNOUNCED: (AgentState.BROKER, AgentChangeKind.UPDATED),
+            AgentEvent.CONNECTED: (AgentState.BROKER, AgentChangeKind.UPDATED),
+            AgentEvent.RESTARTED: (AgentState.BROKER, AgentChangeKind.RESTARTED),
+            AgentEvent.GOODBYE: (AgentState.ABSENT, AgentChangeKind.REMOVED),
+            AgentEvent.CUT: (AgentState.ABSENT, AgentChangeKind.REMOVED),
         },
     }
 )
 
 
-class IllegalSign(RuntimeError):
+class IllegalAgentEvent(RuntimeError):
     """A sign that an agent's presence doesn't allow: a bug in the console."""
 
 
@@ -197,7 +197,7 @@ class Agent:
 @attrs.define
 class _Entry:
     agent: Agent
-    presence: Presence
+    presence: AgentState
     seen: float
 
 
@@ -212,10 +212,10 @@ class AgentChange:
         sign: what told it.
     """
 
-    change: Change
+    change: AgentChangeKind
     agent: Agent
     old: Agent | None
-    sign: Sign
+    sign: AgentEvent
 
 
 def info_from_name(name: str) -> AgentInfo:
@@ -270,11 +270,11 @@ class AgentRegistry:
             return None  # an answer of the broker before it told its name; its locate response is on the way
         entry = self._entries.get(name)
         if entry is not None:
-            return self._apply(name, Sign.MENTIONED, now, entry.agent)
+            return self._apply(name, AgentEvent.MENTIONED, now, entry.agent)
         if now - self._departed.get(name, -AFTERGLOW) < AFTERGLOW:
             return None
         agent = self._guess(Agent(info_from_name(name)))
-        return self._apply(name, Sign.CONNECTED if agent.is_broker else Sign.MENTIONED, now, agent)
+        return self._apply(name, AgentEvent.CONNECTED if agent.is_broker else AgentEvent.MENTIONED, now, agent)
 
     def announced(self, info: AgentInfo, now: float, *, connected: bool = False) -> AgentChange | None:
         """An agent tells of itself.
@@ -291,34 +291,34 @@ class AgentRegistry:
         if info.attributes.get(GOODBYE) is True:
             self._departed = {name: left for name, left in self._departed.items() if now - left < AFTERGLOW}
             self._departed[info.name] = now
-            return None if entry is None else self._apply(info.name, Sign.GOODBYE, now, entry.agent)
+            return None if entry is None else self._apply(info.name, AgentEvent.GOODBYE, now, entry.agent)
         self._departed.pop(info.name, None)
         agent = self._guess(Agent(info, is_broker=connected or info.name == self._broker))
         if entry is not None and _restarted(entry.agent.info, info):
-            return self._apply(info.name, Sign.RESTARTED, now, agent)
-        return self._apply(info.name, Sign.CONNECTED if agent.is_broker else Sign.ANNOUNCED, now, agent)
+            return self._apply(info.name, AgentEvent.RESTARTED, now, agent)
+        return self._apply(info.name, AgentEvent.CONNECTED if agent.is_broker else AgentEvent.ANNOUNCED, now, agent)
 
     def silent(self, now: float) -> list[AgentChange]:
         """Give up the agents that have been silent for too long."""
         overdue = [
             (name, entry)
             for name, entry in self._entries.items()
-            if entry.presence is not Presence.BROKER and now - entry.seen > entry.agent.patience
+            if entry.presence is not AgentState.BROKER and now - entry.seen > entry.agent.patience
         ]
-        changes = [self._apply(name, Sign.SILENT, now, entry.agent) for name, entry in overdue]
+        changes = [self._apply(name, AgentEvent.SILENT, now, entry.agent) for name, entry in overdue]
         return [change for change in changes if change is not None]
 
     def next_check(self) -> float | None:
         """When the first agent will have been silent for too long; None when none ever will."""
         return min(
-            (e.seen + e.agent.patience for e in self._entries.values() if e.presence is not Presence.BROKER),
+            (e.seen + e.agent.patience for e in self._entries.values() if e.presence is not AgentState.BROKER),
             default=None,
         )
 
     def cut(self, now: float) -> list[AgentChange]:
         """The connection is lost: give up every agent."""
         self._departed.clear()
-        changes = [self._apply(name, Sign.CUT, now, entry.agent) for name, entry in list(self._entries.items())]
+        changes = [self._apply(name, AgentEvent.CUT, now, entry.agent) for name, entry in list(self._entries.items())]
         return [change for change in changes if change is not None]
 
     def _guess(self, agent: Agent) -> Agent:
@@ -333,19 +333,19 @@ class AgentRegistry:
         """Note the connected broker; a qpidd that we took for it before turns out to be a federated one."""
         if self._broker is not None and self._broker != name:
             entry = self._entries[self._broker]
-            entry.presence = Presence.KNOWN
+            entry.presence = AgentState.KNOWN
             entry.agent = attrs.evolve(entry.agent, is_broker=False)
         self._broker = name
 
-    def _apply(self, name: str, sign: Sign, now: float, agent: Agent) -> AgentChange | None:
+    def _apply(self, name: str, sign: AgentEvent, now: float, agent: Agent) -> AgentChange | None:
         entry = self._entries.get(name)
-        presence = entry.presence if entry else Presence.ABSENT
+        presence = entry.presence if entry else AgentState.ABSENT
         move = TRANSITIONS[presence].get(sign)
         if move is None:
-            raise IllegalSign(f"agent {name} is {presence.value}: no sign {sign.value}")
+            raise IllegalAgentEvent(f"agent {name} is {presence.value}: no sign {sign.value}")
         following, change = move
         old = entry.agent if entry else None
-        if following is Presence.ABSENT:
+        if following is AgentState.ABSENT:
             del self._entries[name]
             if self._broker == name:
                 self._broker = None
@@ -353,9 +353,9 @@ class AgentRegistry:
             self._entries[name] = _Entry(agent, following, now)
         else:
             entry.agent, entry.presence, entry.seen = agent, following, now
-        if change is Change.UPDATED and old is not None and _same(old, agent):
-            change = Change.NONE
-        return None if change is Change.NONE else AgentChange(change, agent, old, sign)
+        if change is AgentChangeKind.UPDATED and old is not None and _same(old, agent):
+            change = AgentChangeKind.NONE
+        return None if change is AgentChangeKind.NONE else AgentChange(change, agent, old, sign)
 
 
 def _same(old: Agent, new: Agent) -> bool:

@@ -16,8 +16,8 @@ An answer may overtake the broker's confirmation that it took the request, so pa
 leaves COLLECTING as it is. The five states on the right are final: the request has left the table by then, and an
 answer that still comes is counted as late. Ids are never used twice, so a late answer can't reach another request.
 
-A step that `TRANSITIONS` doesn't list raises `IllegalStep` and changes nothing. This module sends nothing itself and
-doesn't look into answers.
+An event that `TRANSITIONS` doesn't list raises `IllegalRequestEvent` and changes nothing. This module sends nothing
+itself and doesn't look into answers.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from types import MappingProxyType
 import attrs
 
 from qmf.bus.base import Told
-from qmf.console.aio.errors import AgentLost
+from qmf.console.aio.rpc.errors import AgentLost
 from qmf.errors import NetworkError, QmfError, RequestTimeout
 
 log = logging.getLogger("qmf.console")
 
 
-class State(enum.Enum):
+class RequestState(enum.Enum):
     """Where a request is in its life."""
 
     SENDING = "sending"
@@ -58,7 +58,7 @@ class State(enum.Enum):
         return self not in TRANSITIONS
 
 
-class Step(enum.Enum):
+class RequestEvent(enum.Enum):
     """What can happen to a request."""
 
     SENT = "sent"
@@ -73,23 +73,31 @@ class Step(enum.Enum):
 
 
 _ENDS = {
-    Step.LAST: State.ANSWERED,
-    Step.EXCEPTION: State.REFUSED,
-    Step.LOSS: State.LOST,
-    Step.DEADLINE: State.EXPIRED,
-    Step.CANCEL: State.CANCELLED,
+    RequestEvent.LAST: RequestState.ANSWERED,
+    RequestEvent.EXCEPTION: RequestState.REFUSED,
+    RequestEvent.LOSS: RequestState.LOST,
+    RequestEvent.DEADLINE: RequestState.EXPIRED,
+    RequestEvent.CANCEL: RequestState.CANCELLED,
 }
 
-TRANSITIONS: Mapping[State, Mapping[Step, State]] = MappingProxyType(
+TRANSITIONS: Mapping[RequestState, Mapping[RequestEvent, RequestState]] = MappingProxyType(
     {
-        State.SENDING: {**_ENDS, Step.SENT: State.WAITING, Step.PART: State.COLLECTING},
-        State.WAITING: {**_ENDS, Step.PART: State.COLLECTING},
-        State.COLLECTING: {**_ENDS, Step.SENT: State.COLLECTING, Step.PART: State.COLLECTING},
+        RequestState.SENDING: {
+            **_ENDS,
+            RequestEvent.SENT: RequestState.WAITING,
+            RequestEvent.PART: RequestState.COLLECTING,
+        },
+        RequestState.WAITING: {**_ENDS, RequestEvent.PART: RequestState.COLLECTING},
+        RequestState.COLLECTING: {
+            **_ENDS,
+            RequestEvent.SENT: RequestState.COLLECTING,
+            RequestEvent.PART: RequestState.COLLECTING,
+        },
     }
 )
 
 
-class IllegalStep(RuntimeError):
+class IllegalRequestEvent(RuntimeError):
     """A step that a request's state doesn't allow: a bug in the console."""
 
 
@@ -110,18 +118,18 @@ class Request:
     agent: str | None
     seconds: float
     future: asyncio.Future[list[object]]
-    state: State = State.SENDING
+    state: RequestState = RequestState.SENDING
     parts: list[object] = attrs.field(factory=list)
 
-    def advance(self, step: Step) -> None:
+    def advance(self, step: RequestEvent) -> None:
         """Take one step of the table.
 
         Raises:
-            IllegalStep: the table has no such step; the state is unchanged.
+            IllegalRequestEvent: the table has no such step; the state is unchanged.
         """
         following = TRANSITIONS.get(self.state, {}).get(step)
         if following is None:
-            raise IllegalStep(f"request {self.id} ({self.what}) is {self.state.value}: no step {step.value}")
+            raise IllegalRequestEvent(f"request {self.id} ({self.what}) is {self.state.value}: no step {step.value}")
         self.state = following
 
 
@@ -144,14 +152,14 @@ class RequestCounts:
     late: int
 
 
-class Requests:
+class PendingRequests:
     """The outstanding requests of one client."""
 
     def __init__(self) -> None:
         self._outstanding: dict[int, Request] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self._next = 1
-        self._ended: dict[State, int] = {}
+        self._ended: dict[RequestState, int] = {}
         self._late = 0
 
     def __len__(self) -> int:
@@ -164,14 +172,14 @@ class Requests:
     @property
     def counts(self) -> RequestCounts:
         """What became of the requests so far."""
-        ended = {state: self._ended.get(state, 0) for state in State if state.final}
+        ended = {state: self._ended.get(state, 0) for state in RequestState if state.final}
         return RequestCounts(
             asked=self._next - 1,
-            answered=ended[State.ANSWERED],
-            refused=ended[State.REFUSED],
-            lost=ended[State.LOST],
-            expired=ended[State.EXPIRED],
-            cancelled=ended[State.CANCELLED],
+            answered=ended[RequestState.ANSWERED],
+            refused=ended[RequestState.REFUSED],
+            lost=ended[RequestState.LOST],
+            expired=ended[RequestState.EXPIRED],
+            cancelled=ended[RequestState.CANCELLED],
             late=self._late,
         )
 
@@ -217,8 +225,8 @@ class Requests:
         finally:
             timer.cancel()
             if not request.state.final:
-                self._end(request, Step.CANCEL)
-            if sending is not None and request.state is not State.ANSWERED:
+                self._end(request, RequestEvent.CANCEL)
+            if sending is not None and request.state is not RequestState.ANSWERED:
                 sending.cancel()
             if sending is not None and not sending.done():
                 # The answer overtook the confirmation. Nothing but the loop's weak reference would keep the task.
@@ -234,25 +242,25 @@ class Requests:
             return
         request.parts.append(content)
         if last:
-            self._end(request, Step.LAST)
+            self._end(request, RequestEvent.LAST)
         else:
-            request.advance(Step.PART)
+            request.advance(RequestEvent.PART)
 
     def refuse(self, number: int, error: QmfError) -> None:
         """End a request with the exception that its agent answered."""
         request = self._take(number)
         if request is not None:
-            self._end(request, Step.EXCEPTION, error)
+            self._end(request, RequestEvent.EXCEPTION, error)
 
     def lose_all(self, error: QmfError) -> None:
         """End every request: the connection is gone."""
         for request in list(self._outstanding.values()):
-            self._end(request, Step.LOSS, error)
+            self._end(request, RequestEvent.LOSS, error)
 
     def lose_agent(self, agent: str, reason: str) -> None:
         """End the requests to one agent: it is gone, or is another one now."""
         for request in [item for item in self._outstanding.values() if item.agent == agent]:
-            self._end(request, Step.LOSS, AgentLost(agent, request.what, reason))
+            self._end(request, RequestEvent.LOSS, AgentLost(agent, request.what, reason))
 
     def agents(self) -> Iterable[str]:
         """Names of the agents that have not answered yet."""
@@ -269,16 +277,16 @@ class Requests:
         try:
             return post(request.id, functools.partial(self._told, request))
         except (QmfError, ValueError) as error:
-            self._end(request, Step.LOSS, error)
+            self._end(request, RequestEvent.LOSS, error)
             return True
 
     def _told(self, request: Request, error: NetworkError | None) -> None:
         if request.state.final:
             return
         if error is None:
-            request.advance(Step.SENT)
+            request.advance(RequestEvent.SENT)
         else:
-            self._end(request, Step.LOSS, error)
+            self._end(request, RequestEvent.LOSS, error)
 
     async def _send(self, request: Request, send: Callable[[int], Awaitable[None]]) -> None:
         try:
@@ -286,15 +294,15 @@ class Requests:
         except (QmfError, ValueError) as error:
             # ValueError: a value that no encoding holds. It reaches the caller like a refusal by the broker does.
             if not request.state.final:
-                self._end(request, Step.LOSS, error)
+                self._end(request, RequestEvent.LOSS, error)
         else:
             if not request.state.final:
-                request.advance(Step.SENT)
+                request.advance(RequestEvent.SENT)
 
     def _expire(self, request: Request) -> None:
-        self._end(request, Step.DEADLINE, RequestTimeout(request.what, request.agent, request.seconds))
+        self._end(request, RequestEvent.DEADLINE, RequestTimeout(request.what, request.agent, request.seconds))
 
-    def _end(self, request: Request, step: Step, error: Exception | None = None) -> None:
+    def _end(self, request: Request, step: RequestEvent, error: Exception | None = None) -> None:
         request.advance(step)
         self._ended[request.state] = self._ended.get(request.state, 0) + 1
         del self._outstanding[request.id]

@@ -12,13 +12,13 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, Received
-from qmf.console.aio.agents import Agent, AgentChange, AgentRegistry, Change, Sign
+from qmf.console.aio.agents.registry import Agent, AgentChange, AgentChangeKind, AgentEvent, AgentRegistry
+from qmf.console.aio.agents.tracker import AgentTracker
+from qmf.console.aio.binding_keys import key_matches
 from qmf.console.aio.bindings import SharedBindings
-from qmf.console.aio.explorer import Explorer
-from qmf.console.aio.feed import Publisher
-from qmf.console.aio.gaps import Gaps
-from qmf.console.aio.indications import Indications, MakeObject
-from qmf.console.aio.keys import key_matches
+from qmf.console.aio.following.subscriptions import ObjectSubscriptions
+from qmf.console.aio.gaps import SequenceGaps
+from qmf.console.aio.indications import IndicationHandler, MakeObject
 from qmf.console.aio.notifications import (
     AgentAdded,
     AgentRemoved,
@@ -34,13 +34,13 @@ from qmf.console.aio.notifications import (
     PackageSeen,
     Removal,
 )
-from qmf.console.aio.questions import Questions
-from qmf.console.aio.requests import Requests
-from qmf.console.aio.schemas import SchemaCache, class_runs, distinct_keys
-from qmf.console.aio.store import ObjectStore
-from qmf.console.aio.subscriptions import Subscriptions
-from qmf.console.aio.tracker import Tracker
-from qmf.console.aio.v1 import is_answer, is_last, refusal
+from qmf.console.aio.objects.store import ObjectStore
+from qmf.console.aio.rpc.channel import RpcChannel
+from qmf.console.aio.rpc.requests import PendingRequests
+from qmf.console.aio.rpc.v1 import is_answer, is_last, refusal
+from qmf.console.aio.schemas.cache import SchemaCache, class_runs, distinct_keys
+from qmf.console.aio.schemas.discovery import SchemaDiscovery
+from qmf.console.aio.streams import NotificationPublisher
 from qmf.console.aio.wire import LOCATE_BROKER, Wire
 from qmf.errors import ConnectError, DisconnectedError, ProtocolError, QmfError, RemoteError
 from qmf.protocol import (
@@ -64,28 +64,28 @@ from qmf.schema import ClassKey
 log = logging.getLogger("qmf.console")
 
 
-class Hub:
+class ClientCore:
     """The parts of one client, and the ways between them."""
 
     def __init__(
         self, bus: Bus, domain: str, timeout: float, make: MakeObject, *, ageing: bool, discover: bool
     ) -> None:
         self.timeout = timeout
-        self.publisher = Publisher()
-        self.requests = Requests()
+        self.publisher = NotificationPublisher()
+        self.requests = PendingRequests()
         self.wire = Wire(bus, domain, self._envelope, self._v1, self._broken_answer)
-        self.questions = Questions(self.wire, self.requests)
-        self.tracker = Tracker(self._agent_changed, ageing=ageing)
-        self.explorer = Explorer(self.questions, self.tracker.agents, lambda: self.timeout)
+        self.questions = RpcChannel(self.wire, self.requests)
+        self.tracker = AgentTracker(self._agent_changed, ageing=ageing)
+        self.explorer = SchemaDiscovery(self.questions, self.tracker.agents, lambda: self.timeout)
         self.schemas = SchemaCache(self.explorer.schema)
         self.store = ObjectStore()
-        self.indications = Indications(
+        self.indications = IndicationHandler(
             self.schemas, self.store, make, self.publisher.publish, lambda name: self.agents.get(name) is not None
         )
-        self.gaps = Gaps()
+        self.gaps = SequenceGaps()
         self.wire.on_unbound = self._unbound
         self.bindings = SharedBindings(self.wire)
-        self.subscriptions = Subscriptions(self.wire, self.questions)
+        self.subscriptions = ObjectSubscriptions(self.wire, self.questions)
         self.closing: dict[object, Callable[[], Coroutine[None, None, None]]] = {}
         """What else ends with the client, by whom: called first by `close`."""
         self.publishing: set[str] = set()
@@ -285,21 +285,21 @@ class Hub:
 
     def _agent_changed(self, change: AgentChange) -> None:
         agent = change.agent
-        if change.change in (Change.RESTARTED, Change.REMOVED):
+        if change.change in (AgentChangeKind.RESTARTED, AgentChangeKind.REMOVED):
             self.explorer.forget(agent.name)
             self.gaps.forget_agent(agent.name)
             self.subscriptions.forget_agent(agent.name)
         match change.change:
-            case Change.ADDED:
+            case AgentChangeKind.ADDED:
                 self.publisher.publish(AgentAdded(agent))
-            case Change.UPDATED:
+            case AgentChangeKind.UPDATED:
                 self.publisher.publish(AgentUpdated(agent))
-            case Change.RESTARTED:
+            case AgentChangeKind.RESTARTED:
                 assert change.old is not None
                 self.requests.lose_agent(agent.name, f"restarted (epoch {change.old.epoch}, then {agent.epoch})")
                 self.store.drop_agent(agent.name, transient_only=True)
                 self.publisher.publish(AgentRestarted(agent, change.old))
-            case Change.REMOVED:
+            case AgentChangeKind.REMOVED:
                 self.requests.lose_agent(agent.name, _GONE[change.sign])
                 self.store.drop_agent(agent.name)
                 self.publishing.discard(agent.name)
@@ -340,8 +340,12 @@ class Hub:
         task.add_done_callback(self._tasks.discard)
 
 
-_REMOVALS = {Sign.SILENT: Removal.SILENT, Sign.GOODBYE: Removal.GOODBYE, Sign.CUT: Removal.DISCONNECTED}
-_GONE = {Sign.SILENT: "fell silent", Sign.GOODBYE: "ended", Sign.CUT: "was cut off"}
+_REMOVALS = {
+    AgentEvent.SILENT: Removal.SILENT,
+    AgentEvent.GOODBYE: Removal.GOODBYE,
+    AgentEvent.CUT: Removal.DISCONNECTED,
+}
+_GONE = {AgentEvent.SILENT: "fell silent", AgentEvent.GOODBYE: "ended", AgentEvent.CUT: "was cut off"}
 
 
 def _number(correlation_id: str | None) -> int:

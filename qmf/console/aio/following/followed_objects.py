@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from qmf.console.aio.objects import RemoteObject
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.protocol import ObjectId
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class _Waiting:
 _Slot = tuple[ObjectId, bool]
 
 
-class Picture:
+class FollowedObjects:
     """Objects by id, and the news of them that wait."""
 
     def __init__(self, size: int, wake: Callable[[], None]) -> None:

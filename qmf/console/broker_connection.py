@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from qmf.console import aio
+from qmf.console.broker_options import BrokerOptions
 from qmf.console.brokers import Agent, Broker
 from qmf.console.events import Event
 from qmf.console.identity import ClassKey
-from qmf.console.options import ConnectOptions
 from qmf.console.proxies import MethodResult, Object
 from qmf.console.schema_views import SchemaClass
 from qmf.console.selection import Selection, select
@@ -25,7 +25,7 @@ from qmf.protocol import ErrorCode
 from qmf.schema import ClassKey as CoreKey
 
 if TYPE_CHECKING:
-    from qmf.console.core import SessionCore
+    from qmf.console.async_session import AsyncSession
     from qmf.console.session import Session
 
 log = logging.getLogger("qmf.console")
@@ -48,10 +48,10 @@ MAX_LATELY = 1000
 SETTLE = 0.5
 
 
-class BrokerLink:
+class BrokerConnection:
     """Keeps one broker's client and speaks for it."""
 
-    def __init__(self, core: SessionCore, options: ConnectOptions) -> None:
+    def __init__(self, core: AsyncSession, options: BrokerOptions) -> None:
         self.core = core
         self.broker = Broker(self, options.url)
         self.error: str | None = None

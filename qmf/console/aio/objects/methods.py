@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from qmf.codec import typed as sized
-from qmf.console.aio.objects import RemoteObject
-from qmf.console.aio.views import schema_name, typed
+from qmf.console.aio.objects.class_view import schema_name, typed
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId, to_wire
 from qmf.schema import Access, Argument, ClassSchema, Method, Property, Style, check_value
 
 
-def bind(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+def bind_inputs(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
     """The inputs of a call by name, ready for the wire.
 
     Args:
@@ -43,7 +43,7 @@ def bind(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str
     return {item.name: _input(item, given, where) for item in inputs}
 
 
-class Signature:
+class MethodSignature:
     """A method, with what calls of it need worked out once.
 
     Attributes:
@@ -59,15 +59,15 @@ class Signature:
         self._quick = [(item.name, _quick(item)) for item in method.inputs]
 
     def bind(self, owner: str, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
-        """The same as `bind`: at once where plain values are given by position, as in most calls."""
+        """The same as `bind_inputs`: at once where plain values are given by position, as in most calls."""
         quick = self._quick
         if kwargs or len(args) != len(quick):
-            return bind(owner, self.method, args, kwargs)
+            return bind_inputs(owner, self.method, args, kwargs)
         out: dict[str, object] = {}
         for (name, take), value in zip(quick, args, strict=True):
             taken = take(value)
             if taken is None:
-                return bind(owner, self.method, args, kwargs)
+                return bind_inputs(owner, self.method, args, kwargs)
             out[name] = taken
         return out
 
@@ -95,13 +95,13 @@ def _input(item: Argument, given: Mapping[str, object], owner: str) -> object:
     return _wire(item, value, where)
 
 
-def outputs(method: Method | None, values: Mapping[str, object], agent: str) -> dict[str, object]:
+def typed_outputs(method: Method | None, values: Mapping[str, object], agent: str) -> dict[str, object]:
     """The outputs of a call, typed; those that the schema doesn't list as they came."""
     types = {item.name: item.type for item in method.outputs} if method else {}
     return {name: typed(types[name], value, agent) if name in types else value for name, value in values.items()}
 
 
-def settings(schema: ClassSchema, values: Mapping[str, object]) -> dict[str, object]:
+def property_values(schema: ClassSchema, values: Mapping[str, object]) -> dict[str, object]:
     """Property values by name, ready for the wire.
 
     Raises:

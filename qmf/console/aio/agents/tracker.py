@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from qmf.console.aio.agents import AgentChange, AgentRegistry, Change
+from qmf.console.aio.agents.registry import AgentChange, AgentChangeKind, AgentRegistry
 from qmf.protocol import AgentInfo
 
 #: Shortest time without a new agent, in seconds, that counts as "those who wanted to answer have".
 QUIET = 0.05
 
 
-class Tracker:
+class AgentTracker:
     """Keeps an `AgentRegistry` up to date and tells its changes."""
 
     def __init__(self, on_change: Callable[[AgentChange], None], *, ageing: bool) -> None:
@@ -77,7 +77,7 @@ class Tracker:
 
     def _tell(self, change: AgentChange | None) -> None:
         if change is not None:
-            if change.change is Change.REMOVED:
+            if change.change is AgentChangeKind.REMOVED:
                 self._announced.discard(change.agent.name)
             self._on_change(change)
         if self._ageing and self._timer is None:

@@ -13,7 +13,7 @@ from qmf.codec.lazy import LazyValues
 Values = Mapping[str, object]
 
 
-class Layers(Mapping[str, object]):
+class MergedValues(Mapping[str, object]):
     """Two sets of values, the newer over the older. Read-only.
 
     Attributes:
@@ -58,7 +58,7 @@ class Layers(Mapping[str, object]):
 
 def plain(values: Values) -> dict[str, object]:
     """Values of whatever kind as a dictionary of its own."""
-    return values.unpacked() if isinstance(values, LazyValues | Layers) else dict(values)
+    return values.unpacked() if isinstance(values, LazyValues | MergedValues) else dict(values)
 
 
 def lay(older: Values, newer: Values, unset: Collection[str]) -> Values:
@@ -77,7 +77,7 @@ def lay(older: Values, newer: Values, unset: Collection[str]) -> Values:
         kept.update(newer)
         return kept
     newer = newer.detached()
-    if isinstance(older, Layers):
+    if isinstance(older, MergedValues):
         # Two layers are enough: an update hides the last one of its group.
         if _covers(newer, older.newer):
             hidden |= older.hidden
@@ -88,7 +88,7 @@ def lay(older: Values, newer: Values, unset: Collection[str]) -> Values:
         if _covers(newer, older):
             return newer
         older = older.detached()
-    return Layers(newer, older, hidden)
+    return MergedValues(newer, older, hidden)
 
 
 def _covers(newer: LazyValues, older: LazyValues) -> bool:

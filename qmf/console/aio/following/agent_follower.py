@@ -21,18 +21,18 @@ import enum
 import logging
 from collections.abc import Iterable
 
-from qmf.console.aio.agents import Agent
-from qmf.console.aio.filters import Test
-from qmf.console.aio.hub import Hub
-from qmf.console.aio.keys import any_package_key, class_keys
+from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.binding_keys import any_package_key, class_keys
+from qmf.console.aio.core import ClientCore
+from qmf.console.aio.following.followed_objects import ChangeKind, FollowedObjects
+from qmf.console.aio.following.subscriptions import Subscription
 from qmf.console.aio.notifications import Missed
-from qmf.console.aio.objects import RemoteObject, difference
-from qmf.console.aio.picture import ChangeKind, Picture
-from qmf.console.aio.queries import Queries, Wanted
-from qmf.console.aio.schemas import class_runs
-from qmf.console.aio.store import is_another
-from qmf.console.aio.subscriptions import Subscription
-from qmf.console.aio.views import with_agent
+from qmf.console.aio.objects.class_view import with_agent
+from qmf.console.aio.objects.remote_object import RemoteObject, difference
+from qmf.console.aio.objects.store import is_another
+from qmf.console.aio.queries.filters import Test
+from qmf.console.aio.queries.object_queries import ObjectQueries, ObjectQuery
+from qmf.console.aio.schemas.cache import class_runs
 from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout
 from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectId, ObjectsIndication, Predicate, SubscribeRequest
 from qmf.schema import ClassKey
@@ -50,7 +50,7 @@ SHORTEST_PAUSE = 0.1
 LIFETIME = 60
 
 
-class Source(enum.Enum):
+class FollowMode(enum.Enum):
     """How the objects of an agent are followed."""
 
     SUBSCRIPTION = "subscription"  #: the agent publishes to us what changes
@@ -58,7 +58,7 @@ class Source(enum.Enum):
     POLLING = "polling"  #: the agent is asked again and again
 
 
-class Orders:
+class FollowSpec:
     """What one follower wants of every agent.
 
     Attributes:
@@ -70,7 +70,7 @@ class Orders:
 
     __slots__ = ("interval", "predicate", "recheck", "test", "wanted")
 
-    def __init__(self, wanted: Wanted, predicate: Predicate, test: Test, interval: float, recheck: float) -> None:
+    def __init__(self, wanted: ObjectQuery, predicate: Predicate, test: Test, interval: float, recheck: float) -> None:
         self.wanted = wanted
         self.predicate = predicate
         self.test = test
@@ -78,10 +78,12 @@ class Orders:
         self.recheck = recheck
 
 
-class AgentSource:
+class AgentFollower:
     """The objects of one agent in one picture."""
 
-    def __init__(self, hub: Hub, queries: Queries, orders: Orders, picture: Picture, agent: Agent) -> None:
+    def __init__(
+        self, hub: ClientCore, queries: ObjectQueries, orders: FollowSpec, picture: FollowedObjects, agent: Agent
+    ) -> None:
         self.agent = agent
         self.failure: QmfError | None = None
         """Why the last attempt to ask the agent failed; None after one that worked."""
@@ -105,11 +107,11 @@ class AgentSource:
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     @property
-    def source(self) -> Source:
+    def source(self) -> FollowMode:
         """How the agent is followed now."""
         if self._subscribes:
-            return Source.SUBSCRIPTION
-        return Source.INDICATIONS if self._publishes else Source.POLLING
+            return FollowMode.SUBSCRIPTION
+        return FollowMode.INDICATIONS if self._publishes else FollowMode.POLLING
 
     def look(self) -> None:
         """Something may be different from what is known: ask again soon."""

@@ -1,0 +1,1 @@
+"""Following objects: keeping them up to date, agent by agent."""

@@ -1,0 +1,1 @@
+"""Remote objects and events: their values, updates of them, and their methods."""

@@ -1,0 +1,1 @@
+"""Queries for objects, and the filters in them."""

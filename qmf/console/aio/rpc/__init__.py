@@ -1,0 +1,1 @@
+"""Requests to agents, and the answers that belong to them."""

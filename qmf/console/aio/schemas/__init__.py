@@ -1,0 +1,1 @@
+"""Schemas of remote classes: kept by class key, and fetched from agents."""
