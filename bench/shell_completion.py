@@ -18,12 +18,12 @@ from uuid import UUID
 
 from figures import Figure, parser, report
 from qmf_shell.commands import standard
-from qmf_shell.completion import analyse
-from qmf_shell.hints import hint
-from qmf_shell.session.ids import Ids
-from qmf_shell.session.snapshot import Snapshot
-from qmf_shell.session.source import Known, ObjectKey
-from qmf_shell.suggestions import World, suggest
+from qmf_shell.completion.analysis import analyse
+from qmf_shell.completion.hints import hint
+from qmf_shell.completion.suggestions import World, suggest
+from qmf_shell.session.backend import Known, ObjectKey
+from qmf_shell.session.name_cache import Snapshot
+from qmf_shell.session.short_ids import Ids
 
 from qmf.schema import TYPES, Access, Argument, ClassSchema, Method, Property, Statistic
 

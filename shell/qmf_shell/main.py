@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf._version import __version__
-from qmf_shell.exits import USAGE
-from qmf_shell.program import Parser, failed_to_open, seconds, start
+from qmf_shell.command_line import Parser, failed_to_open, seconds, start
+from qmf_shell.exit_codes import USAGE
 
 if TYPE_CHECKING:
     from qmf_shell.render.screen import Screen
@@ -95,7 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: options; None means those of the process.
 
     Returns:
-        exit code, see `qmf_shell.exits`.
+        exit code, see `qmf_shell.exit_codes`.
     """
     parser = build_parser()
     try:
@@ -155,12 +155,12 @@ def _run(options: argparse.Namespace) -> int:
             return failed_to_open(error)
         opened.context.report = screen.progress.report
         if somebody:
-            from qmf_shell.ask import TerminalAsker
+            from qmf_shell.session.prompts import TerminalAsker
 
             opened.context.ask = TerminalAsker(screen.progress.paused)
         if interactive:
             return _interact(opened, screen)
-        from qmf_shell.batch import numbered, run
+        from qmf_shell.modes.batch import numbered, run
 
         _collect_garbage()
         steps = chain.from_iterable(sources) if options.sources else numbered(sys.stdin)
@@ -180,7 +180,7 @@ def _read(kind: str, value: str) -> Iterable[tuple[str, str]]:
     Raises:
         SettingsError: the file cannot be read.
     """
-    from qmf_shell.batch import numbered
+    from qmf_shell.modes.batch import numbered
     from qmf_shell.settings import SettingsError
 
     if kind == "command":
@@ -195,18 +195,16 @@ def _read(kind: str, value: str) -> Iterable[tuple[str, str]]:
 
 def _load_prompt() -> None:
     """Load what the prompt needs."""
-    import qmf_shell.repl  # noqa: F401
+    import qmf_shell.modes.repl  # noqa: F401
 
 
 def _load_commands() -> None:
     """Load what a command line needs."""
-    import qmf_shell.batch
-    import qmf_shell.commands.catalogue  # noqa: F401
 
 
 def _interact(opened: Opened, screen: Screen) -> int:
-    from qmf_shell.repl import Repl, history_path, open_history
-    from qmf_shell.session.snapshot import Refresher
+    from qmf_shell.modes.repl import Repl, history_path, open_history
+    from qmf_shell.session.name_cache import Refresher
 
     refresher = Refresher(opened.context.source)
     repl = Repl(opened.context, screen, refresher, history=open_history(history_path(os.environ)))
@@ -221,7 +219,7 @@ def _interact(opened: Opened, screen: Screen) -> int:
 
 
 def _greet(opened: Opened, screen: Screen) -> None:
-    from qmf_shell.results import Level, Message
+    from qmf_shell.results.result import Level, Message
     from qmf_shell.text import listing, plural
 
     source = opened.context.source

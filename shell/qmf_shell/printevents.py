@@ -19,12 +19,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from qmf_shell.exits import FINE, INTERRUPTED, UNREACHABLE, USAGE
-from qmf_shell.program import Parser, count, failed_to_open, start
+from qmf_shell.command_line import Parser, count, failed_to_open, start
+from qmf_shell.exit_codes import FINE, INTERRUPTED, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:
-    from qmf_shell.event_filter import EventFilter
-    from qmf_shell.session.source import Event, Heartbeat
+    from qmf_shell.objects.event_filter import EventFilter
+    from qmf_shell.session.backend import Event, Heartbeat
 
 #: Where to look when no broker is named, as the old tool did.
 DEFAULT = "localhost"
@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: options; None means those of the process.
 
     Returns:
-        exit code, see `qmf_shell.exits`.
+        exit code, see `qmf_shell.exit_codes`.
     """
     parser = build_parser()
     try:
@@ -90,9 +90,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> EventFilter:
     from qmf.errors import QmfError
-    from qmf_shell.conditions import ConditionError, parse
-    from qmf_shell.event_filter import EventFilter, class_filter, parse_severity
-    from qmf_shell.parsing import split
+    from qmf_shell.objects.event_filter import EventFilter, class_filter, parse_severity
+    from qmf_shell.parsing.conditions import ConditionError, parse
+    from qmf_shell.parsing.words import split
 
     try:
         condition = None
@@ -113,7 +113,7 @@ def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Eve
 
 def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
     from qmf.errors import QmfError
-    from qmf_shell.session.live import Live, Watcher
+    from qmf_shell.session.console_backend import Live, Watcher
 
     news: queue.Queue[Event | Heartbeat] = queue.Queue(WAITING)
     dropped = _Dropped()
@@ -196,8 +196,8 @@ class _Writer:
 
     def line(self, item: Event | Heartbeat) -> str:
         """One line, without its end."""
-        from qmf_shell.event_filter import HEARTBEAT
-        from qmf_shell.session.source import Heartbeat
+        from qmf_shell.objects.event_filter import HEARTBEAT
+        from qmf_shell.session.backend import Heartbeat
 
         if isinstance(item, Heartbeat):
             arguments: dict[str, object] = {"agent": item.agent, "interval": item.interval}
@@ -245,9 +245,9 @@ def _json_line(
     timestamp: int, severity: int, name: str, broker: str, arguments: Mapping[str, object], agent: str
 ) -> str:
     from qmf.schema import Severity
-    from qmf_shell.render.jsonlines import cell_value, plain_tree
-    from qmf_shell.results import Instant
-    from qmf_shell.session.source import ObjectKey
+    from qmf_shell.render.json_lines import cell_value, plain_tree
+    from qmf_shell.results.result import Instant
+    from qmf_shell.session.backend import ObjectKey
 
     values = {key: value.name if isinstance(value, ObjectKey) else value for key, value in arguments.items()}
     line = {
@@ -263,7 +263,7 @@ def _json_line(
 
 def _shown(value: object) -> str:
     """A value as the old tool wrote it: T and F for booleans."""
-    from qmf_shell.session.source import ObjectKey
+    from qmf_shell.session.backend import ObjectKey
 
     if isinstance(value, bool):
         return "T" if value else "F"

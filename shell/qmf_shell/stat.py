@@ -13,11 +13,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from qmf_shell.exits import FAILED, FINE, INTERRUPTED, USAGE
-from qmf_shell.program import Parser, count, failed_to_open, seconds, start
+from qmf_shell.command_line import Parser, count, failed_to_open, seconds, start
+from qmf_shell.exit_codes import FAILED, FINE, INTERRUPTED, USAGE
 
 if TYPE_CHECKING:
-    from qmf_shell.results import Result
+    from qmf_shell.results.result import Result
     from qmf_shell.session.context import Context
 
 #: Where to look when no broker is named, as the old tool did.
@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: options; None means those of the process.
 
     Returns:
-        exit code, see `qmf_shell.exits`.
+        exit code, see `qmf_shell.exit_codes`.
     """
     parser = build_parser()
     try:
@@ -103,9 +103,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     from qmf.errors import QmfError
     from qmf_shell.render.screen import Screen, choose_look
-    from qmf_shell.results import View
+    from qmf_shell.results.result import View
     from qmf_shell.session.opening import open_session
-    from qmf_shell.views import make
+    from qmf_shell.stat_views import make
 
     look = choose_look(sys.stdout, os.environ, no_color=options.no_color, output=options.output)
     screen = Screen(sys.stdout, sys.stderr, look)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import attrs
 import pytest
-from qmf_shell.ask import CancelledError
 from qmf_shell.commands import standard
-from qmf_shell.execute import Outcome, execute
-from qmf_shell.registry import Command
+from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.parsing.command import Command
 from qmf_shell.render.screen import Look
 from qmf_shell.session.context import Context
+from qmf_shell.session.prompts import CancelledError
 from qmf_shell.settings import CHOICES, Settings, config_path, read_settings
 from shell.world import FakeSource, Output, filesystem, make_output
 
@@ -440,7 +440,7 @@ def test_events_filters(context: Context) -> None:
 def test_heartbeats(context: Context) -> None:
     import time
 
-    from qmf_shell.session.source import Heartbeat
+    from qmf_shell.session.backend import Heartbeat
     from shell.world import ALPHA, BETA
 
     now = time.time_ns()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from qmf_shell import batch
+from qmf_shell.modes import batch
 from qmf_shell.session.context import Context
 from shell.world import FakeSource, Output
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from qmf_shell.binding import bind
 from qmf_shell.commands import standard
-from qmf_shell.parsing import split
-from qmf_shell.registry import Command, Registry, UnknownCommandError, UsageError
+from qmf_shell.parsing.binding import bind
+from qmf_shell.parsing.command import Command, Registry, UnknownCommandError, UsageError
+from qmf_shell.parsing.words import split
 
 
 def command(line: str) -> tuple[Command, str]:

@@ -6,13 +6,13 @@ import threading
 
 import attrs
 import pytest
-from qmf_shell.binding import bind
-from qmf_shell.execute import Outcome, evaluate, execute
-from qmf_shell.parsing import split
+from qmf_shell.modes.executor import Outcome, evaluate, execute
+from qmf_shell.parsing.binding import bind
+from qmf_shell.parsing.words import split
 from qmf_shell.render.screen import Look
-from qmf_shell.results import Result, Stream
+from qmf_shell.results.result import Result, Stream
+from qmf_shell.session.backend import Health
 from qmf_shell.session.context import Context
-from qmf_shell.session.source import Health
 from shell.world import (
     ALPHA,
     BETA,

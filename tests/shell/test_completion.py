@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
-from qmf_shell.completion import SELECTION_WORDS, analyse
-from qmf_shell.kinds import (
+from qmf_shell.completion.analysis import SELECTION_WORDS, analyse
+from qmf_shell.completion.kinds import (
     AnyOf,
     ArgumentNames,
     ArgumentValue,
@@ -30,9 +30,9 @@ from qmf_shell.kinds import (
     ValueOf,
     Wanted,
 )
+from qmf_shell.completion.suggestions import MOST, Suggestion, World, suggest
 from qmf_shell.session.context import Context
-from qmf_shell.session.snapshot import Snapshot
-from qmf_shell.suggestions import MOST, Suggestion, World, suggest
+from qmf_shell.session.name_cache import Snapshot
 from shell.world import FILESYSTEM, SCHEMAS, FakeSource, filesystem, process
 
 REGISTRY = standard()

@@ -7,7 +7,7 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.conditions import (
+from qmf_shell.parsing.conditions import (
     Both,
     Comparison,
     Condition,
@@ -20,8 +20,8 @@ from qmf_shell.conditions import (
     parse,
     truths,
 )
-from qmf_shell.parsing import LineError, split
-from qmf_shell.selection import Order, Selection, SelectionError, parse_selection
+from qmf_shell.parsing.selection import Order, Selection, SelectionError, parse_selection
+from qmf_shell.parsing.words import LineError, split
 
 A = Comparison("a", Operator.GT, "1")
 B = Comparison("b", Operator.EQ, "x y")

@@ -6,12 +6,12 @@ import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.conditions import ConditionError, parse
-from qmf_shell.execute import Outcome, execute
-from qmf_shell.filtering import Filter, Slot, compile_filter, find_slot, literal, slots_of, sorted_by
-from qmf_shell.parsing import split
+from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.objects.filtering import Filter, Slot, compile_filter, find_slot, literal, slots_of, sorted_by
+from qmf_shell.parsing.conditions import ConditionError, parse
+from qmf_shell.parsing.words import split
+from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
-from qmf_shell.session.source import ObjectKey
 from shell.world import ALPHA, BETA, FILESYSTEM, NOON, SECOND, FakeSource, filesystem, make_output, process
 
 from qmf.errors import NotFoundError

@@ -11,16 +11,16 @@ import attrs
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from qmf_shell.execute import Outcome, evaluate, execute
+from qmf_shell.modes.executor import Outcome, evaluate, execute
+from qmf_shell.objects.counters import is_counter
+from qmf_shell.objects.rates import Changes, Rates, growth
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.lines import Sheet, lines
-from qmf_shell.render.live import place
+from qmf_shell.render.in_place import place
 from qmf_shell.render.plot import draw
 from qmf_shell.render.screen import Look, cropped
-from qmf_shell.results import Followed, Group, Instant, Plot, Result, Series, Table, View
+from qmf_shell.render.text_lines import Sheet, lines
+from qmf_shell.results.result import Followed, Group, Instant, Plot, Result, Series, Table, View
 from qmf_shell.session.context import Context
-from qmf_shell.session.counters import is_counter
-from qmf_shell.session.rates import Changes, Rates, growth
 from rich.cells import cell_len
 from shell.world import NOON, FakeSource, filesystem, make_output, process
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.render.formatting import Formatter, number_text, span_text
-from qmf_shell.results import Amount, Cell, Data, Extremes, Fields, Instant, Link, Span, Spread
+from qmf_shell.results.result import Amount, Cell, Data, Extremes, Fields, Instant, Link, Span, Spread
 from qmf_shell.text import clean, listing, one_line, plural
 
 S = 1_000_000_000

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
-from qmf_shell.hints import hint
+from qmf_shell.completion.hints import hint
+from qmf_shell.completion.suggestions import World
+from qmf_shell.session.backend import Health
 from qmf_shell.session.context import Context
-from qmf_shell.session.ids import Ids
-from qmf_shell.session.snapshot import Snapshot
-from qmf_shell.session.source import Health
-from qmf_shell.suggestions import World
+from qmf_shell.session.name_cache import Snapshot
+from qmf_shell.session.short_ids import Ids
 from shell.world import SCHEMAS, FakeSource, filesystem
 
 ids = Ids()
@@ -80,7 +80,7 @@ def test_any_line_has_a_hint_or_none(text: str, front: str) -> None:
 
 
 def test_the_toolbar_shows_the_hint_unless_the_connection_is_lost(context: Context, source: FakeSource) -> None:
-    from qmf_shell.repl import toolbar
+    from qmf_shell.modes.repl import toolbar
 
     def text() -> str:
         return "".join(part[1] for part in toolbar(context, hint("call 101 echo ", WORLD))).strip()

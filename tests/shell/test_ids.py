@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qmf_shell.session.ids import Ids
-from qmf_shell.session.source import Known, ObjectKey
+from qmf_shell.session.backend import Known, ObjectKey
+from qmf_shell.session.short_ids import Ids
 from shell.world import ALPHA, FILESYSTEM
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.render.layout import GAP, NARROWEST, Plan, fit, natural, pad, plan, wrap
-from qmf_shell.results import Column
+from qmf_shell.results.result import Column
 from rich.cells import cell_len
 
 

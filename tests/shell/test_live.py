@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import attrs
 import pytest
-from qmf_shell.execute import Outcome, execute
-from qmf_shell.session.convert import index_text, title_text
-from qmf_shell.session.live import Live, Watcher
+from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.session.backend import Known, ObjectKey
+from qmf_shell.session.console_backend import Live, Watcher
+from qmf_shell.session.console_values import index_text, title_text
 from qmf_shell.session.opening import Opened, open_session
-from qmf_shell.session.source import Known, ObjectKey
 from shell.world import FILESYSTEM, PROCESS, make_output
 
 from qmf.broker import EmbeddedBroker

@@ -127,7 +127,7 @@ def test_closed_streams(redirect: str) -> None:
     ("module", "unwanted"),
     [
         ("qmf_shell.main", ["asyncio", "rich", "prompt_toolkit", "attrs", "qmf.console", "qmf.broker", "proton"]),
-        ("qmf_shell.batch", ["prompt_toolkit", "rich.table"]),
+        ("qmf_shell.modes.batch", ["prompt_toolkit", "rich.table"]),
         ("qmf_shell.session.opening", ["prompt_toolkit", "qmf.broker", "qmf.hostagent", "psutil"]),
     ],
 )

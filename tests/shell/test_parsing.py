@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.parsing import LineError, Open, is_comment, quote, split, split_typed
+from qmf_shell.parsing.words import LineError, Open, is_comment, quote, split, split_typed
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from pathlib import Path
 import attrs
 import pytest
 from qmf_shell import printevents, stat
-from qmf_shell.event_filter import EventFilter
-from qmf_shell.results import Amount, Table
+from qmf_shell.objects.event_filter import EventFilter
+from qmf_shell.results.result import Amount, Table
+from qmf_shell.session.backend import Event, Health, Object, ObjectKey
 from qmf_shell.session.context import Context
-from qmf_shell.session.source import Event, Health, Object, ObjectKey
-from qmf_shell.views import UnmanagedError, make, short_name
+from qmf_shell.stat_views import UnmanagedError, make, short_name
 from shell.programs import PATIENCE, Terminal, environment, run
 from shell.world import BETA, NOON, FakeSource, filesystem, full_event
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from qmf_shell.execute import Outcome, execute
+from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.objects.relations import parent_property, parents
 from qmf_shell.session.context import Context
-from qmf_shell.session.relations import parent_property, parents
 from shell.world import FILESYSTEM, PROCESS, FakeSource, filesystem, make_output, process
 
 from qmf.schema import TYPES, ClassSchema, Property

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.render.screen import MACHINE, Look, choose_look
-from qmf_shell.results import (
+from qmf_shell.results.result import (
     Amount,
     Column,
     Data,

@@ -12,11 +12,11 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
-from qmf_shell.completer import LineCompleter, shortened
-from qmf_shell.repl import Repl, history_path, open_history, toolbar
+from qmf_shell.completion.completer import LineCompleter, shortened
+from qmf_shell.modes.repl import Repl, history_path, open_history, toolbar
+from qmf_shell.session.backend import Health
 from qmf_shell.session.context import Context
-from qmf_shell.session.snapshot import Refresher
-from qmf_shell.session.source import Health
+from qmf_shell.session.name_cache import Refresher
 from shell.world import FakeSource, Output, filesystem, full_event
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from qmf_shell.session.snapshot import Refresher
+from qmf_shell.session.name_cache import Refresher
 from shell.world import SCHEMAS, FakeSource, filesystem
 
 from qmf.errors import DisconnectedError

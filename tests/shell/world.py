@@ -11,7 +11,7 @@ from uuid import UUID
 import attrs
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.screen import Look, Screen
-from qmf_shell.session.source import Agent, Answer, ClassName, Event, Found, Health, Known, Object, ObjectKey
+from qmf_shell.session.backend import Agent, Answer, ClassName, Event, Found, Health, Known, Object, ObjectKey
 
 from qmf.errors import QmfError
 from qmf.protocol import matches

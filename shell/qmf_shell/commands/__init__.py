@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from qmf_shell.registry import Registry
+from qmf_shell.parsing.command import Registry
 
 if TYPE_CHECKING:
-    from qmf_shell.registry import Command
+    from qmf_shell.parsing.command import Command
 
 
 def standard() -> Registry:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qmf_shell.registry import Command, Given
-from qmf_shell.results import Column, Role, Span, Table
+from qmf_shell.parsing.command import Command, Given
+from qmf_shell.results.result import Column, Role, Span, Table
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 

@@ -9,18 +9,18 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import Argument, Method
-from qmf_shell.arguments import Resolve, missing_arguments, parse_arguments, parse_one
-from qmf_shell.ask import CancelledError
-from qmf_shell.conditions import parse
-from qmf_shell.describe import argument_cells
-from qmf_shell.parsing import Word
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
-from qmf_shell.results import Cell, Column, Details, Level, Message, Result, Role, Table
-from qmf_shell.selection import Selection, keyword
-from qmf_shell.session.choosing import choose, find_objects
+from qmf_shell.objects.cells import argument_cells
+from qmf_shell.objects.lookup import class_called, find_classes, find_object, label
+from qmf_shell.objects.selecting import choose, find_objects
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.parsing.conditions import parse
+from qmf_shell.parsing.method_arguments import Resolve, missing_arguments, parse_arguments, parse_one
+from qmf_shell.parsing.selection import Selection, keyword
+from qmf_shell.parsing.words import Word
+from qmf_shell.results.result import Cell, Column, Details, Level, Message, Result, Role, Table
+from qmf_shell.session.backend import Answer, Object, ObjectKey
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_called, find_classes, find_object, label
-from qmf_shell.session.source import Answer, Object, ObjectKey
+from qmf_shell.session.prompts import CancelledError
 from qmf_shell.text import clean, listing, one_line, plural
 
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from qmf.errors import NotFoundError
 from qmf.schema import Kind, Severity
-from qmf_shell.conditions import Condition, parse
-from qmf_shell.describe import event_fields
-from qmf_shell.event_filter import EventFilter, parse_severity
-from qmf_shell.numbers import count_option
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
-from qmf_shell.results import Cell, Column, Instant, Line, Result, Role, Stream, Table
-from qmf_shell.selection import keyword
+from qmf_shell.objects.cells import event_fields
+from qmf_shell.objects.event_filter import EventFilter, parse_severity
+from qmf_shell.objects.lookup import class_names, find_classes
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.parsing.conditions import Condition, parse
+from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.parsing.selection import keyword
+from qmf_shell.results.result import Cell, Column, Instant, Line, Result, Role, Stream, Table
+from qmf_shell.session.backend import Event
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_names, find_classes
-from qmf_shell.session.source import Event
 from qmf_shell.text import plural
 
 #: Events shown when the user does not say how many.

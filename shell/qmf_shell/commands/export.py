@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
-from qmf_shell.results import Level, Message
-from qmf_shell.selection import parse_selection
-from qmf_shell.session.choosing import choose
+from qmf_shell.objects.lookup import find_classes
+from qmf_shell.objects.selecting import choose
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.parsing.selection import parse_selection
+from qmf_shell.results.result import Level, Message
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import find_classes
 from qmf_shell.text import listing, plural
 
-#: Ends of files that can be written, see `qmf_shell.exporting`.
+#: Ends of files that can be written, see `qmf_shell.objects.export`.
 FORMATS = (".csv", ".json", ".parquet")
 
 
@@ -29,7 +29,7 @@ def run(context: Context, given: Given) -> Message:
     selection = parse_selection(given.words[2:])
     chosen = choose(context, keys, selection)
     # Late: most sessions export nothing.
-    from qmf_shell.exporting import write_rows
+    from qmf_shell.objects.export import write_rows
 
     context.report(f"writing {path.name}")
     count = write_rows(path, chosen, selection.columns)

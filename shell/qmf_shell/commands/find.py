@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from qmf.schema import ClassSchema, EventSchema, Kind
-from qmf_shell.numbers import count_option
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes
-from qmf_shell.results import Cell, Column, Role, Table
+from qmf_shell.objects.lookup import class_names
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.results.result import Cell, Column, Role, Table
+from qmf_shell.session.backend import Object, ObjectKey
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_names
-from qmf_shell.session.source import Object, ObjectKey
 from qmf_shell.text import one_line, plural
 
 #: Matches shown when the user does not say how many.

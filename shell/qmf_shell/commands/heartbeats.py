@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes
-from qmf_shell.results import Cell, Column, Instant, Line, Result, Role, Span, Stream, Table
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.results.result import Cell, Column, Instant, Line, Result, Role, Span, Stream, Table
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 

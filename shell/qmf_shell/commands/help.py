@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qmf_shell.registry import Command, Given, Parameter, Takes
-from qmf_shell.results import Column, Group, Message, Result, Role, Table
+from qmf_shell.parsing.command import Command, Given, Parameter, Takes
+from qmf_shell.results.result import Column, Group, Message, Result, Role, Table
 from qmf_shell.session.context import Context
 
 _USAGE = (Column("Command", Role.NAME), Column("What it does", wraps=True))

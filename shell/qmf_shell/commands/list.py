@@ -7,18 +7,18 @@ import itertools
 from collections.abc import Sequence
 
 from qmf.schema import Kind
-from qmf_shell.columns import shown_values, wanted_names
 from qmf_shell.commands.show import show_objects
-from qmf_shell.filtering import value_of
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes
-from qmf_shell.results import Cell, Column, Group, Instant, Result, Role, Table
-from qmf_shell.selection import Selection, parse_selection
-from qmf_shell.session.choosing import Chosen, choose, find_objects
+from qmf_shell.objects.columns import shown_values, wanted_names
+from qmf_shell.objects.filtering import value_of
+from qmf_shell.objects.lookup import class_names, find_classes
+from qmf_shell.objects.selecting import Chosen, choose, find_objects
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.parsing.selection import Selection, parse_selection
+from qmf_shell.results.result import Cell, Column, Group, Instant, Result, Role, Table
+from qmf_shell.session.backend import ClassName, Object
 from qmf_shell.session.context import Context
-from qmf_shell.session.ids import Entry
-from qmf_shell.session.lookup import class_names, find_classes
-from qmf_shell.session.names import class_name
-from qmf_shell.session.source import ClassName, Object
+from qmf_shell.session.object_names import class_name
+from qmf_shell.session.short_ids import Entry
 from qmf_shell.text import clean, plural
 
 _CLASSES = (

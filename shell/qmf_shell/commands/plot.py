@@ -9,15 +9,15 @@ from collections.abc import Sequence
 import attrs
 
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, make_view
-from qmf_shell.describe import value_cell
-from qmf_shell.filtering import Slot, find_slot
-from qmf_shell.numbers import seconds_option
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
-from qmf_shell.results import Amount, Cell, Instant, Plot, Series, View
+from qmf_shell.objects.cells import value_cell
+from qmf_shell.objects.filtering import Slot, find_slot
+from qmf_shell.objects.lookup import find_single, label
+from qmf_shell.objects.rates import Rates
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.parsing.option_numbers import seconds_option
+from qmf_shell.results.result import Amount, Cell, Instant, Plot, Series, View
+from qmf_shell.session.backend import Object
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import find_single, label
-from qmf_shell.session.rates import Rates
-from qmf_shell.session.source import Object
 from qmf_shell.text import clean, listing
 
 #: Seconds shown when the user does not say how many.

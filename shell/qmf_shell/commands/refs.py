@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from qmf.schema import Kind
-from qmf_shell.registry import Command, Given, Parameter, Takes
-from qmf_shell.results import Cell, Column, Role, Table
+from qmf_shell.objects.lookup import class_names, find_single, label
+from qmf_shell.objects.relations import references, referring
+from qmf_shell.parsing.command import Command, Given, Parameter, Takes
+from qmf_shell.results.result import Cell, Column, Role, Table
+from qmf_shell.session.backend import Object, ObjectKey
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_names, find_single, label
-from qmf_shell.session.relations import references, referring
-from qmf_shell.session.source import Object, ObjectKey
 from qmf_shell.text import clean, natural, plural
 
 _COLUMNS = (

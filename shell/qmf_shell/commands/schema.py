@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.schema import Access, Argument, ClassKey, ClassSchema, Direction, EventSchema, Method, Property
-from qmf_shell.arguments import value_text
-from qmf_shell.describe_schema import schema_tree
-from qmf_shell.parsing import quote
-from qmf_shell.registry import Command, Given, Parameter, Takes
-from qmf_shell.results import Cell, Column, Group, Message, Result, Role, Table
+from qmf_shell.completion.schema_text import schema_tree
+from qmf_shell.objects.lookup import find_classes
+from qmf_shell.parsing.command import Command, Given, Parameter, Takes
+from qmf_shell.parsing.method_arguments import value_text
+from qmf_shell.parsing.words import quote
+from qmf_shell.results.result import Cell, Column, Group, Message, Result, Role, Table
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import find_classes
 from qmf_shell.text import one_line, plural
 
 _CLASSES = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from qmf.errors import NotFoundError
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes
-from qmf_shell.results import Column, Message, Recording, Result, Role, Table
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.results.result import Column, Message, Recording, Result, Role, Table
 from qmf_shell.session.context import Context
 from qmf_shell.settings import CHOICES, SettingsError, check_alias, find_choice
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from qmf.errors import NotFoundError
 from qmf.schema import Access, Property
-from qmf_shell.arguments import ArgumentError, converted, named
-from qmf_shell.parsing import Word
-from qmf_shell.registry import Command, Given, Parameter, Takes
-from qmf_shell.results import Level, Message
+from qmf_shell.objects.lookup import find_object, label
+from qmf_shell.parsing.command import Command, Given, Parameter, Takes
+from qmf_shell.parsing.method_arguments import ArgumentError, converted, named
+from qmf_shell.parsing.words import Word
+from qmf_shell.results.result import Level, Message
+from qmf_shell.session.backend import Object
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import find_object, label
-from qmf_shell.session.source import Object
 from qmf_shell.text import clean, plural
 
 

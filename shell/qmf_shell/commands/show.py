@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf_shell.describe import element_cells
-from qmf_shell.registry import Command, Given, Parameter, Takes
-from qmf_shell.results import Cell, Column, Group, Instant, Message, Result, Role, Table
-from qmf_shell.selection import parse_selection
-from qmf_shell.session.choosing import choose, find_objects
+from qmf_shell.objects.cells import element_cells
+from qmf_shell.objects.lookup import class_called
+from qmf_shell.objects.selecting import choose, find_objects
+from qmf_shell.parsing.command import Command, Given, Parameter, Takes
+from qmf_shell.parsing.selection import parse_selection
+from qmf_shell.results.result import Cell, Column, Group, Instant, Message, Result, Role, Table
+from qmf_shell.session.backend import ClassName, Object
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_called
-from qmf_shell.session.names import class_name
-from qmf_shell.session.source import ClassName, Object
+from qmf_shell.session.object_names import class_name
 from qmf_shell.text import clean
 
 

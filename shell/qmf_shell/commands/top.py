@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf_shell.columns import shown_values
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, make_view
-from qmf_shell.filtering import Slot, find_slot, slots_of, sorted_by
-from qmf_shell.numbers import count_option
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes, UsageError
-from qmf_shell.results import Amount, Cell, Column, Role, Table, View
-from qmf_shell.session.choosing import schemas_of
+from qmf_shell.objects.columns import shown_values
+from qmf_shell.objects.filtering import Slot, find_slot, slots_of, sorted_by
+from qmf_shell.objects.lookup import class_names, find_classes
+from qmf_shell.objects.rates import Rates
+from qmf_shell.objects.selecting import schemas_of
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.results.result import Amount, Cell, Column, Role, Table, View
+from qmf_shell.session.backend import ClassName, Object
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_names, find_classes
-from qmf_shell.session.rates import Rates
-from qmf_shell.session.source import ClassName, Object
 from qmf_shell.text import clean, plural
 
 #: Objects shown when the user does not say how many.

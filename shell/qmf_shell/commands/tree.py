@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.schema import Kind
-from qmf_shell.numbers import count_option
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes
-from qmf_shell.results import Cell, Column, Role, Table
+from qmf_shell.objects.lookup import class_called, class_names, find_object
+from qmf_shell.objects.relations import children, parents
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.results.result import Cell, Column, Role, Table
+from qmf_shell.session.backend import Object, ObjectKey
 from qmf_shell.session.context import Context
-from qmf_shell.session.lookup import class_called, class_names, find_object
-from qmf_shell.session.names import class_name
-from qmf_shell.session.relations import children, parents
-from qmf_shell.session.source import Object, ObjectKey
+from qmf_shell.session.object_names import class_name
 from qmf_shell.text import clean, natural, plural
 
 #: Children of one class below one parent that are shown one by one; 0 shows all.

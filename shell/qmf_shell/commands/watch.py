@@ -8,20 +8,20 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema, QmfType
-from qmf_shell.columns import EVERYTHING, Shown, shown_values, wanted_names
-from qmf_shell.describe import element_cells
-from qmf_shell.filtering import TIMES, slots_of
-from qmf_shell.numbers import count_option, seconds_option
-from qmf_shell.registry import Command, Given, Option, Parameter, Takes
-from qmf_shell.results import Cell, Column, Followed, Group, Instant, Result, Role, Table, View
-from qmf_shell.selection import Selection, parse_selection
-from qmf_shell.session.choosing import Chosen, choose, find_objects
+from qmf_shell.objects.cells import element_cells
+from qmf_shell.objects.columns import EVERYTHING, Shown, shown_values, wanted_names
+from qmf_shell.objects.counters import is_counter
+from qmf_shell.objects.filtering import TIMES, slots_of
+from qmf_shell.objects.lookup import class_called
+from qmf_shell.objects.rates import Changes, Rates
+from qmf_shell.objects.selecting import Chosen, choose, find_objects
+from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.parsing.option_numbers import count_option, seconds_option
+from qmf_shell.parsing.selection import Selection, parse_selection
+from qmf_shell.results.result import Cell, Column, Followed, Group, Instant, Result, Role, Table, View
+from qmf_shell.session.backend import ClassName, Known, Object
 from qmf_shell.session.context import Context
-from qmf_shell.session.counters import is_counter
-from qmf_shell.session.lookup import class_called
-from qmf_shell.session.names import class_name
-from qmf_shell.session.rates import Changes, Rates
-from qmf_shell.session.source import ClassName, Known, Object
+from qmf_shell.session.object_names import class_name
 from qmf_shell.text import clean, plural
 
 #: Statistics of a class that are shown where the user names none.

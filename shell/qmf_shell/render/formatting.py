@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import attrs
 
-from qmf_shell.results import Amount, Cell, Data, Extremes, Fields, Followed, Instant, Link, Span, Spread
+from qmf_shell.results.result import Amount, Cell, Data, Extremes, Fields, Followed, Instant, Link, Span, Spread
 from qmf_shell.text import clean
 
 #: What stands where there is no value.

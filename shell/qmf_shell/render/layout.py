@@ -13,7 +13,7 @@ import attrs
 from rich.cells import cell_len, chop_cells
 
 from qmf_shell.render.formatting import ABSENT
-from qmf_shell.results import Column
+from qmf_shell.results.result import Column
 from qmf_shell.text import clean
 
 #: Cells that say nothing.

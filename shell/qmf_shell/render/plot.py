@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from qmf_shell.render.formatting import Formatter, number_text, span_text
 from qmf_shell.render.layout import wrap
-from qmf_shell.results import Plot, Series
+from qmf_shell.results.result import Plot, Series
 from qmf_shell.text import clean
 
 #: Where the dots of a braille character are, by column and row.

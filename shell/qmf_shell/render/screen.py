@@ -16,15 +16,15 @@ import attrs
 from qmf.errors import QmfError
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap
-from qmf_shell.render.lines import Sheet, lines
-from qmf_shell.render.paint import Paint
-from qmf_shell.render.progress import Progress
-from qmf_shell.results import Group, Instant, Message, Quit, Recording, Result, Stream, Table, View
+from qmf_shell.render.progress_line import Progress
+from qmf_shell.render.styles import Paint
+from qmf_shell.render.text_lines import Sheet, lines
+from qmf_shell.results.result import Group, Instant, Message, Quit, Recording, Result, Stream, Table, View
 from qmf_shell.settings import Settings
 from qmf_shell.text import clean, one_line
 
 if TYPE_CHECKING:
-    from qmf_shell.render.csvlines import CsvWriter
+    from qmf_shell.render.csv_lines import CsvWriter
 
 
 class Look(enum.Enum):
@@ -199,12 +199,12 @@ class Screen:
     def _lines(self, result: Result, once: bool = False) -> Iterable[str]:
         """A result as lines without their ends, in the look of this screen."""
         if self.look is Look.JSON:
-            from qmf_shell.render.jsonlines import json_lines
+            from qmf_shell.render.json_lines import json_lines
 
             return json_lines(result)
         if self.look is Look.CSV:
             if not once or self._csv is None:
-                from qmf_shell.render.csvlines import CsvWriter
+                from qmf_shell.render.csv_lines import CsvWriter
 
                 self._csv = CsvWriter(once=once)
             return self._csv.lines(result)
@@ -294,7 +294,7 @@ class Screen:
 
     def _draw_view(self, view: View) -> Result | None:
         """Pictures in place, until the end; the last one."""
-        from qmf_shell.render.live import place, second_screen, single_keys, wait
+        from qmf_shell.render.in_place import place, second_screen, single_keys, wait
 
         # Before the terminal changes its look: what is wrong with the first picture is an error like others.
         with self.progress.busy():

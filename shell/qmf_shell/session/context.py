@@ -9,12 +9,12 @@ import attrs
 
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
-from qmf_shell.ask import Asker
-from qmf_shell.registry import Registry
-from qmf_shell.session.events import EventRing
-from qmf_shell.session.ids import Ids
-from qmf_shell.session.news import Deaths, Heartbeats
-from qmf_shell.session.source import Agent, ClassName, Found, Object, Source
+from qmf_shell.parsing.command import Registry
+from qmf_shell.session.backend import Agent, ClassName, Found, Object, Source
+from qmf_shell.session.heartbeats import Deaths, Heartbeats
+from qmf_shell.session.prompts import Asker
+from qmf_shell.session.recent import EventRing
+from qmf_shell.session.short_ids import Ids
 from qmf_shell.settings import Settings
 
 T = TypeVar("T")

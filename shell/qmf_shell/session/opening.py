@@ -10,14 +10,14 @@ import attrs
 
 from qmf.errors import ConnectError
 from qmf_shell.commands import standard
+from qmf_shell.session.backend import ClassName, ObjectKey, Source
+from qmf_shell.session.console_backend import Live, Watcher
 from qmf_shell.session.context import Context
-from qmf_shell.session.events import EventRing
-from qmf_shell.session.ids import Ids
-from qmf_shell.session.live import Live, Watcher
-from qmf_shell.session.many import Many
-from qmf_shell.session.names import without_user
-from qmf_shell.session.news import Deaths, Heartbeats
-from qmf_shell.session.source import ClassName, ObjectKey, Source
+from qmf_shell.session.heartbeats import Deaths, Heartbeats
+from qmf_shell.session.multi_backend import Many
+from qmf_shell.session.object_names import without_user
+from qmf_shell.session.recent import EventRing
+from qmf_shell.session.short_ids import Ids
 from qmf_shell.settings import Settings
 
 

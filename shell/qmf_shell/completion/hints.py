@@ -1,0 +1,152 @@
+"""What the bottom toolbar says while a line is typed: what is expected at the cursor, in one line.
+
+Never asks the network, never fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from qmf.schema import Argument, Direction
+from qmf_shell.completion.analysis import analyse
+from qmf_shell.completion.kinds import (
+    AnyOf,
+    ArgumentNames,
+    ArgumentValue,
+    CommandNames,
+    MethodNames,
+    OptionNames,
+    OptionValue,
+    Question,
+    SettableNames,
+    SettableValue,
+    SettingNames,
+    SettingValue,
+    ValueNames,
+    ValueOf,
+    Wanted,
+)
+from qmf_shell.completion.schema_text import about_argument, about_method, about_slot
+from qmf_shell.completion.suggestions import World, classes_of, free_inputs, method_of, suggest
+from qmf_shell.objects.filtering import slots_of
+from qmf_shell.parsing.command import Command
+from qmf_shell.parsing.method_arguments import value_text
+from qmf_shell.parsing.words import is_comment, split_typed
+from qmf_shell.settings import CHOICES
+from qmf_shell.text import one_line
+
+
+@attrs.frozen
+class Hint:
+    """Some words of the toolbar.
+
+    Attributes:
+        text: the words.
+        now: they stand for what is expected at the cursor.
+    """
+
+    text: str
+    now: bool = False
+
+
+def hint(text: str, world: World) -> list[Hint]:
+    """What to say about `text`, the line up to the cursor; nothing for an empty line."""
+    if not text.strip() or is_comment(text):
+        return []
+    aliases = dict(world.aliases)
+    question = analyse(text, world.registry, aliases)
+    typed = split_typed(text)
+    name = typed.before[0].text if typed.before else typed.word.text
+    name = aliases.get(name, name).split(maxsplit=1)[0] if aliases.get(name) else name
+    command = world.registry.get(name)
+    special = _special(question.wanted, question, world)
+    if special:
+        return special
+    if command is None:
+        return []
+    return _usage(command)
+
+
+def _usage(command: Command) -> list[Hint]:
+    return [
+        Hint(command.usage[-1] if len(command.usage) == 1 else command.usage[0], True),
+        Hint(f"  {command.summary}"),
+    ]
+
+
+def _special(wanted: Wanted, question: Question, world: World) -> list[Hint]:
+    match wanted:
+        case AnyOf(kinds):
+            return next((hints for kind in kinds if (hints := _special(kind, question, world))), [])
+        case CommandNames():
+            return []
+        case OptionNames(command):
+            found = suggest(question, world)
+            if len(found) == 1:
+                return [Hint(found[0].text, True), Hint(f"  {found[0].meta}")]
+            return [Hint("  ".join(_option(item.names, item.value) for item in command.options))]
+        case OptionValue(option):
+            return [Hint(option.value or "", True), Hint(f"  {option.help}")]
+        case MethodNames():
+            found = suggest(question, world)
+            if question.prefix and len(found) == 1 and (method := method_of(world, wanted.target, found[0].text)):
+                return _method(method.name, method.inputs, None, about_method(method))
+            return []
+        case ArgumentNames(target, name, _, _):
+            method = method_of(world, target, name)
+            if method is None:
+                return []
+            free = free_inputs(method, wanted)
+            current = free[0] if free else None
+            return _method(method.name, method.inputs, current, about_argument(current) if current else "complete")
+        case ArgumentValue(target, name, argument):
+            method = method_of(world, target, name)
+            item = next((item for item in method.inputs if item.name == argument), None) if method else None
+            return _method(method.name, method.inputs, item, about_argument(item)) if method and item else []
+        case _:
+            return _values(wanted, question, world)
+
+
+def _values(wanted: Wanted, question: Question, world: World) -> list[Hint]:
+    match wanted:
+        case ValueNames() | SettableNames():
+            found = suggest(attrs.evolve(question, wanted=wanted), world) if question.prefix else []
+            return [Hint(found[0].shown, True), Hint(f"  {found[0].meta}")] if len(found) == 1 else []
+        case ValueOf(target, name):
+            for schema in classes_of(world, target):
+                for slot in slots_of(schema).values():
+                    if slot.name.lower() == name.lower():
+                        return [Hint(slot.name, True), Hint(f"  {one_line(about_slot(slot))}")]
+            return []
+        case SettableValue(target, name):
+            for schema in classes_of(world, target):
+                item = schema.property(name)
+                if item is not None:
+                    return [Hint(item.name, True), Hint(f"  {one_line(about_argument(item))}")]
+            return []
+        case SettingNames():
+            return []
+        case SettingValue(name):
+            choice = next((item for item in CHOICES if item.name == name.lower()), None)
+            return [Hint(choice.name, True), Hint(f"  {choice.help}")] if choice else []
+        case _:
+            return []
+
+
+def _option(names: Sequence[str], value: str | None) -> str:
+    return ", ".join(names) + (f" {value}" if value else "")
+
+
+def _method(name: str, inputs: Sequence[Argument], current: Argument | None, about: str) -> list[Hint]:
+    """A method as one would write it, with what is expected now marked, and what that is."""
+    parts = [Hint(one_line(name))]
+    for item in inputs:
+        text = f"{item.name}:{item.type.name}"
+        if item.default is not None:
+            text = f"[{item.name}:{item.type.name}={value_text(item.default)}]"
+        if item.direction is Direction.IN_OUT:
+            text += "(in/out)"
+        parts += [Hint(" "), Hint(one_line(text), item is current)]
+    return [*parts, Hint(f"  {one_line(about)}")]

@@ -1,0 +1,94 @@
+"""One line from text to output: the same for the prompt, for -c and for a pipe.
+
+Everything that can go wrong ends here as one line on stderr.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Mapping
+
+from qmf.errors import QmfError
+from qmf_shell.commands.help import explain
+from qmf_shell.parsing.binding import bind
+from qmf_shell.parsing.words import is_comment, split, split_typed
+from qmf_shell.render.screen import Screen
+from qmf_shell.results.result import Quit, Result
+from qmf_shell.session.context import Context
+
+logger = logging.getLogger("qmf.shell")
+
+
+class Outcome(enum.Enum):
+    """How a line ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    QUIT = "quit"
+
+
+def expand(line: str, aliases: Mapping[str, str]) -> str:
+    """A line whose first word is an alias, with what that stands for. Aliases within aliases are not looked at."""
+    if not aliases or is_comment(line):
+        return line
+    word = split_typed(line).before or split(line)
+    first = word[0]
+    text = aliases.get(first.text) if first.plain else None
+    return line if text is None else text + line[first.end :]
+
+
+def evaluate(line: str, context: Context) -> Result | None:
+    """The result of a line; None for comments and blank lines.
+
+    Raises:
+        QmfError: everything that a user can do wrong, and everything that the bus can.
+    """
+    if is_comment(line):
+        return None
+    line = expand(line, context.settings.aliases)
+    first, *rest = split(line)
+    command = context.registry.find(first.text)
+    if rest and rest[0].text == "--help" and rest[0].plain:
+        return explain(command)
+    return command.handler(context, bind(command, rest, line))
+
+
+def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> Outcome:
+    """Run a line and print its result, or one line about why there is none.
+
+    Args:
+        line: what the user wrote.
+        context: the session.
+        screen: where to print.
+        where: put in front of an error, e.g. ``line 3: ``.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C while a command ran; its request is cancelled.
+        OSError: the output cannot be written; `BrokenPipeError` where nobody reads any more.
+    """
+    context.warnings.clear()
+    try:
+        if not is_comment(line):
+            screen.line(line)
+        with screen.progress.busy():
+            result = evaluate(line, context)
+        if result is None:
+            return Outcome.DONE
+        screen.show(result)
+        for warning in context.warnings:
+            screen.error(f"{where}{warning}")
+    except QmfError as error:
+        screen.error(f"{where}{error}")
+        return Outcome.FAILED
+    except OSError:
+        # What goes wrong on the bus comes as a `QmfError`: this is our own output.
+        raise
+    except Exception as error:
+        # A bug of ours must not end an operator's session; --verbose shows where it was.
+        logger.debug("internal error in %r", line, exc_info=True)
+        screen.error(f"{where}internal error: {type(error).__name__}: {error} (--verbose tells more)")
+        return Outcome.FAILED
+    if isinstance(result, Quit):
+        return Outcome.QUIT
+    return Outcome.FAILED if context.warnings else Outcome.DONE

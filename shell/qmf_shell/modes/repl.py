@@ -1,0 +1,216 @@
+"""The prompt: read a line with history and completion, run it, print, again."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import DynamicCompleter
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import Input
+from prompt_toolkit.output import ColorDepth, Output
+from prompt_toolkit.output.defaults import create_output
+from prompt_toolkit.shortcuts import CompleteStyle
+from prompt_toolkit.styles import Style
+
+from qmf_shell.exit_codes import FINE
+from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.render.screen import Look, Screen
+from qmf_shell.session.context import Context
+from qmf_shell.session.name_cache import Refresher
+from qmf_shell.settings import xdg_path
+from qmf_shell.text import clean, plural
+
+if TYPE_CHECKING:
+    from qmf_shell.completion.completer import LineCompleter
+    from qmf_shell.completion.hints import Hint
+
+logger = logging.getLogger("qmf.shell")
+
+PROMPT = "qmf> "
+#: Seconds between looks at the connection for the toolbar.
+TOOLBAR = 1.0
+
+_STYLE = Style.from_dict(
+    {
+        "prompt": "ansicyan bold",
+        "bottom-toolbar": "reverse",
+        "bottom-toolbar.bad": "ansired bold",
+        "bottom-toolbar.now": "bold underline",
+        "completion-menu.meta.completion": "bg:ansibrightblack ansiwhite",
+    }
+)
+_NO_STYLE = Style.from_dict({"bottom-toolbar": "reverse", "bottom-toolbar.now": "underline"})
+
+
+def history_path(environ: Mapping[str, str]) -> Path | None:
+    """Where lines are remembered: under the XDG state folder; None where there is no home."""
+    return xdg_path(environ, "XDG_STATE_HOME", ".local/state", "history")
+
+
+def open_history(path: Path | None) -> History:
+    """The lines of earlier sessions; only of this one where the file cannot be used."""
+    if path is None:
+        return InMemoryHistory()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Lines may hold what nobody else should read, such as arguments of methods.
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(str(path))
+
+
+def toolbar(context: Context, hints: Sequence[Hint] = (), columns: int | None = None) -> StyleAndTextTuples:
+    """What is expected at the cursor, where a line is being typed; else brokers and agents, or what is missing.
+
+    Args:
+        context: the session.
+        hints: about the line that is being typed.
+        columns: of the terminal; where it is too narrow for the hints, those before what is expected now go.
+    """
+    lost = [item for item in context.source.healths if not item.connected]
+    if lost:
+        text = "; ".join(f"{item.url}  not connected" + (f": {item.reason}" if item.reason else "") for item in lost)
+        return [("class:bottom-toolbar.bad", f" {clean(text)} ")]
+    if hints:
+        hints = _fitting(hints, columns)
+        shown = [("class:bottom-toolbar.now" if item.now else "", clean(item.text)) for item in hints]
+        return [("", " "), *shown, ("", " ")]
+    healths = context.source.healths
+    parts = [clean(healths[0].url) if len(healths) == 1 else plural(len(healths), "broker")]
+    parts.append(plural(len(context.source.agents()), "agent"))
+    if context.events.total:
+        parts.append(plural(context.events.total, "event"))
+    return [("", f" {'  '.join(parts)} ")]
+
+
+def _fitting(hints: Sequence[Hint], columns: int | None) -> Sequence[Hint]:
+    """The hints, or just what is expected now and what that is."""
+    now = [item for item in hints if item.now]
+    if columns is None or not now or sum(len(item.text) for item in hints) + 2 <= columns:
+        return hints
+    return [*now, *([] if hints[-1].now else [hints[-1]])]
+
+
+class Repl:
+    """The interactive mode."""
+
+    def __init__(
+        self,
+        context: Context,
+        screen: Screen,
+        refresher: Refresher,
+        *,
+        history: History | None = None,
+        terminal: tuple[Input, Output] | None = None,
+    ) -> None:
+        """
+        Args:
+            context: the session.
+            screen: where results are printed.
+            refresher: keeps names for Tab.
+            history: lines of earlier sessions.
+            terminal: input and output for tests; by default the real ones.
+        """
+        self._context = context
+        self._screen = screen
+        self._refresher = refresher
+        self._completer: LineCompleter | None = None
+        colour = screen.look is Look.COLOUR
+        self._session: PromptSession[str] = PromptSession(
+            [("class:prompt", PROMPT)],
+            history=history or InMemoryHistory(),
+            completer=DynamicCompleter(self._loaded),
+            complete_while_typing=Condition(lambda: context.settings["completion"] == "typing"),
+            complete_style=CompleteStyle.COLUMN,
+            reserve_space_for_menu=6,
+            auto_suggest=AutoSuggestFromHistory(),
+            bottom_toolbar=self._toolbar,
+            refresh_interval=TOOLBAR,
+            style=_STYLE if colour else _NO_STYLE,
+            color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
+            input=terminal[0] if terminal else None,
+            # With results going to a file, the prompt still belongs on the terminal.
+            output=terminal[1] if terminal else create_output(always_prefer_tty=True),
+        )
+        self._session.default_buffer.on_text_changed += self._typed
+        self._session.app.after_render += self._drawn
+
+    def _drawn(self, app: Application[str]) -> None:
+        """The prompt is there: now names may be fetched, which would have kept it waiting."""
+        del app
+        self._session.app.after_render -= self._drawn
+        self._refresher.on_change(self._refreshed)
+        self._refresher.start()
+        threading.Thread(target=self._loaded, name="qmf-shell-load", daemon=True).start()
+
+    def _loaded(self) -> LineCompleter:
+        """The completer, and with it the commands. Loaded after the prompt is drawn, which need not wait for them."""
+        if self._completer is None:
+            from qmf_shell.completion.completer import LineCompleter
+
+            self._completer = LineCompleter(self._context, self._refresher)
+        return self._completer
+
+    def _refreshed(self) -> None:
+        """On the refresher's thread: there are new names."""
+        loop = self._session.app.loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop of a line that is finished
+                loop.call_soon_threadsafe(self._complete_again)
+
+    def _complete_again(self) -> None:
+        """Open the menu for which Tab was pressed before its names were there."""
+        buffer = self._session.default_buffer
+        completer = self._completer
+        if completer is not None and completer.early is not None and completer.early == buffer.text:
+            state = buffer.complete_state
+            if state is None or state.current_completion is None:
+                buffer.start_completion(insert_common_part=True)
+
+    def _typed(self, buffer: Buffer) -> None:
+        self._loaded().prepare(buffer.document.text_before_cursor)
+
+    def _toolbar(self) -> StyleAndTextTuples:
+        text = self._session.default_buffer.document.text_before_cursor
+        hints: Sequence[Hint] = ()
+        try:
+            hints = self._loaded().hint(text) if text else ()
+        except Exception:
+            # A bug of ours in a hint must not stop the operator from typing.
+            logger.debug("no hint for %r", text, exc_info=True)
+        return toolbar(self._context, hints, self._session.output.get_size().columns)
+
+    def run(self) -> int:
+        """Until `quit` or Ctrl-D; the exit code. Ctrl-C clears the line, or cancels the command that runs."""
+        while True:
+            try:
+                line = self._session.prompt()
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return FINE
+            try:
+                outcome = execute(line, self._context, self._screen)
+            except KeyboardInterrupt:
+                self._screen.after_ctrl_c()
+                self._screen.error("cancelled")
+                continue
+            if outcome is Outcome.QUIT:
+                return FINE
+
+    def redraw(self) -> None:
+        """Draw the toolbar again; may be called from any thread."""
+        self._session.app.invalidate()

@@ -1,0 +1,115 @@
+"""From schema and values to cells: what each property, statistic and argument means when it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qmf.schema import Argument, Property, QmfType, Statistic, Style
+from qmf_shell.results.result import Amount, Cell, Data, Extremes, Fields, Instant, Link, Span, Spread
+from qmf_shell.session.backend import Event, Object, ObjectKey
+from qmf_shell.session.context import Context
+
+#: What the manual of qpid-tool calls properties and statistics in the column "Type".
+CONFIG, INST = "config", "inst"
+
+
+def value_cell(
+    context: Context, kind: QmfType, value: object, unit: str | None = None, *, measured: bool = False
+) -> Cell:
+    """One value of a schema type. `measured` numbers get separators; others may be names, such as ports and pids."""
+    if value is None:
+        return None
+    if isinstance(value, ObjectKey):
+        return link_cell(context, value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if kind.base == "absTime":
+            return Instant(int(value))
+        if kind.base == "deltaTime":
+            return Span(int(value))
+        return Amount(value, unit) if measured or unit else value
+    return free_cell(context, value)
+
+
+def free_cell(context: Context, value: object) -> Cell:
+    """A value of which no schema is known."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, ObjectKey):
+        return link_cell(context, value)
+    if isinstance(value, Mapping | list | tuple):
+        return Data(value)
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex(" ") if value else ""
+    return str(value)
+
+
+def link_cell(context: Context, key: ObjectKey) -> Cell:
+    """A reference: by short id where the object has one. An empty name refers to nothing."""
+    if not key.name:
+        return None
+    number = context.ids.number(key)
+    entry = None if number is None else context.ids.entry(number)
+    return key.name if entry is None else Link(entry.number, f"{entry.known.class_key.name} {entry.known.index}")
+
+
+def property_cell(context: Context, item: Property, values: Mapping[str, object]) -> Cell:
+    """A property's value."""
+    return value_cell(context, item.type, values.get(item.name), item.unit)
+
+
+def _number(value: object) -> int | float | None:
+    return value if isinstance(value, int | float) else None
+
+
+def statistic_cell(context: Context, item: Statistic, values: Mapping[str, object]) -> Cell:
+    """A statistic's value, with its extremes or averages where its type has them."""
+    parts = [values.get(entry.name) for entry in item.entries]
+    if all(part is None for part in parts):
+        return None
+    numbers = [_number(part) for part in parts]
+    if item.type.style is Style.HILO:
+        value, high, low = numbers
+        return Extremes(value, high, low, item.unit)
+    if item.type.style is Style.MMA:
+        count, low, high, mean = numbers
+        return Spread(
+            None if count is None else int(count), low, high, mean, item.unit, duration=item.type.base == "deltaTime"
+        )
+    return value_cell(context, item.type, parts[0], item.unit, measured=True)
+
+
+def element_cells(context: Context, target: Object) -> dict[tuple[str, str], Cell]:
+    """Everything of an object by (`CONFIG` or `INST`, name), in schema order.
+
+    Statistics that a peer described only in their expanded form fall together here: ``x``, ``xHigh``, ``xLow``.
+    Values that the schema does not name come last, as ``other``.
+    """
+    cells: dict[tuple[str, str], Cell] = {}
+    used: set[str] = set()
+    for item in target.schema.properties:
+        cells[CONFIG, item.name] = property_cell(context, item, target.values)
+        used.add(item.name)
+    for statistic in target.schema.statistics:
+        cells[INST, statistic.name] = statistic_cell(context, statistic, target.values)
+        used.update(entry.name for entry in statistic.entries)
+    for name, value in target.values.items():
+        if name not in used:
+            cells["other", name] = free_cell(context, value)
+    return cells
+
+
+def argument_cells(context: Context, arguments: Sequence[Argument], values: Mapping[str, object]) -> dict[str, Cell]:
+    """Values of arguments by name, in schema order; unknown ones last."""
+    cells: dict[str, Cell] = {}
+    for item in arguments:
+        if item.name in values:
+            cells[item.name] = value_cell(context, item.type, values[item.name], item.unit, measured=True)
+    for name, value in values.items():
+        if name not in cells:
+            cells[name] = free_cell(context, value)
+    return cells
+
+
+def event_fields(context: Context, event: Event) -> Fields:
+    """The arguments of an event on one line."""
+    return Fields(argument_cells(context, event.schema.arguments if event.schema else (), event.values))

@@ -1,0 +1,94 @@
+"""Values of objects as columns of a table: which the user named, what they are called, and the cell of each object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from qmf.schema import ClassSchema, Property, Statistic, Style
+from qmf_shell.objects.cells import property_cell, statistic_cell, value_cell
+from qmf_shell.objects.filtering import EXTRAS, Slot, find_slot, slots_of, value_of
+from qmf_shell.parsing.conditions import names
+from qmf_shell.parsing.selection import Selection
+from qmf_shell.results.result import Cell, Column, Instant, Role
+from qmf_shell.session.backend import Object
+from qmf_shell.session.context import Context
+from qmf_shell.text import clean
+
+#: Stands for every value of a class.
+EVERYTHING = ("all", "*")
+
+
+@attrs.frozen
+class Shown:
+    """A value as a column.
+
+    Attributes:
+        slot: where it is found.
+        item: the property, or the statistic with all its parts; None for one part of a statistic, and for what is no
+            value of the object.
+    """
+
+    slot: Slot
+    item: Property | Statistic | None = None
+
+    @property
+    def column(self) -> Column:
+        """Its heading."""
+        title = self.item.name if self.item is not None else self.slot.name
+        if self.slot.name in ("created", "updated"):
+            return Column(title, Role.TIME)
+        compound = isinstance(self.item, Statistic) and self.item.type.style in (Style.HILO, Style.MMA)
+        if self.slot.is_number and not compound:
+            return Column(clean(title), Role.NUMBER, key=title)
+        return Column(clean(title), wraps=True, key=title)
+
+    def cell(self, context: Context, target: Object) -> Cell:
+        """What an object has there."""
+        if isinstance(self.item, Property):
+            return property_cell(context, self.item, target.values)
+        if isinstance(self.item, Statistic):
+            return statistic_cell(context, self.item, target.values)
+        value = value_of(target, self.slot)
+        if self.slot.type is None:
+            return Instant(value) if isinstance(value, int) else None if value is None else str(value)
+        return value_cell(context, self.slot.type, value, self.slot.unit, measured=self.slot.statistic)
+
+
+def shown_values(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list[Shown]:
+    """The columns that `wanted` names, in its order; ``all`` stands for everything.
+
+    Raises:
+        NotFoundError: the class has no such value.
+    """
+    found: dict[str, Shown] = {}
+    for name in wanted:
+        if name.lower() in EVERYTHING:
+            wholes = dict.fromkeys(slot.whole for schema in schemas for slot in slots_of(schema).values())
+            more = [_shown(schemas, whole) for whole in wholes]
+        else:
+            more = [_shown(schemas, name)]
+        for item in more:
+            found.setdefault(item.column.title, item)
+    return list(found.values())
+
+
+def _shown(schemas: Sequence[ClassSchema], name: str) -> Shown:
+    slot = find_slot(schemas, name)
+    whole = slot.whole.lower() == name.lower()
+    if slot.type is None or not whole:
+        return Shown(slot)
+    for schema in schemas:
+        item = schema.property(slot.whole) or schema.statistic(slot.whole)
+        if item is not None:
+            return Shown(slot, item)
+    return Shown(slot)
+
+
+def wanted_names(selection: Selection) -> list[str]:
+    """The values that a selection is about: those asked for, or else those that its condition and order name."""
+    if selection.columns:
+        return list(selection.columns)
+    mentioned = [*(names(selection.where) if selection.where else ()), *(item.name for item in selection.order)]
+    return [name for name in dict.fromkeys(mentioned) if name.lower() not in EXTRAS]

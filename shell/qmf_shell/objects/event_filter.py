@@ -1,0 +1,166 @@
+"""Which events to show: by class, by severity, by agent, by a condition on their arguments. Pure functions.
+
+Events come from agents whose schema may not be known, so a condition compares by what the value is: numbers as
+numbers, everything else as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from qmf.errors import CallerError, NotFoundError
+from qmf.schema import Severity
+from qmf_shell.parsing.conditions import Both, Comparison, Condition, ConditionError, Either, Not, Operator, Truth
+from qmf_shell.session.backend import Event, ObjectKey
+
+#: Other words for severities: those of syslog and of the old tools.
+_SPELLINGS = {
+    "emergency": 0,
+    "emer": 0,
+    "critical": 2,
+    "err": 3,
+    "warning": 4,
+    "notic": 5,
+    "info": 6,
+    "informational": 6,
+}
+SEVERITIES: Mapping[str, int] = {item.word: item.value for item in Severity} | _SPELLINGS
+
+#: How severe a heartbeat is where it stands among events.
+HEARTBEAT = Severity.INFORM
+
+Values = Callable[[str], object]
+
+
+def parse_severity(text: str) -> int:
+    """The number of a severity: its word in any spelling, or 0 to 7.
+
+    Raises:
+        NotFoundError: it is none.
+    """
+    word = text.lower()
+    if word in SEVERITIES:
+        return SEVERITIES[word]
+    if re.fullmatch("[0-7]", word):
+        return int(word)
+    raise NotFoundError("severity", text, [item.word for item in Severity])
+
+
+@attrs.frozen(kw_only=True)
+class EventFilter:
+    """What an event must be.
+
+    Attributes:
+        classes: names of classes, ``package:name`` or ``name``, in lower case; empty for all.
+        severity: the least severe number that passes; 7 lets everything pass.
+        agent: part of the agent's name, or empty.
+        condition: on its arguments, and on ``severity``, ``class`` and ``agent``.
+    """
+
+    classes: frozenset[str] = frozenset()
+    severity: int = 7
+    agent: str = ""
+    condition: Condition | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if self.condition is not None:
+            check_patterns(self.condition)
+
+    def passes_heartbeat(self, agent: str) -> bool:
+        """Whether to show a heartbeat of an agent. It counts as `HEARTBEAT`, and has neither class nor arguments."""
+        return self.severity >= HEARTBEAT and self.agent.lower() in agent.lower()
+
+    def passes(self, event: Event) -> bool:
+        """Whether to show it. Severities that QMF does not define pass as if they were the least."""
+        name = event.name.lower()
+        if self.classes and name not in self.classes and name.rpartition(":")[2] not in self.classes:
+            return False
+        if event.severity > self.severity and self.severity < Severity.DEBUG:
+            return False
+        if self.agent.lower() not in event.agent.lower():
+            return False
+        return self.condition is None or holds(self.condition, _values(event))
+
+
+def _values(event: Event) -> Values:
+    def get(name: str) -> object:
+        if name in event.values:
+            return event.values[name]
+        lower = {key.lower(): value for key, value in event.values.items()}
+        extras: dict[str, object] = {"severity": event.severity, "class": event.name, "agent": event.agent}
+        return lower.get(name.lower(), extras.get(name.lower()))
+
+    return get
+
+
+def check_patterns(condition: Condition) -> None:
+    """Raise `ConditionError` where a text to be looked for is no regular expression."""
+    match condition:
+        case Comparison(_, Operator.MATCH | Operator.NO_MATCH, text):
+            try:
+                re.compile(text)
+            except (re.error, OverflowError, RecursionError) as error:
+                raise ConditionError(f"{text!r} is no regular expression: {error}") from None
+        case Not(part):
+            check_patterns(part)
+        case Both(parts) | Either(parts):
+            for item in parts:
+                check_patterns(item)
+
+
+def holds(condition: Condition, values: Values) -> bool:
+    """Whether a condition is true of values by name. One that is not there makes every comparison false."""
+    match condition:
+        case Comparison(name, operator, text):
+            return _compare(values(name), operator, text, severity=name.lower() == "severity")
+        case Truth(name):
+            return bool(values(name))
+        case Not(part):
+            return not holds(part, values)
+        case Both(parts):
+            return all(holds(part, values) for part in parts)
+        case Either(parts):
+            return any(holds(part, values) for part in parts)
+
+
+def _compare(value: object, operator: Operator, text: str, *, severity: bool) -> bool:
+    if value is None:
+        return False
+    shown = value.name if isinstance(value, ObjectKey) else str(value)
+    if operator in (Operator.MATCH, Operator.NO_MATCH):
+        return (re.search(text, shown) is not None) is (operator is Operator.MATCH)
+    one, two = _pair(value, shown, text, severity=severity)
+    if operator in (Operator.EQ, Operator.NE):
+        return (one == two) is (operator is Operator.EQ)
+    # The smaller number is the more severe one: "severity >= warn" means at least as bad.
+    if severity:
+        one, two = two, one
+    return bool(_ORDER[operator](one, two)) if type(one) is type(two) else False
+
+
+_ORDER: Mapping[Operator, Callable[..., bool]] = {
+    Operator.LT: lambda one, two: one < two,
+    Operator.LE: lambda one, two: one <= two,
+    Operator.GT: lambda one, two: one > two,
+    Operator.GE: lambda one, two: one >= two,
+}
+
+
+def _pair(value: object, shown: str, text: str, *, severity: bool) -> tuple[object, object]:
+    """Both sides as of one kind: numbers where both are, else texts."""
+    if isinstance(value, bool):
+        return shown.lower(), {"1": "true", "yes": "true", "0": "false", "no": "false"}.get(text.lower(), text.lower())
+    if isinstance(value, int | float):
+        try:
+            return float(value), float(parse_severity(text) if severity else text)
+        except (ValueError, CallerError):
+            return shown, text
+    return shown, text
+
+
+def class_filter(texts: Sequence[str]) -> frozenset[str]:
+    """Names of classes as the user wrote them, for `EventFilter.classes`."""
+    return frozenset(text.lower() for text in texts)

@@ -1,0 +1,352 @@
+"""A condition and a class become a test: as a predicate for the agents where that is possible, else made here.
+
+Agents see wire values only (QMF2.md 4.4.2), so conditions on references and on what is no value of the object (its
+index, its agent) are tested here. So is whether a map or a list is empty, which no predicate can say. Names are found
+in any case of letters; a name that no version of the class has is an error, and so is a value that is none of its type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import attrs
+
+from qmf.errors import NotFoundError
+from qmf.schema import ClassSchema, QmfType, Style, parse_value
+from qmf_shell.objects.counters import is_counter
+from qmf_shell.parsing.conditions import (
+    Both,
+    Comparison,
+    Condition,
+    ConditionError,
+    Either,
+    Not,
+    Operator,
+    Truth,
+    names,
+    truths,
+)
+from qmf_shell.session.backend import Object, ObjectKey
+from qmf_shell.text import clean
+
+#: What every object has besides its values.
+EXTRAS = ("index", "agent", "broker", "class", "created", "updated")
+
+#: Types that are times and no numbers.
+TIMES = ("absTime", "deltaTime")
+
+Test = Callable[[Object], bool]
+T = TypeVar("T")
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)")
+_NANOSECONDS = {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9, "m": 60e9, "h": 3600e9, "d": 86400e9}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kMGT]i?)")
+_FACTORS = {"k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+_BINARY = {"ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4}
+
+
+@attrs.frozen
+class Slot:
+    """A value that objects of a class have.
+
+    Attributes:
+        name: its wire name, e.g. ``latencyAvg``; or one of `EXTRAS`.
+        type: its type; None where no schema tells, and for `EXTRAS`.
+        unit: of the value, or None.
+        desc: what it is, or empty.
+        statistic: it is measured.
+        counter: it counts up for ever.
+        whole: the whole statistic that it is a part of, e.g. ``latency``; its own name otherwise.
+    """
+
+    name: str
+    type: QmfType | None = None
+    unit: str | None = None
+    desc: str = ""
+    statistic: bool = False
+    counter: bool = False
+    whole: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """Its values can be measured and drawn."""
+        return self.type is not None and (
+            self.type.is_integer
+            or self.type.name in ("float", "double")
+            or (self.statistic and self.type.style is not Style.DIRECT)
+        )
+
+    @property
+    def is_reference(self) -> bool:
+        """Its values are objects."""
+        return self.type is not None and self.type.name == "objId"
+
+    @property
+    def is_collection(self) -> bool:
+        """Its values hold others."""
+        return self.type is not None and self.type.name in ("map", "list")
+
+
+def slots_of(schema: ClassSchema) -> dict[str, Slot]:
+    """Every wire value of a class by name, in schema order."""
+    found: dict[str, Slot] = {}
+    for item in schema.properties:
+        found[item.name] = Slot(item.name, item.type, item.unit, item.desc or "", whole=item.name)
+    for statistic in schema.statistics:
+        counter = is_counter(schema.package, statistic)
+        for entry in statistic.entries:
+            about = (statistic.desc or "") + entry.v1_suffix
+            found[entry.name] = Slot(
+                entry.name, statistic.type, statistic.unit, about.strip(), True, counter, statistic.name
+            )
+    return found
+
+
+def find_slot(schemas: Sequence[ClassSchema], name: str) -> Slot:
+    """The value called `name` in one of several versions of a class, or of what every object has.
+
+    A statistic with averages (mma) stands for its average.
+
+    Raises:
+        NotFoundError: none of them has it; tells which are similar.
+    """
+    found: dict[str, Slot] = {}
+    for schema in schemas:
+        for slot in slots_of(schema).values():
+            found.setdefault(slot.name.lower(), slot)
+        for item in schema.statistics:
+            if item.type.style is Style.MMA:
+                found.setdefault(item.name.lower(), found[item.entries[-1].name.lower()])
+    there = found.get(name.lower())
+    if there is not None:
+        return there
+    if name.lower() in EXTRAS:
+        return Slot(name.lower(), whole=name.lower())
+    owner = clean(schemas[0].name) if schemas else "object"
+    raise NotFoundError(f"value of {owner}", clean(name), [slot.name for slot in found.values()])
+
+
+def value_of(target: Object, slot: Slot) -> object:
+    """The value of an object, or None."""
+    if slot.type is None and slot.name in EXTRAS:
+        known = target.known
+        match slot.name:
+            case "index":
+                return known.index
+            case "agent":
+                return known.key.agent
+            case "broker":
+                return known.key.broker or target.broker or None
+            case "class":
+                return known.class_key.name
+            case "created":
+                return target.created or None
+            case _:
+                return target.updated or None
+    return target.values.get(slot.name)
+
+
+@attrs.frozen
+class Filter:
+    """A condition, ready.
+
+    Attributes:
+        predicate: for the agents; empty where they cannot help.
+        test: for what they answer; None where the predicate says it all.
+    """
+
+    predicate: Sequence[object] = ()
+    test: Test | None = None
+
+
+def compile_filter(
+    condition: Condition | None, schemas: Sequence[ClassSchema], resolve: Callable[[str, Slot], ObjectKey]
+) -> Filter:
+    """A condition on objects of a class.
+
+    Args:
+        condition: or None for all objects.
+        schemas: the versions of the class.
+        resolve: finds the object that a reference is compared with.
+
+    Raises:
+        NotFoundError: the class has no such value.
+        ConditionError: a text is no value of the type, or no regular expression.
+    """
+    if condition is None:
+        return Filter()
+    slots = {name: find_slot(schemas, name) for name in names(condition)}
+    unseen = any(slot.type is None or slot.is_reference for slot in slots.values())
+    if unseen or any(slots[name].is_collection for name in truths(condition)):
+        return Filter(test=_test(condition, slots, resolve))
+    return Filter(predicate=_predicate(condition, slots))
+
+
+# -- for the agents ----------------------------------------------------------------------------------------------------
+
+_WORDS = {
+    Operator.EQ: "eq",
+    Operator.NE: "ne",
+    Operator.LT: "lt",
+    Operator.LE: "le",
+    Operator.GT: "gt",
+    Operator.GE: "ge",
+}
+
+
+def _predicate(condition: Condition, slots: Mapping[str, Slot]) -> list[object]:
+    match condition:
+        case Comparison(name, Operator.MATCH, text):
+            return ["re_match", slots[name].name, ["quote", _pattern(text).pattern]]
+        case Comparison(name, Operator.NO_MATCH, text):
+            key = slots[name].name
+            return ["and", ["exists", key], ["not", ["re_match", key, ["quote", _pattern(text).pattern]]]]
+        case Comparison(name, operator, text):
+            slot = slots[name]
+            return [_WORDS[operator], slot.name, ["quote", literal(slot, text)]]
+        case Truth(name):
+            key = slots[name].name
+            empty = (["eq", key, ["quote", zero]] for zero in (False, 0, ""))
+            return ["and", ["exists", key], ["not", *empty]]
+        case Not(part):
+            return ["not", _predicate(part, slots)]
+        case Both(parts):
+            return ["and", *(_predicate(part, slots) for part in parts)]
+        case Either(parts):
+            return ["or", *(_predicate(part, slots) for part in parts)]
+
+
+# -- made here ---------------------------------------------------------------------------------------------------------
+
+
+def _test(condition: Condition, slots: Mapping[str, Slot], resolve: Callable[[str, Slot], ObjectKey]) -> Test:
+    match condition:
+        case Comparison(name, operator, text):
+            return _comparison(slots[name], operator, text, resolve)
+        case Truth(name):
+            slot = slots[name]
+            return lambda target: bool(value_of(target, slot))
+        case Not(part):
+            inner = _test(part, slots, resolve)
+            return lambda target: not inner(target)
+        case Both(parts):
+            every = [_test(part, slots, resolve) for part in parts]
+            return lambda target: all(test(target) for test in every)
+        case Either(parts):
+            some = [_test(part, slots, resolve) for part in parts]
+            return lambda target: any(test(target) for test in some)
+
+
+def _comparison(slot: Slot, operator: Operator, text: str, resolve: Callable[[str, Slot], ObjectKey]) -> Test:
+    if operator in (Operator.MATCH, Operator.NO_MATCH):
+        pattern = _pattern(text)
+        wanted = operator is Operator.MATCH
+
+        def search(target: Object) -> bool:
+            value = value_of(target, slot)
+            shown = value.name if isinstance(value, ObjectKey) else value
+            return shown is not None and (pattern.search(str(shown)) is not None) is wanted
+
+        return search
+    other: object
+    if slot.is_reference:
+        if operator not in (Operator.EQ, Operator.NE):
+            raise ConditionError(f"{slot.name} is a reference: compare it with =, != or ~")
+        other = resolve(text, slot)
+    elif slot.name in ("created", "updated"):
+        other = _time(text)
+    else:
+        other = literal(slot, text)
+    compare = _COMPARE[operator]
+
+    def test(target: Object) -> bool:
+        value = value_of(target, slot)
+        try:
+            return value is not None and compare(value, other)
+        except TypeError:
+            return False
+
+    return test
+
+
+_COMPARE: Mapping[Operator, Callable[..., bool]] = {
+    Operator.EQ: lambda one, two: one == two,
+    Operator.NE: lambda one, two: one != two,
+    Operator.LT: lambda one, two: one < two,
+    Operator.LE: lambda one, two: one <= two,
+    Operator.GT: lambda one, two: one > two,
+    Operator.GE: lambda one, two: one >= two,
+}
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ConditionError(f"{text!r} is no regular expression: {error}") from None
+
+
+# -- texts as values ---------------------------------------------------------------------------------------------------
+
+
+def literal(slot: Slot, text: str) -> object:
+    """The value that a text stands for: of the slot's type, with ``10k``, ``5s`` and dates where they make sense.
+
+    Raises:
+        ConditionError: it stands for none.
+    """
+    kind = slot.type
+    if kind is None:
+        return text
+    if kind.base == "absTime" and not text.lstrip("-").isdigit():
+        return _time(text)
+    if (kind.base == "deltaTime" or slot.unit == "nanosecond") and (match := _DURATION.fullmatch(text)):
+        return round(float(match[1]) * _NANOSECONDS[match[2]])
+    number = _sized(text)
+    if slot.statistic and kind.style is Style.MMA and not slot.name.endswith("Count"):
+        # Averages are sent as whole numbers by some agents and as fractions by others.
+        try:
+            value = number if number is not None else float(text)
+            return int(value) if float(value).is_integer() else float(value)
+        except ValueError:
+            raise ConditionError(f"{text!r} is no value of {slot.name}: not a number") from None
+    try:
+        if number is not None and kind.is_integer:
+            return number
+        return parse_value(kind, text)
+    except ValueError as error:
+        raise ConditionError(f"{text!r} is no value of {slot.name} ({kind.name}): {error}") from None
+
+
+def _sized(text: str) -> int | None:
+    match = _SIZE.fullmatch(text)
+    return round(float(match[1]) * (_FACTORS | _BINARY)[match[2]]) if match else None
+
+
+def _time(text: str) -> int:
+    """Nanoseconds since 1970 of a date, or of so long ago: ``2024-05-01``, ``2024-05-01T12:00``, ``5m``."""
+    if match := _DURATION.fullmatch(text):
+        ago = round(float(match[1]) * _NANOSECONDS[match[2]])
+        return round(datetime.now(UTC).timestamp() * 1e9) - ago
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConditionError(f"{text!r} is no time: write 2024-05-01, 2024-05-01T12:00 or 5m (ago)") from None
+    return round(moment.astimezone().timestamp() * 1e9)
+
+
+def sorted_by(items: Sequence[T], key: Callable[[T], object], *, down: bool = False) -> list[T]:
+    """Items by a value of any kind: numbers before texts; those without a value last, whichever way."""
+    there = [(value, item) for item in items if (value := key(item)) is not None]
+    missing = [item for item in items if key(item) is None]
+    there.sort(key=lambda pair: _rank(pair[0]), reverse=down)
+    return [item for _, item in there] + missing
+
+
+def _rank(value: object) -> tuple[int, float, str]:
+    if isinstance(value, int | float):
+        return 0, float(value), ""
+    return 1, 0.0, value.name if isinstance(value, ObjectKey) else str(value)

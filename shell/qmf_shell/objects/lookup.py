@@ -1,0 +1,221 @@
+"""From what a user typed to classes and objects, or to an error that helps.
+
+A class is written ``filesystem`` or ``package:filesystem``, in any case of letters. An object is written as its short
+id, its whole object name, ``class:key`` or just its key text; where no key is so, as its property `name`. A short id
+that was given wins over a key of the same digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from qmf.errors import CallerError, NotFoundError, QmfError
+from qmf.schema import ClassKey, ClassSchema, Kind
+from qmf_shell.session.backend import ClassName, Known, Object
+from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_name, names_of
+from qmf_shell.text import clean, listing, natural, plural
+
+#: How many candidates an error names.
+SHOWN = 5
+
+
+class AmbiguousError(CallerError):
+    """Several objects answer to what the user typed.
+
+    Attributes:
+        text: what was typed.
+        candidates: each as ``102 filesystem /``.
+    """
+
+    def __init__(self, text: str, candidates: Sequence[str]) -> None:
+        self.text = text
+        self.candidates = tuple(candidates)
+        super().__init__(text, self.candidates)
+
+    def __str__(self) -> str:
+        shown = list(self.candidates[:SHOWN])
+        if len(self.candidates) > SHOWN:
+            shown.append(f"{len(self.candidates) - SHOWN} more")
+        return (
+            f"{self.text!r} names {plural(len(self.candidates), 'object')}: {listing(shown, 'and')}; use the short id"
+        )
+
+
+class GoneError(CallerError):
+    """An object that has a short id is not there any more.
+
+    Attributes:
+        number: its short id.
+        name: what it was, e.g. ``filesystem /media/stick``.
+    """
+
+    def __init__(self, number: int, name: str) -> None:
+        self.number = number
+        self.name = name
+        super().__init__(number, name)
+
+    def __str__(self) -> str:
+        return f"object {self.number} ({self.name}) is gone"
+
+
+def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.DATA) -> list[ClassKey]:
+    """All versions of all classes that `text` names, sorted.
+
+    Args:
+        keys: the classes there are.
+        text: ``name`` or ``package:name``.
+        kind: classes of objects, of events, or None for both.
+
+    Raises:
+        NotFoundError: none of them; carries near matches.
+    """
+    known = sorted(key for key in keys if kind in (None, key.kind))
+    package, _, name = text.lower().rpartition(":")
+    found = [key for key in known if key.name.lower() == name and package in ("", key.package.lower())]
+    if not found:
+        names = (f"{key.package}:{key.name}" if package else key.name for key in known)
+        what = {Kind.DATA: "class", Kind.EVENT: "event class", None: "class or event class"}[kind]
+        raise NotFoundError(what, clean(text), dict.fromkeys(names))
+    return found
+
+
+def class_called(context: Context, text: str) -> list[ClassKey]:
+    """All versions of the classes of objects that `text` names; empty where it names none. Never fails for that."""
+    try:
+        return find_classes(context.classes(), text)
+    except NotFoundError:
+        return []
+
+
+def class_names(keys: Iterable[ClassKey]) -> list[ClassName]:
+    """Package and name of each class, without versions, in the order of `keys`."""
+    return list(dict.fromkeys((key.package, key.name) for key in keys))
+
+
+def label(known: Known) -> str:
+    """An object in a sentence: ``filesystem /``."""
+    return clean(f"{known.class_key.name} {known.index}")
+
+
+def find_object(
+    context: Context,
+    text: str,
+    *,
+    classes: Sequence[ClassKey] = (),
+    wanted: Callable[[ClassSchema], bool] | None = None,
+) -> Object:
+    """The one object that `text` names, as it is now.
+
+    Args:
+        context: the session.
+        text: short id, object name, ``class:key`` or key text.
+        classes: look only here; empty means everywhere.
+        wanted: picks among several objects by their class; ignored when none of them passes.
+
+    Raises:
+        NotFoundError: nothing is called so.
+        GoneError: the object with that short id is gone.
+        AmbiguousError: several are.
+    """
+    within = class_names(classes)
+    entry = context.ids.entry(int(text)) if text.isascii() and text.isdigit() else None
+    if entry is not None and (not within or class_name(entry.known) in within):
+        target = context.source.get(entry.known)
+        if target is None:
+            raise GoneError(entry.number, label(entry.known))
+        return target
+    return _search(context, text, within, wanted)
+
+
+def _search(
+    context: Context, text: str, within: Sequence[ClassName], wanted: Callable[[ClassSchema], bool] | None
+) -> Object:
+    keys = [key for key in context.classes() if key.kind is Kind.DATA]
+    names = within or _likely_classes(keys, text)
+    seen = _candidates(context, keys, names, text)
+    found = _called(seen, text)
+    if not found:
+        # An agent may give its objects any names; and what is there must be known to tell what was meant.
+        seen = context.objects(names)
+        found = _called(seen, text)
+    if len(found) > 1 and wanted is not None:
+        found = [item for item in found if wanted(item.schema)] or found
+    if len(found) > 1:
+        raise _ambiguous(context, text, found)
+    if not found:
+        raise NotFoundError("object", clean(text), [clean(item.known.index) for item in seen])
+    return found[0]
+
+
+def _ambiguous(context: Context, text: str, found: Sequence[Object]) -> AmbiguousError:
+    numbered = sorted(found, key=lambda item: natural(item.known.index))
+    return AmbiguousError(
+        clean(text), [f"{context.ids.give(item.known, item.created)} {label(item.known)}" for item in numbered]
+    )
+
+
+def _called(objects: Sequence[Object], text: str) -> list[Object]:
+    """Those that `text` names; or else those whose property `name` it is, though that is not their whole key."""
+    return [item for item in objects if text in names_of(item.known)] or [
+        item
+        for item in objects
+        if (name := item.values.get("name")) and text in (name, f"{item.known.class_key.name}:{name}")
+    ]
+
+
+def find_single(context: Context, text: str) -> Object:
+    """The one object that `text` names, see `find_object`; a class stands for its only object.
+
+    Raises:
+        NotFoundError, GoneError, AmbiguousError: as of `find_object`; the last also of a class with several objects.
+    """
+    keys = class_called(context, text)
+    objects = context.objects(class_names(keys)) if keys else ()
+    if len(objects) == 1:
+        return objects[0]
+    try:
+        return find_object(context, text)
+    except NotFoundError:
+        if objects:
+            raise _ambiguous(context, text, objects) from None
+        raise
+
+
+def _candidates(context: Context, keys: Sequence[ClassKey], names: Sequence[ClassName], text: str) -> Sequence[Object]:
+    """Objects that `text` could be a name of: asked for by the values of their keys, so that not thousands are sent."""
+    versions: dict[ClassName, list[ClassKey]] = {}
+    for key in keys:
+        versions.setdefault((key.package, key.name), []).append(key)
+    indexes = {name: index for name in names if (index := _index_of(context, versions.get(name, ()))) is not None}
+    texts = dict.fromkeys([text, *(text.removeprefix(f"{name}:") for _, name in indexes)])
+    texts |= dict.fromkeys(text.removeprefix(f"{package}:{name}:") for package, name in indexes)
+    predicate = ["or", *(["eq", index, ["quote", key]] for index in dict.fromkeys(indexes.values()) for key in texts)]
+    others = [name for name in names if name not in indexes]
+    return [*context.objects(list(indexes), predicate), *context.objects(others)]
+
+
+def _index_of(context: Context, versions: Sequence[ClassKey]) -> str | None:
+    """The property that says which object of a class is which, where an agent can compare it with a text.
+
+    That is the key, or `name` where the key has several parts; the same in all versions.
+    """
+    found: set[str | None] = set()
+    for key in versions:
+        try:
+            schema = context.source.schema(key)
+        except QmfError:
+            return None  # then the class is asked for whole
+        index = [item for item in schema.properties if item.index] if isinstance(schema, ClassSchema) else []
+        if len(index) > 1:
+            index = [item for item in index if item.name == "name"]
+        usable = len(index) == 1 and (index[0].type.is_string or index[0].type.is_integer)
+        found.add(index[0].name if usable else None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _likely_classes(keys: Iterable[ClassKey], text: str) -> list[ClassName]:
+    """All classes; just those that `text` starts with where it does: asking the others would be in vain."""
+    names = class_names(sorted(keys))
+    named = [(package, name) for package, name in names if text.startswith((f"{name}:", f"{package}:{name}:"))]
+    return named or names

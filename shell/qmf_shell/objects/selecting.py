@@ -1,0 +1,158 @@
+"""From what a user typed to several objects: ranges of short ids, names, and selections of a class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import attrs
+
+from qmf.errors import NotFoundError, QmfError
+from qmf.schema import ClassKey, ClassSchema
+from qmf_shell.objects.filtering import Slot, compile_filter, find_slot, sorted_by, value_of
+from qmf_shell.objects.lookup import GoneError, class_names, find_classes, find_object, label
+from qmf_shell.parsing.selection import Selection
+from qmf_shell.session.backend import ClassName, Object, ObjectKey
+from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_name
+from qmf_shell.session.short_ids import Entry
+from qmf_shell.text import natural
+
+_RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+#: From so many objects of a class on, the whole class is asked for at once.
+WHOLE = 8
+
+
+@attrs.frozen
+class Chosen:
+    """Objects of one class.
+
+    Attributes:
+        name: package and name of the class.
+        schemas: its versions.
+        objects: those chosen, in order, without a limit.
+        limit: how many of them to show, or None.
+    """
+
+    name: ClassName
+    schemas: Sequence[ClassSchema]
+    objects: Sequence[Object]
+    limit: int | None
+
+    @property
+    def shown(self) -> Sequence[Object]:
+        """The objects within the limit."""
+        return self.objects if self.limit is None else self.objects[: self.limit]
+
+
+def schemas_of(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchema]:
+    """The versions of a class that can be had."""
+    found = []
+    for key in keys:
+        try:
+            schema = context.source.schema(key)
+        except QmfError:
+            continue  # an agent that tells its objects but not their class; the objects bring what there is
+        if isinstance(schema, ClassSchema):
+            found.append(schema)
+    return found
+
+
+def choose(context: Context, keys: Sequence[ClassKey], selection: Selection) -> list[Chosen]:
+    """The selected objects of each class among `keys`.
+
+    Raises:
+        QmfError: a name or value in the selection is wrong, or the question failed.
+    """
+    return [
+        _choose(context, name, [key for key in keys if (key.package, key.name) == name], selection)
+        for name in class_names(keys)
+    ]
+
+
+def _choose(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: Selection) -> Chosen:
+    schemas = schemas_of(context, keys)
+
+    def resolve(text: str, slot: Slot) -> ObjectKey:
+        return find_object(context, text, classes=_referred(context, schemas, slot)).known.key
+
+    chosen = compile_filter(selection.where, schemas, resolve)
+    order = [(find_slot(schemas, item.name), item.down) for item in selection.order]
+    if selection.ids:
+        objects: Sequence[Object] = find_objects(context, selection.ids, classes=keys)
+    else:
+        objects = context.objects([name], chosen.predicate)
+        objects = sorted(objects, key=_order)
+    if chosen.test is not None:
+        objects = [item for item in objects if chosen.test(item)]
+    for slot, down in reversed(order):
+        objects = _sorted(objects, slot, down)
+    schemas = schemas or list({id(item.schema): item.schema for item in objects}.values())
+    return Chosen(name, schemas, objects, selection.limit)
+
+
+def _order(item: Object) -> tuple[object, str, str]:
+    """By index as people count; of the same index, by agent, so that lists come out the same each time."""
+    return natural(item.known.index), item.known.key.agent, item.known.key.broker
+
+
+def _sorted(objects: Sequence[Object], slot: Slot, down: bool) -> list[Object]:
+    return sorted_by(objects, lambda item: value_of(item, slot), down=down)
+
+
+def _referred(context: Context, schemas: Sequence[ClassSchema], slot: Slot) -> list[ClassKey]:
+    """The classes that a reference may name, where the schema tells."""
+    for schema in schemas:
+        item = schema.property(slot.name)
+        if item is not None and item.references is not None:
+            package = item.references.package or schema.package
+            try:
+                return find_classes(context.classes(), f"{package}:{item.references.name}")
+            except NotFoundError:
+                return []
+    return []
+
+
+def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[ClassKey] = ()) -> list[Object]:
+    """The objects that texts name, each a short id, a range such as ``1004-1010``, or a name.
+
+    Raises:
+        NotFoundError: nothing is called so; no id in a range was given.
+        GoneError: an object with a short id is gone. Of a range, those that are gone are left out.
+        AmbiguousError: a name has several objects.
+    """
+    within = class_names(classes)
+    found: list[Object] = []
+    for text in texts:
+        match = _RANGE.fullmatch(text)
+        entries = _in_range(context, int(match[1]), int(match[2]), within) if match else []
+        if entries:
+            found += _get_all(context, entries)
+        elif match and int(match[1]) <= int(match[2]) and context.ids.entries():
+            raise NotFoundError("object with a short id in", text)
+        else:
+            found.append(find_object(context, text, classes=classes))
+    return list({item.known.key: item for item in found}.values())
+
+
+def _in_range(context: Context, first: int, last: int, within: Sequence[ClassName]) -> list[Entry]:
+    return [
+        entry
+        for entry in context.ids.entries()
+        if first <= entry.number <= last and not entry.deleted and (not within or class_name(entry.known) in within)
+    ]
+
+
+def _get_all(context: Context, entries: Sequence[Entry]) -> list[Object]:
+    """Objects by their entries, as they are now."""
+    found: list[Object] = []
+    if len(entries) < WHOLE:
+        found = [item for entry in entries if (item := context.source.get(entry.known)) is not None]
+    else:
+        wanted = {entry.known.key: entry.number for entry in entries}
+        names = list(dict.fromkeys(class_name(entry.known) for entry in entries))
+        found = [item for item in context.objects(names) if item.known.key in wanted]
+        found.sort(key=lambda item: wanted[item.known.key])
+    if not found:
+        raise GoneError(entries[0].number, label(entries[0].known))
+    return found

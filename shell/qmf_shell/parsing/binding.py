@@ -1,0 +1,88 @@
+"""Words against what a command takes: options apart from arguments, neither too many nor too few."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+from qmf_shell.parsing.command import Command, Given, UsageError
+from qmf_shell.parsing.words import Word
+from qmf_shell.text import listing
+
+_NUMBER = re.compile(r"-\.?\d.*")
+
+
+def looks_like_option(command: Command, word: Word) -> bool:
+    """True when `command` must read `word` as an option: written without quotes, with a dash, and no number.
+
+    Commands without options take every word as an argument, so that ``call 101 add -x`` needs no care.
+    """
+    return (
+        bool(command.options)
+        and word.plain > 0
+        and len(word.text) > 1
+        and word.text.startswith("-")
+        and not _NUMBER.fullmatch(word.text)
+    )
+
+
+def bind(command: Command, words: Sequence[Word], line: str = "") -> Given:
+    """Check the words after a command's name.
+
+    `line` is the line that the words stand in. ``--`` ends options. An option's value is the next word, or follows
+    ``=``.
+
+    Raises:
+        UsageError: unknown option, an option's value is missing or not wanted, too many or too few arguments.
+    """
+    found: list[Word] = []
+    options: dict[str, str] = {}
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if command.options and word.text == "--" and word.plain:
+            found += rest
+            break
+        if command.options_first and found:
+            found.append(word)
+        elif looks_like_option(command, word):
+            _take_option(command, word, rest, options)
+        else:
+            found.append(word)
+    _check_count(command, found)
+    return Given(tuple(found), options, line)
+
+
+def _take_option(command: Command, word: Word, rest: list[Word], options: dict[str, str]) -> None:
+    name, equals, value = word.text.partition("=")
+    option = command.option(name)
+    if option is None:
+        known = [name for item in command.options for name in item.names]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {near[0]}?" if near else f"; it takes {listing(known)}"
+        raise _usage(command, f"no option {name}{hint}")
+    if option.value is None:
+        if equals:
+            raise _usage(command, f"option {name} takes no value")
+    elif not equals:
+        if not rest:
+            raise _usage(command, f"option {name} needs {option.value}")
+        value = rest.pop(0).text
+    options[option.key] = value
+
+
+def _check_count(command: Command, words: Sequence[Word]) -> None:
+    required = [item for item in command.parameters if item.required]
+    if len(words) < len(required):
+        missing = [item.name for item in required[len(words) :]]
+        raise _usage(command, f"{listing(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing")
+    if any(item.many for item in command.parameters):
+        return
+    if len(words) > len(command.parameters):
+        extra = words[len(command.parameters)].text
+        raise _usage(command, f"{extra!r} is one argument too many")
+
+
+def _usage(command: Command, reason: str) -> UsageError:
+    return UsageError(command.name, reason, listing(command.usage))

@@ -1,0 +1,127 @@
+"""What the user typed after a method's name, as arguments of the method's types.
+
+Arguments stand in the order of the schema, or as ``name=value``, or mixed: a word without name is the first argument
+that has no value yet. Maps and lists are JSON. A word whose front is in quotes is never taken as ``name=value``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+
+from qmf.errors import CallerError, ConstraintError, NotFoundError
+from qmf.schema import Argument, Method, Property, check_value, parse_value
+from qmf_shell.parsing.words import Word
+from qmf_shell.text import clean, listing
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+#: Turns what stands for an object into the value to send.
+Resolve = Callable[[str, Argument], object]
+
+
+class ArgumentError(CallerError):
+    """An argument of a method is missing, double, too much, or no value of its type. The message says which and why."""
+
+
+def named(word: Word) -> str | None:
+    """The name of a word written ``name=value``, or None."""
+    name, equals, _ = word.text[: word.plain].partition("=")
+    return name if equals and _NAME.fullmatch(name) else None
+
+
+def parse_arguments(method: Method, words: Sequence[Word], resolve: Resolve) -> dict[str, object]:
+    """Arguments by name, checked. Those that are not given and have a default are left out.
+
+    Args:
+        method: from the schema.
+        words: after the method's name.
+        resolve: finds the object that a word stands for.
+
+    Raises:
+        ArgumentError: missing, double, one too many, or not of its type; names argument, type and value.
+        ConstraintError: of its type, but outside of the schema's bounds.
+        NotFoundError: no argument with this name.
+    """
+    texts = _assign(method, words)
+    _check_missing(method, texts)
+    return {
+        item.name: _convert(method, item, texts[item.name], resolve) for item in method.inputs if item.name in texts
+    }
+
+
+def missing_arguments(method: Method, words: Sequence[Word]) -> list[Argument]:
+    """The inputs that have neither a value nor a default.
+
+    Raises:
+        ArgumentError, NotFoundError: as `parse_arguments`, for names.
+    """
+    texts = _assign(method, words)
+    return [item for item in method.inputs if item.name not in texts and item.default is None]
+
+
+def parse_one(method: Method, item: Argument, text: str, resolve: Resolve) -> object:
+    """The value of one argument, checked; raises as `parse_arguments`."""
+    return _convert(method, item, text, resolve)
+
+
+def signature(method: Method) -> str:
+    """How to write a call: ``echo sequence:uint32 body:lstr``; what may be left out is in brackets."""
+    parts = [method.name]
+    for item in method.inputs:
+        text = f"{item.name}:{item.type.name}"
+        parts.append(text if item.default is None else f"[{text}]")
+    return clean(" ".join(parts))
+
+
+def value_text(value: object) -> str:
+    """A value as one would type it: the opposite of `qmf.schema.parse_value`."""
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _assign(method: Method, words: Sequence[Word]) -> dict[str, str]:
+    inputs = {item.name: item for item in method.inputs}
+    texts: dict[str, str] = {}
+    for word in words:
+        name = named(word)
+        text = word.text
+        if name is None:
+            name = next((item for item in inputs if item not in texts), None)
+            if name is None:
+                raise ArgumentError(f"{clean(word.text)!r} is one argument too many: {signature(method)}")
+        elif name not in inputs:
+            raise NotFoundError(f"argument of {clean(method.name)}", name, inputs)
+        elif name in texts:
+            raise ArgumentError(f"argument {name!r} of {clean(method.name)} is given twice")
+        else:
+            text = word.text.partition("=")[2]
+        texts[name] = text
+    return texts
+
+
+def _check_missing(method: Method, texts: dict[str, str]) -> None:
+    missing = [item for item in method.inputs if item.name not in texts and item.default is None]
+    if missing:
+        names = listing([f"{item.name} ({item.type.name})" for item in missing], "and")
+        raise ArgumentError(f"{names} {'is' if len(missing) == 1 else 'are'} missing: {signature(method)}")
+
+
+def _convert(method: Method, item: Argument, text: str, resolve: Resolve) -> object:
+    if item.type.name == "objId":
+        return resolve(text, item)
+    return converted(item, text, f"argument {item.name!r} of {method.name}")
+
+
+def converted(item: Argument | Property, text: str, where: str) -> object:
+    """The value that a text stands for, of the type and within the bounds of an argument or property.
+
+    Raises:
+        ArgumentError, ConstraintError: it stands for none; `where` says in the message for what.
+    """
+    try:
+        value = parse_value(item.type, text)
+    except ConstraintError:
+        raise
+    except ValueError as error:
+        raise ArgumentError(f"{where} ({item.type.name}): {error}: {text!r}") from None
+    return check_value(item.type, value, where=where, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len)

@@ -1,0 +1,46 @@
+"""Options of commands that are numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from qmf_shell.parsing.command import Command, Given, UsageError
+
+
+def count_option(command: Command, given: Given, key: str, default: int) -> int:
+    """The whole number that an option gives, or the default.
+
+    Raises:
+        UsageError: it gives none.
+    """
+    text = given.options.get(key, str(default))
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise UsageError(
+            command.name, f"option {_spelled(command, key)} needs a number, not {text!r}", command.usage[0]
+        )
+    return int(text)
+
+
+def seconds_option(command: Command, given: Given, key: str, default: float) -> float:
+    """The seconds that an option gives, or the default: 0.1 to 86400.
+
+    Raises:
+        UsageError: it gives none.
+    """
+    text = given.options.get(key)
+    if text is None:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.1 <= value <= 86400:
+        reason = f"option {_spelled(command, key)} needs seconds from 0.1 to 86400, not {text!r}"
+        raise UsageError(command.name, reason, command.usage[0])
+    return value
+
+
+def _spelled(command: Command, key: str) -> str:
+    option = command.option(f"--{key}")
+    return option.names[0] if option is not None else key

@@ -1,0 +1,79 @@
+"""Results as CSV: a line of headings, then one line per row. Values are as in JSON; maps and the like are JSON texts.
+Control characters are escaped: a row is one line, and CSV goes to terminals, too.
+
+Several tables are separated by an empty line. Messages are for people and go to stderr: see `screen`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from qmf_shell.render.json_lines import cell_value, column_names
+from qmf_shell.results.result import Cell, Details, Group, Line, Plot, Result, Table
+from qmf_shell.text import clean
+
+
+class CsvWriter:
+    """Writes results one after the other; headings only where they differ from the last ones, if asked to."""
+
+    def __init__(self, *, once: bool = False) -> None:
+        """
+        Args:
+            once: rows follow each other without headings as long as these stay the same: for streams and views.
+        """
+        self._once = once
+        self._last: Sequence[str] | None = None
+
+    def lines(self, result: Result) -> Iterator[str]:
+        """The lines of a result, without their ends."""
+        match result:
+            case Table(columns, rows):
+                yield from self._rows(column_names(columns), rows)
+            case Details(pairs):
+                yield from self._rows([name for name, _ in pairs], [[cell for _, cell in pairs]])
+            case Line(columns, cells):
+                yield from self._rows(column_names(columns), [cells])
+            case Plot(series, _, at):
+                values = [item.points[-1][1] if item.points else None for item in series]
+                yield from self._rows(["time", *(item.name for item in series)], [[at, *values]])
+            case Group(parts):
+                tables = [part for part in parts if isinstance(part, Table | Details)]
+                for number, part in enumerate(tables):
+                    if number:
+                        yield ""
+                    yield from self.lines(part)
+
+    def _rows(self, names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
+        if not (self._once and names == self._last):
+            yield _line(names)
+        self._last = names
+        for row in rows:
+            yield _line([_text(cell) for cell in row])
+
+
+def _text(cell: Cell) -> object:
+    value = cell_value(cell)
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case Mapping() | list():
+            return json.dumps(value, default=str)
+        case _:
+            return value
+
+
+class _Echo:
+    """A file for `csv.writer`, whose `writerow` gives what this gives."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _line(values: Sequence[object]) -> str:
+    cleaned = [clean(value) if isinstance(value, str) else value for value in values]
+    line: str = csv.writer(_Echo(), lineterminator="").writerow(cleaned)
+    return line

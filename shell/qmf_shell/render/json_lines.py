@@ -1,0 +1,135 @@
+"""Results for programs: one JSON value per line.
+
+A table is a list of objects keyed by the names of values, or else by its headings in lower case; details are one
+object. Messages are for people and go to stderr: see `screen`.
+Times are ISO 8601 in UTC with nanoseconds, durations are nanoseconds, numbers are plain numbers without unit.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from qmf_shell.results.result import (
+    Amount,
+    Cell,
+    Column,
+    Data,
+    Details,
+    Extremes,
+    Fields,
+    Followed,
+    Group,
+    Instant,
+    Line,
+    Link,
+    Plot,
+    Result,
+    Series,
+    Span,
+    Spread,
+    Table,
+)
+
+#: Types of most cells, which are themselves in JSON.
+_PLAIN = (str, int, bool)
+
+
+def json_lines(result: Result) -> Iterator[str]:
+    """The lines of a result; ASCII only, so that no control character gets through."""
+    for value in _values(result):
+        yield json.dumps(value, default=str, allow_nan=False)
+
+
+def _values(result: Result) -> Iterator[object]:
+    match result:
+        case Table(columns, rows):
+            names = column_names(columns)
+            yield [dict(zip(names, map(cell_value, row), strict=True)) for row in rows]
+        case Details(pairs):
+            yield {name: cell_value(cell) for name, cell in pairs}
+        case Line(columns, cells):
+            yield dict(zip(column_names(columns), map(cell_value, cells), strict=True))
+        case Plot(series, _, at):
+            yield {"time": cell_value(at), **{item.name: _latest(item) for item in series}}
+        case Group(parts, data):
+            if data is not None:
+                yield plain_tree(data)
+                return
+            for part in parts:
+                yield from _values(part)
+
+
+def column_names(columns: Sequence[Column]) -> list[str]:
+    """Names of a table's values, see `Column.key`; of two that are the same, the second gets a number."""
+    names: list[str] = []
+    for column in columns:
+        name = column.key
+        number = 2
+        while name in names:
+            name, number = f"{column.key}_{number}", number + 1
+        names.append(name)
+    return names
+
+
+def _latest(series: Series) -> object:
+    return plain_tree(series.points[-1][1]) if series.points else None
+
+
+def cell_value(cell: Cell) -> object:
+    """A cell as JSON can hold it."""
+    if cell is None or type(cell) in _PLAIN:
+        return cell
+    match cell:
+        case Instant(ns):
+            return _iso(ns) if ns else None
+        case Span(ns):
+            return ns
+        case Amount(value, _):
+            return plain_tree(value)
+        case Extremes(value, high, low, _):
+            return {"value": plain_tree(value), "high": plain_tree(high), "low": plain_tree(low)}
+        case Spread():
+            return {
+                "count": cell.count,
+                "min": plain_tree(cell.low),
+                "max": plain_tree(cell.high),
+                "mean": plain_tree(cell.mean),
+            }
+        case Followed(inner, _, rate, counter):
+            return {"value": cell_value(inner), "rate": plain_tree(rate)} if counter else cell_value(inner)
+        case Link(number, name):
+            return {"id": number, "name": name}
+        case Data(value):
+            return plain_tree(value)
+        case Fields(values):
+            return {name: cell_value(value) for name, value in values.items()}
+        case _:
+            return plain_tree(cell)
+
+
+def plain_tree(value: object) -> object:
+    """`value` as JSON can hold it: no NaN, no infinity, keys as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): plain_tree(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_tree(item) for item in value]
+    return value
+
+
+def _iso(ns: int) -> object:
+    try:
+        return f"{_second(ns // 1_000_000_000)}.{ns % 1_000_000_000:09}Z"
+    except OverflowError:
+        return ns
+
+
+# Many objects were made in the same second.
+@functools.lru_cache(maxsize=1000)
+def _second(seconds: int) -> str:
+    return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}"

@@ -1,0 +1,92 @@
+"""Colours: what each part of a result looks like on a terminal, and how that is written.
+
+Only the 16 colours of the palette: they follow the theme of the terminal, light or dark. Text is broken and padded
+before it is painted, so that no width is ever counted with colours in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from qmf_shell.render.formatting import ABSENT
+from qmf_shell.results.result import Column, Level, Role
+
+#: Behind what has changed: so it is seen without colour, too.
+MARK = " *"
+
+_OFF = "\x1b[0m"
+_BOLD, _DIM = "\x1b[1m", "\x1b[2m"
+_ROLES: Mapping[Role, str] = {Role.ID: "\x1b[1;32m", Role.NAME: _BOLD, Role.FAINT: _DIM}
+_SEVERITIES = {
+    "emerg": "\x1b[1;37;41m",
+    "alert": "\x1b[1;37;41m",
+    "crit": "\x1b[1;31m",
+    "error": "\x1b[31m",
+    "warn": "\x1b[33m",
+    "notice": "\x1b[36m",
+    "inform": "\x1b[32m",
+    "debug": _DIM,
+}
+_LEVELS = {Level.PLAIN: "", Level.GOOD: "\x1b[32m", Level.WARNING: "\x1b[33m"}
+_CHANGED = "\x1b[1;30;43m"
+#: Of the lines of a plot, in this order.
+_LINES = ("\x1b[32m", "\x1b[33m", "\x1b[35m", "\x1b[36m", "\x1b[31m", "\x1b[34m")
+
+
+@attrs.frozen
+class Paint:
+    """A way to paint; without colour every text stays as it is.
+
+    Attributes:
+        colour: there is colour.
+    """
+
+    colour: bool = False
+
+    @property
+    def rule(self) -> str:
+        """What the line below headings is made of."""
+        return "─" if self.colour else "="
+
+    def title(self, text: str) -> str:
+        """A line above."""
+        return self._with("\x1b[1;36m", text)
+
+    def head(self, text: str) -> str:
+        """A heading."""
+        return self._with(_BOLD, text)
+
+    def faint(self, text: str) -> str:
+        """What is beside the point: names of pairs, notes, rules."""
+        return self._with(_DIM, text)
+
+    def message(self, level: Level, text: str) -> str:
+        """A sentence."""
+        return self._with(_LEVELS[level], text)
+
+    def cell(self, column: Column, whole: str, part: str) -> str:
+        """A part of a cell.
+
+        Args:
+            column: where it stands.
+            whole: all of the cell's text: it says what the cell looks like.
+            part: what is written, blanks included.
+        """
+        if not self.colour or not part:
+            return part
+        if whole == ABSENT:
+            return self._with(_DIM, part)
+        if whole.endswith(MARK):
+            return self._with(_CHANGED, part)
+        if column.role is Role.SEVERITY:
+            return self._with(_SEVERITIES.get(whole.strip(), ""), part)
+        return self._with(_ROLES.get(column.role, ""), part)
+
+    def series(self, number: int | None, text: str) -> str:
+        """A piece of a plot, of the line with this number."""
+        return text if number is None else self._with(_LINES[number % len(_LINES)], text)
+
+    def _with(self, sign: str, text: str) -> str:
+        return f"{sign}{text}{_OFF}" if self.colour and sign and text else text

@@ -1,0 +1,341 @@
+"""A `Source` over `qmf.console`: the asynchronous client of one broker on a background loop, behind blocking calls.
+
+Calls wait on the caller's thread; Ctrl-C there cancels the question on the loop. What the client tells by itself
+(agents, events, objects that end, the connection) arrives on the loop's thread and is handed on at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import attrs
+
+from qmf.console.aio import (
+    AgentAdded,
+    AgentRemoved,
+    AgentRestarted,
+    BusConnected,
+    BusDisconnected,
+    ClassSeen,
+    Client,
+    EventRaised,
+    HeartbeatSeen,
+    Notification,
+    ObjectUpdated,
+    RemoteObject,
+)
+from qmf.console.loopthread import LoopThread
+from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
+from qmf_shell.session.backend import (
+    Agent,
+    Answer,
+    ClassName,
+    Event,
+    Found,
+    Health,
+    Heartbeat,
+    Known,
+    Object,
+    ObjectKey,
+)
+from qmf_shell.session.console_values import core_id, from_core, to_agent, to_core, to_event, to_object
+from qmf_shell.session.object_names import without_user
+
+#: Seconds to wait at most for the first agents after connecting.
+SETTLE = 1.5
+#: Seconds between attempts to reach a broker that was not there when the session began.
+RETRY = 2.0
+#: Calls of a method under way at a time, where it is called of many objects: enough to hide the way to the agent and
+#: back, too few to flood it.
+CALLS = 16
+
+
+def _nobody(*_: object) -> None: ...
+
+
+@attrs.frozen(kw_only=True)
+class Watcher:
+    """Whom to tell what the bus says by itself. All are called on the loop's thread and must not block.
+
+    Attributes:
+        event: an event was received.
+        heartbeat: an agent gave a sign of life.
+        gone: an object of a class was destroyed, at a time in nanoseconds since 1970.
+        changed: agents, classes or the connection are not what they were.
+        connected: the connection to the broker with this URL is there (True) or lost, for a reason.
+    """
+
+    event: Callable[[Event], None] = _nobody
+    heartbeat: Callable[[Heartbeat], None] = _nobody
+    gone: Callable[[ObjectKey, ClassName, int], None] = _nobody
+    changed: Callable[[], None] = _nobody
+    connected: Callable[[str, bool, str], None] = _nobody
+
+
+class Live:
+    """One broker as commands see it; see `Source`. Any thread may call, but the loop's own."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout: float,
+        watcher: Watcher,
+        objects: bool,
+        label: str = "",
+        persist: bool = False,
+        settle: float = SETTLE,
+        events: bool = True,
+        discover: bool | None = None,
+    ) -> None:
+        """
+        Args:
+            url: of the broker.
+            timeout: seconds to wait for the connection, and for every answer.
+            watcher: whom to tell news.
+            objects: receive all objects that agents publish, to learn which end.
+            label: tells this broker's objects from those of others, in sessions with several.
+            persist: where the broker cannot be reached, go on without it, and try again until it can.
+            settle: seconds to wait at most for the first agents.
+            events: receive events.
+            discover: ask agents for their classes as they appear; None: where objects are received.
+        """
+        self._timeout = timeout
+        self._watcher = watcher
+        self._objects = objects
+        self._label = label
+        self._persist = persist
+        self._settle = min(settle, timeout)
+        self._events = events
+        self._discover = objects if discover is None else discover
+        self._loop = LoopThread("qmf-shell")
+        self._url = url
+        self._client: Client | None = None
+        self._retrying: asyncio.Task[None] | None = None
+        self._agents: tuple[Agent, ...] = ()
+        self._name = label or without_user(url)
+        self._health = Health(url, connected=False, name=self._name)
+        self._seen: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        """Connect and wait for the first agents, a short while.
+
+        Raises:
+            ConnectError: no connection; names the URL and the reason. Not with `persist`.
+            UrlError: the URL is none.
+        """
+        try:
+            self._loop.run(self._begin())
+        except BaseException:
+            self._loop.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        client, self._client = self._client, None
+        # Without a loop there is nothing to close: the connection failed, or it was never begun.
+        if client is not None and self._loop.running:
+            with contextlib.suppress(CallerError):
+                self._loop.run(client.close())
+        self._loop.stop()
+
+    async def _begin(self) -> None:
+        try:
+            await self._open()
+        except ConnectError:
+            if not self._persist:
+                raise
+            self._retrying = asyncio.create_task(self._open_later())
+
+    async def _open(self) -> None:
+        client = Client(
+            self._url,
+            timeout=self._timeout,
+            data=self._objects,
+            events=self._events,
+            discover=self._discover,
+            settle=self._settle,
+        )
+        client.listen(self._notified)
+        self._health = attrs.evolve(self._health, url=client.url)
+        self._client = client
+        try:
+            await client.open(self._timeout)
+        except BaseException as error:
+            self._client = None
+            await client.close()
+            reason = error.reason if isinstance(error, ConnectError) else str(error)
+            self._health = attrs.evolve(self._health, reason=reason)
+            raise
+        self._health = Health(client.url, name=self._name)
+        self._take_agents()
+
+    async def _open_later(self) -> None:
+        while True:
+            await asyncio.sleep(RETRY)
+            try:
+                await self._open()
+            except NetworkError:
+                continue
+            self._watcher.changed()
+            return
+
+    # -- what is known without asking
+
+    @property
+    def health(self) -> Health:
+        """See `Source.health`."""
+        return self._health
+
+    @property
+    def healths(self) -> Sequence[Health]:
+        """See `Source.healths`."""
+        return (self._health,)
+
+    def agents(self) -> Sequence[Agent]:
+        """See `Source.agents`."""
+        return tuple(attrs.evolve(item, seen=self._seen.get(item.name, 0)) for item in self._agents)
+
+    # -- questions
+
+    def classes(self) -> Found[ClassKey]:
+        """See `Source.classes`."""
+        answers = self._loop.run(self._open_client().classes())
+        return Found(answers.items, _reasons(answers.failures))
+
+    def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
+        """See `Source.schema`."""
+        return self._loop.run(self._open_client().schema(key))
+
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
+        """See `Source.objects`."""
+        return self._loop.run(self._ask(self._open_client(), names, where))
+
+    def get(self, known: Known) -> Object | None:
+        """See `Source.get`."""
+        return self._loop.run(self._get(self._open_client(), known))
+
+    def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """See `Source.call`."""
+        return self._loop.run(self._call(target, method, arguments))
+
+    def call_all(
+        self,
+        targets: Sequence[Object],
+        method: Method,
+        arguments: Mapping[str, object],
+        done: Callable[[int, Answer], None],
+    ) -> None:
+        """See `Source.call_all`."""
+        self._loop.run(self._call_all(targets, method, arguments, done))
+
+    def assign(self, target: Object, values: Mapping[str, object]) -> None:
+        """See `Source.assign`."""
+        handle = target.handle
+        assert isinstance(handle, RemoteObject)
+        sent: dict[str, Any] = {name: to_core(value) for name, value in values.items()}
+        self._loop.run(handle.set(**sent))
+
+    def _open_client(self) -> Client:
+        if self._client is None:
+            raise DisconnectedError(self._health.url, self._health.reason or "closed")
+        return self._client
+
+    async def _ask(self, client: Client, names: Sequence[ClassName], where: Sequence[object]) -> Found[Object]:
+        predicate = list(where) if where else None
+        answers = await asyncio.gather(
+            *(client.objects(name, package=package, where=predicate) for package, name in names)
+        )
+        found = {item.known.key: item for answer in answers for item in map(self._object, answer)}
+        failures = {agent: error for answer in answers for agent, error in answer.failures.items()}
+        return Found([item for item in found.values() if not item.deleted], _reasons(failures))
+
+    async def _get(self, client: Client, known: Known) -> Object | None:
+        key = known.key
+        try:
+            found = await client.objects(object_id=core_id(key))
+            if not found and key.epoch:
+                # The agent was started again: the object may be there as part of its new life.
+                found = await client.objects(known.class_key.name, package=known.class_key.package, agent=key.agent)
+        except NotFoundError:
+            return None  # its agent is gone
+        objects = [self._object(item) for item in found]
+        objects = [item for item in objects if item.known.key == key and not item.deleted]
+        return objects[0] if objects else None
+
+    def _object(self, item: RemoteObject) -> Object:
+        return to_object(item, self._label, self._name)
+
+    async def _call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        handle = target.handle
+        assert isinstance(handle, RemoteObject)
+        sent: dict[str, Any] = {name: to_core(value) for name, value in arguments.items()}
+        outputs = await handle.call(method.name, **sent)
+        return {name: from_core(value, handle.agent, self._label) for name, value in outputs.items()}
+
+    async def _call_all(
+        self,
+        targets: Sequence[Object],
+        method: Method,
+        arguments: Mapping[str, object],
+        done: Callable[[int, Answer], None],
+    ) -> None:
+        gate = asyncio.Semaphore(CALLS)
+
+        async def one(number: int, target: Object) -> None:
+            async with gate:
+                try:
+                    answer: Answer = await self._call(target, method, arguments)
+                except QmfError as error:
+                    answer = error
+            done(number, answer)
+
+        await asyncio.gather(*(one(number, target) for number, target in enumerate(targets)))
+
+    # -- news
+
+    def _notified(self, news: Notification) -> None:
+        match news:
+            case EventRaised(event):
+                self._watcher.event(to_event(event, self._health.url, self._label))
+            case ObjectUpdated(object=item):
+                if item.is_deleted:
+                    key = ObjectKey(item.agent, item.object_id.object_name, broker=self._label)
+                    class_key = item.class_key or ClassKey("", "")
+                    self._watcher.gone(key, (class_key.package, class_key.name), item.timestamps.delete)
+            case BusConnected(url=url):
+                self._health = Health(self._health.url, name=self._name)
+                self._watcher.connected(url, True, "")
+                self._watcher.changed()
+            case BusDisconnected(url=url, reason=reason):
+                self._health = Health(self._health.url, connected=False, reason=reason, name=self._name)
+                self._watcher.connected(url, False, reason)
+                self._watcher.changed()
+            case HeartbeatSeen(agent=agent, timestamp=timestamp):
+                now = self._seen[agent.name] = time.time_ns()
+                interval = agent.info.heartbeat_interval
+                self._watcher.heartbeat(Heartbeat(agent.name, timestamp, now, interval, self._health.url))
+                if not any(item.name == agent.name and item.epoch == agent.epoch for item in self._agents):
+                    self._take_agents()
+            case AgentAdded() | AgentRemoved() | AgentRestarted():
+                self._take_agents()
+                self._watcher.changed()
+            case ClassSeen():
+                self._watcher.changed()
+
+    def _take_agents(self) -> None:
+        if self._client is not None:
+            agents = [to_agent(item, self._health.url) for item in self._client.agents]
+            self._agents = tuple(sorted(agents, key=lambda item: item.name))
+
+
+def _reasons(failures: Mapping[str, QmfError]) -> Mapping[str, str]:
+    return {agent: str(error) for agent, error in failures.items()}

@@ -1,0 +1,116 @@
+"""What the console says, as the values that commands see: from `qmf.console.aio` to `session.source`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from qmf.console.aio import Agent as CoreAgent
+from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
+from qmf.schema import ClassKey, ClassSchema
+from qmf_shell.session.backend import Agent, Event, Known, Object, ObjectKey
+
+#: Values of an object that are converted one by one; who reads more gets all of them at once.
+FEW = 3
+
+
+class RemoteValues(Mapping[str, object]):
+    """The values of a remote object, converted as they are read: of thousands of objects mostly a few are wanted."""
+
+    __slots__ = ("_all", "_broker", "_item", "_reads")
+
+    def __init__(self, item: RemoteObject, broker: str) -> None:
+        self._item = item
+        self._broker = broker
+        self._all: Mapping[str, object] | None = None
+        self._reads = 0
+
+    def __getitem__(self, name: str) -> object:
+        if self._all is None and self._reads < FEW:
+            if name not in self._item.data.values:
+                raise KeyError(name)
+            self._reads += 1
+            return from_core(self._item[name], self._item.agent, self._broker)
+        return self._whole()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._item.data.values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole())
+
+    def __len__(self) -> int:
+        return len(self._item.data.values)
+
+    def _whole(self) -> Mapping[str, object]:
+        if self._all is None:
+            item = self._item
+            found = {**item.data.values, **item.properties, **item.statistics}
+            self._all = {name: from_core(value, item.agent, self._broker) for name, value in found.items()}
+        return self._all
+
+
+def to_object(item: RemoteObject, broker: str = "", name: str = "") -> Object:
+    """A remote object as commands see it; `broker` goes into its keys, `name` is that broker's in any session."""
+    class_key = item.class_key or ClassKey("", "")
+    schema = item.schema or ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash)
+    values = RemoteValues(item, broker)
+    object_id = item.object_id
+    key = ObjectKey(item.agent, object_id.object_name, object_id.agent_epoch, broker)
+    times = item.timestamps
+    known = Known(key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values))
+    return Object(known, schema, values, times.update, times.create, times.delete, item, name)
+
+
+def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
+    """An object's key text: its name without package and class, or its index properties where the name is arbitrary.
+
+    Names of other objects in it, as of a binding's exchange and queue, go without their package and class, too. It is
+    empty for an object whose key is: qpidd's default exchange.
+    """
+    package, _, rest = name.partition(":")
+    class_name, colon, key = rest.partition(":")
+    if colon and package == schema.package and class_name.lower() == schema.name.lower():
+        if ":" not in key:
+            return key
+        return re.sub(rf"(?:^|(?<=,))(?:{re.escape(schema.package)}:\w+:)+", "", key) or key
+    parts = [values.get(item.name) for item in schema.properties if item.index]
+    texts = [part.name if isinstance(part, ObjectKey) else str(part) for part in parts if part is not None]
+    return ",".join(texts) or name
+
+
+def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:
+    """The property `name` of an object, unless it is part of its key."""
+    item = schema.property("name")
+    value = None if item is None or item.index else values.get("name")
+    return value if isinstance(value, str) else ""
+
+
+def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> Event:
+    """A remote event as commands see it; `url` is the broker's that it came by, `broker` goes into references."""
+    name = f"{event.class_key.package}:{event.class_key.name}" if event.class_key else "event"
+    values = {name: from_core(value, event.agent.name, broker) for name, value in event.arguments.items()}
+    return Event(name, event.timestamp, event.severity, values, event.agent.name, event.schema, url)
+
+
+def to_agent(item: CoreAgent, url: str, seen: int = 0) -> Agent:
+    """An agent as commands see it; `seen` is when it was last heard of."""
+    interval = item.info.heartbeat_interval
+    return Agent(item.name, item.vendor, item.product, item.instance, item.epoch, interval, url, seen)
+
+
+def from_core(value: object, agent: str, broker: str = "") -> object:
+    """A value: references become `ObjectKey`, of `agent` where they don't say whose."""
+    if isinstance(value, ObjectId):
+        return ObjectKey(value.agent_name or agent, value.object_name, value.agent_epoch, broker)
+    return value
+
+
+def to_core(value: object) -> object:
+    """The opposite of `from_core`."""
+    return core_id(value) if isinstance(value, ObjectKey) else value
+
+
+def core_id(key: ObjectKey) -> ObjectId:
+    """An object's id on the wire."""
+    return ObjectId(key.name, key.agent, key.epoch)

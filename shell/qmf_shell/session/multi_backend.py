@@ -1,0 +1,117 @@
+"""Several brokers as one `Source`. Objects know their broker by `ObjectKey.broker`; the rest is joined."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from qmf.errors import DisconnectedError, NotFoundError, QmfError
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
+from qmf_shell.session.backend import Agent, Answer, ClassName, Found, Health, Known, Object, Source
+
+T = TypeVar("T")
+
+
+class Many:
+    """Several sources, asked at the same time; see `Source`."""
+
+    def __init__(self, sources: Mapping[str, Source]) -> None:
+        """
+        Args:
+            sources: by the label in the keys of their objects, which is the broker's URL.
+        """
+        self._sources = dict(sources)
+
+    @property
+    def health(self) -> Health:
+        """The first that is not connected, or the first."""
+        healths = self.healths
+        return next((item for item in healths if not item.connected), healths[0])
+
+    @property
+    def healths(self) -> Sequence[Health]:
+        """See `Source.healths`."""
+        return tuple(source.health for source in self._sources.values())
+
+    def agents(self) -> Sequence[Agent]:
+        """See `Source.agents`."""
+        agents = [item for source in self._sources.values() for item in source.agents()]
+        return tuple(sorted(agents, key=lambda item: (item.name, item.broker)))
+
+    def classes(self) -> Found[ClassKey]:
+        """See `Source.classes`."""
+        found = self._join(lambda source: source.classes())
+        return Found(tuple(dict.fromkeys(found.items)), found.failures)
+
+    def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
+        """See `Source.schema`."""
+        error: QmfError | None = None
+        for source in self._sources.values():
+            try:
+                return source.schema(key)
+            except (NotFoundError, DisconnectedError) as reason:
+                error = error if isinstance(error, NotFoundError) else reason
+        raise error or NotFoundError("class", str(key))
+
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
+        """See `Source.objects`."""
+        return self._join(lambda source: source.objects(names, where))
+
+    def get(self, known: Known) -> Object | None:
+        """See `Source.get`."""
+        return self._of(known.key.broker).get(known)
+
+    def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """See `Source.call`."""
+        return self._of(target.known.key.broker).call(target, method, arguments)
+
+    def call_all(
+        self,
+        targets: Sequence[Object],
+        method: Method,
+        arguments: Mapping[str, object],
+        done: Callable[[int, Answer], None],
+    ) -> None:
+        """See `Source.call_all`. One broker after the other."""
+        for label, source in self._sources.items():
+            places = [at for at, item in enumerate(targets) if item.known.key.broker == label]
+
+            def tell(number: int, answer: Answer, places: Sequence[int] = places) -> None:
+                done(places[number], answer)
+
+            source.call_all([targets[at] for at in places], method, arguments, tell)
+
+    def assign(self, target: Object, values: Mapping[str, object]) -> None:
+        """See `Source.assign`."""
+        self._of(target.known.key.broker).assign(target, values)
+
+    def _of(self, label: str) -> Source:
+        return self._sources[label]
+
+    def _join(self, ask: Callable[[Source], Found[T]]) -> Found[T]:
+        """Ask all at the same time; a broker that is not there is told among the failures, unless none is.
+
+        Raises:
+            QmfError: every broker failed.
+        """
+        pool = concurrent.futures.ThreadPoolExecutor(len(self._sources), thread_name_prefix="qmf-shell-ask")
+        try:
+            asked = {label: pool.submit(ask, source) for label, source in self._sources.items()}
+            items: list[T] = []
+            failures: dict[str, str] = {}
+            errors: list[QmfError] = []
+            for label, future in asked.items():
+                try:
+                    found = future.result()
+                except QmfError as error:
+                    errors.append(error)
+                    failures[f"at {label}"] = str(error)
+                    continue
+                items += found.items
+                failures.update(found.failures)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        if len(errors) == len(asked):
+            raise errors[0]
+        return Found(items, failures)
