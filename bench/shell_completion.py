@@ -19,11 +19,11 @@ from uuid import UUID
 from figures import Figure, parser, report
 from qmf_shell.commands import standard
 from qmf_shell.completion.analysis import analyse
-from qmf_shell.completion.hints import hint
-from qmf_shell.completion.suggestions import World, suggest
-from qmf_shell.session.backend import Known, ObjectKey
-from qmf_shell.session.name_cache import Snapshot
-from qmf_shell.session.short_ids import Ids
+from qmf_shell.completion.hints import hint_for
+from qmf_shell.completion.suggestions import CompletionData, suggest
+from qmf_shell.session.backend import ObjectIdentity, ObjectKey
+from qmf_shell.session.name_cache import NameSnapshot
+from qmf_shell.session.short_ids import ShortIds
 
 from qmf.schema import TYPES, Access, Argument, ClassSchema, Method, Property, Statistic
 
@@ -60,17 +60,17 @@ QUEUE = ClassSchema(
 )
 
 
-def make_world(count: int = OBJECTS) -> World:
+def make_world(count: int = OBJECTS) -> CompletionData:
     """A session that knows so many objects."""
     key = QUEUE.key
     objects = [
-        Known(ObjectKey("example.org:broker:1", f"org.example:queue:queue-{number}"), key, f"queue-{number}")
+        ObjectIdentity(ObjectKey("example.org:broker:1", f"org.example:queue:queue-{number}"), key, f"queue-{number}")
         for number in range(count)
     ]
-    ids = Ids()
+    ids = ShortIds()
     for known in objects[: count // 2]:
         ids.give(known)
-    return World(Snapshot({key: QUEUE}, tuple(objects)), ids, standard())
+    return CompletionData(NameSnapshot({key: QUEUE}, tuple(objects)), ids, standard())
 
 
 def measure(run: Callable[[], object], runs: int) -> float:
@@ -83,14 +83,14 @@ def measure(run: Callable[[], object], runs: int) -> float:
     return statistics.median(times)
 
 
-def answer(world: World, line: str) -> list[str]:
+def answer(world: CompletionData, line: str) -> list[str]:
     """What Tab offers, and the toolbar's work besides."""
     found = [item.text for item in suggest(analyse(line, world.registry), world)]
-    hint(line, world)
+    hint_for(line, world)
     return found
 
 
-def plain(world: World, line: str) -> list[str]:
+def plain(world: CompletionData, line: str) -> list[str]:
     """The peer: look at each name."""
     typed = line.rsplit(" ", 1)[1]
     return [known.index for known in world.snapshot.objects if known.index.startswith(typed)]

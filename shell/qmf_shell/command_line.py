@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from qmf._version import __version__
-from qmf_shell.exit_codes import FAILED, FINE, INTERRUPTED, UNREACHABLE, USAGE
+from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:
     from qmf.errors import QmfError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TIMEOUT = 10.0
 
 
-class Parser(argparse.ArgumentParser):
+class ProgramParser(argparse.ArgumentParser):
     """argparse with the options that all programs have, and texts as they are written.
 
     Its exit code of wrong usage is the one that sysexits.h names: 2 means here that there is no connection.
@@ -79,8 +79,8 @@ def failed_to_open(error: QmfError) -> int:
     return USAGE if isinstance(error, CallerError) else UNREACHABLE
 
 
-def start(options: argparse.Namespace, run: Callable[[], int]) -> int:
-    """Run a program with the options of `Parser`; its exit code, also where its output cannot be written."""
+def run_program(options: argparse.Namespace, run: Callable[[], int]) -> int:
+    """Run a program with the options of `ProgramParser`; its exit code, also where its output cannot be written."""
     _set_up_logging(options.verbose)
     _prepare_streams()
     return _guarded(run)
@@ -108,7 +108,7 @@ def _guarded(run: Callable[[], int]) -> int:
     except BrokenPipeError:
         # Whoever read our output has seen enough.
         _drop_output()
-        return FINE
+        return OK
     except OSError as error:
         _drop_output()
         sys.stderr.write(f"error: cannot write the output: {error.strerror or error}\n")

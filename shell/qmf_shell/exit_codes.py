@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-FINE: Final = 0
+OK: Final = 0
 FAILED: Final = 1  #: a command failed
 UNREACHABLE: Final = 2  #: no connection to the broker
 USAGE: Final = 64  #: wrong options; as in sysexits.h

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf._version import __version__
-from qmf_shell.command_line import Parser, failed_to_open, seconds, start
+from qmf_shell.command_line import ProgramParser, failed_to_open, run_program, seconds
 from qmf_shell.exit_codes import USAGE
 
 if TYPE_CHECKING:
     from qmf_shell.render.screen import Screen
-    from qmf_shell.session.opening import Opened
+    from qmf_shell.session.opening import OpenSession
 
 #: Seconds that the embedded host agent samples and publishes after, when nothing else is asked for.
 INTERVAL = 5.0
@@ -57,7 +57,7 @@ files: settings in $XDG_CONFIG_HOME/qmf-shell/config.toml, history in $XDG_STATE
 
 def build_parser() -> argparse.ArgumentParser:
     """The options."""
-    parser = Parser(
+    parser = ProgramParser(
         prog="qmf-shell",
         description="A shell over QMF: browse agents, objects and events of a live system, and call methods.",
         epilog=_EPILOG,
@@ -109,14 +109,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Until the prompt is there, nearly everything that is made stays: looking for garbage among it is in vain.
     gc.disable()
     try:
-        return start(options, lambda: _run(options))
+        return run_program(options, lambda: _run(options))
     finally:
         gc.enable()
 
 
 def _run(options: argparse.Namespace) -> int:
     from qmf.errors import QmfError
-    from qmf_shell.render.screen import Screen, choose_look
+    from qmf_shell.render.screen import Screen, choose_output_style
     from qmf_shell.settings import SettingsError, config_path, read_settings
 
     try:
@@ -130,7 +130,7 @@ def _run(options: argparse.Namespace) -> int:
         settings.change("output", options.output)
     interactive = not sources and sys.stdin is not None and sys.stdin.isatty()
     somebody = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    look = choose_look(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
+    look = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
     screen = Screen(sys.stdout, sys.stderr, look, settings=settings, paging=somebody)
     brokers = options.broker or ([] if options.interval is not None else settings.brokers)
     from qmf_shell.session.opening import open_session
@@ -155,9 +155,9 @@ def _run(options: argparse.Namespace) -> int:
             return failed_to_open(error)
         opened.context.report = screen.progress.report
         if somebody:
-            from qmf_shell.session.prompts import TerminalAsker
+            from qmf_shell.session.prompts import TerminalPrompter
 
-            opened.context.ask = TerminalAsker(screen.progress.paused)
+            opened.context.ask = TerminalPrompter(screen.progress.paused)
         if interactive:
             return _interact(opened, screen)
         from qmf_shell.modes.batch import numbered, run
@@ -202,11 +202,11 @@ def _load_commands() -> None:
     """Load what a command line needs."""
 
 
-def _interact(opened: Opened, screen: Screen) -> int:
+def _interact(opened: OpenSession, screen: Screen) -> int:
     from qmf_shell.modes.repl import Repl, history_path, open_history
-    from qmf_shell.session.name_cache import Refresher
+    from qmf_shell.session.name_cache import NameRefresher
 
-    refresher = Refresher(opened.context.source)
+    refresher = NameRefresher(opened.context.source)
     repl = Repl(opened.context, screen, refresher, history=open_history(history_path(os.environ)))
     opened.on_change(refresher.want_classes)
     opened.on_change(repl.redraw)
@@ -218,8 +218,8 @@ def _interact(opened: Opened, screen: Screen) -> int:
         refresher.close()
 
 
-def _greet(opened: Opened, screen: Screen) -> None:
-    from qmf_shell.results.result import Level, Message
+def _greet(opened: OpenSession, screen: Screen) -> None:
+    from qmf_shell.results.result import Notice, NoticeLevel
     from qmf_shell.text import listing, plural
 
     source = opened.context.source
@@ -229,14 +229,14 @@ def _greet(opened: Opened, screen: Screen) -> None:
         where = f"Connected to an embedded broker at {there[0]}, with a host agent that describes this machine."
     else:
         where = f"Connected to {listing(there, 'and')}, {plural(agents, 'agent')}."
-    screen.show(Message(f"qmf-shell {__version__}. {where}", Level.PLAIN))
+    screen.show(Notice(f"qmf-shell {__version__}. {where}", NoticeLevel.PLAIN))
     for item in source.healths:
         if not item.connected:
             text = f"No connection to {item.url} yet: {item.reason}. It is tried again."
-            screen.show(Message(text, Level.WARNING))
+            screen.show(Notice(text, NoticeLevel.WARNING))
     if not agents:
-        screen.show(Message("No agent has answered so far.", Level.WARNING))
-    screen.show(Message("Type help for the commands; Tab completes, Ctrl-D leaves."))
+        screen.show(Notice("No agent has answered so far.", NoticeLevel.WARNING))
+    screen.show(Notice("Type help for the commands; Tab completes, Ctrl-D leaves."))
 
 
 if __name__ == "__main__":

@@ -19,12 +19,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from qmf_shell.command_line import Parser, count, failed_to_open, start
-from qmf_shell.exit_codes import FINE, INTERRUPTED, UNREACHABLE, USAGE
+from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_program
+from qmf_shell.exit_codes import INTERRUPTED, OK, UNREACHABLE, USAGE
 
 if TYPE_CHECKING:
     from qmf_shell.objects.event_filter import EventFilter
-    from qmf_shell.session.backend import Event, Heartbeat
+    from qmf_shell.session.backend import EventRecord, HeartbeatRecord
 
 #: Where to look when no broker is named, as the old tool did.
 DEFAULT = "localhost"
@@ -47,7 +47,7 @@ exit codes: 0 fine, 2 no connection, 64 wrong usage."""
 
 def build_parser() -> argparse.ArgumentParser:
     """The options."""
-    parser = Parser(
+    parser = ProgramParser(
         prog="qmf-printevents",
         description="Print the events of brokers and agents as they come, one line each.",
         epilog=_EPILOG,
@@ -85,20 +85,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         wanted = _filter(parser, options)
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else USAGE
-    return start(options, lambda: _run(options, wanted))
+    return run_program(options, lambda: _run(options, wanted))
 
 
 def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> EventFilter:
     from qmf.errors import QmfError
     from qmf_shell.objects.event_filter import EventFilter, class_filter, parse_severity
-    from qmf_shell.parsing.conditions import ConditionError, parse
-    from qmf_shell.parsing.words import split
+    from qmf_shell.parsing.conditions import ConditionError, parse_condition
+    from qmf_shell.parsing.words import split_line
 
     try:
         condition = None
         if options.where is not None:
-            words = split(options.where)
-            condition, used = parse(words)
+            words = split_line(options.where)
+            condition, used = parse_condition(words)
             if used < len(words):
                 raise ConditionError(f"{words[used].text!r} does not belong to the condition before it")
         return EventFilter(
@@ -113,12 +113,12 @@ def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Eve
 
 def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
     from qmf.errors import QmfError
-    from qmf_shell.session.console_backend import Live, Watcher
+    from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 
-    news: queue.Queue[Event | Heartbeat] = queue.Queue(WAITING)
+    news: queue.Queue[EventRecord | HeartbeatRecord] = queue.Queue(WAITING)
     dropped = _Dropped()
 
-    def put(item: Event | Heartbeat) -> None:
+    def put(item: EventRecord | HeartbeatRecord) -> None:
         try:
             news.put_nowait(item)
         except queue.Full:
@@ -127,7 +127,7 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
     def connected(url: str, there: bool, reason: str) -> None:
         _tell("brokerConnected" if there else "brokerDisconnected", url, reason)
 
-    watcher = Watcher(
+    watcher = BackendCallbacks(
         event=lambda event: put(event) if wanted.passes(event) else None,
         heartbeat=lambda beat: put(beat) if options.heartbeats and wanted.passes_heartbeat(beat.agent) else None,
         connected=connected,
@@ -136,7 +136,8 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
     urls = list(dict.fromkeys(options.brokers)) or [DEFAULT]
     with contextlib.ExitStack() as stack:
         lives = [
-            Live(url, timeout=options.timeout, watcher=watcher, objects=False, persist=True, settle=0) for url in urls
+            ConsoleBackend(url, timeout=options.timeout, watcher=watcher, objects=False, persist=True, settle=0)
+            for url in urls
         ]
         try:
             for live in lives:
@@ -159,7 +160,9 @@ class _Dropped:
     count = 0
 
 
-def _print(news: queue.Queue[Event | Heartbeat], writer: _Writer, dropped: _Dropped, count: int | None) -> int:
+def _print(
+    news: queue.Queue[EventRecord | HeartbeatRecord], writer: _Writer, dropped: _Dropped, count: int | None
+) -> int:
     printed = 0
     try:
         while count is None or printed < count:
@@ -172,8 +175,8 @@ def _print(news: queue.Queue[Event | Heartbeat], writer: _Writer, dropped: _Drop
                 sys.stderr.write(f"warning: {lost} events were dropped: the reader is too slow\n")
     except KeyboardInterrupt:
         # The normal end, unless somebody wanted to have so many lines.
-        return FINE if count is None else INTERRUPTED
-    return FINE
+        return OK if count is None else INTERRUPTED
+    return OK
 
 
 def _tell(what: str, url: str, reason: str) -> None:
@@ -187,19 +190,19 @@ class _Writer:
     """Events as lines."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        from qmf_shell.render.screen import Look, choose_look
+        from qmf_shell.render.screen import OutputStyle, choose_output_style
 
         self._json = options.json
         self._local = options.local_time
-        look = choose_look(sys.stdout, os.environ, no_color=options.no_color)
-        self._colour = look is Look.COLOUR and not options.json
+        look = choose_output_style(sys.stdout, os.environ, no_color=options.no_color)
+        self._colour = look is OutputStyle.COLOUR and not options.json
 
-    def line(self, item: Event | Heartbeat) -> str:
+    def line(self, item: EventRecord | HeartbeatRecord) -> str:
         """One line, without its end."""
         from qmf_shell.objects.event_filter import HEARTBEAT
-        from qmf_shell.session.backend import Heartbeat
+        from qmf_shell.session.backend import HeartbeatRecord
 
-        if isinstance(item, Heartbeat):
+        if isinstance(item, HeartbeatRecord):
             arguments: dict[str, object] = {"agent": item.agent, "interval": item.interval}
             return self._text(item.timestamp, HEARTBEAT, "qmf:heartbeat", item.broker, arguments, "")
         kinds = {argument.name: argument.type.name for argument in item.schema.arguments} if item.schema else {}

@@ -20,7 +20,7 @@ class SettingsError(CallerError):
 
 
 @attrs.frozen
-class Choice:
+class Setting:
     """A setting.
 
     Attributes:
@@ -58,15 +58,15 @@ class Choice:
         return value
 
 
-CHOICES: tuple[Choice, ...] = (
-    Choice("time-format", ("long", "short"), "long", "times with their date, or the time of day alone"),
-    Choice("output", ("table", "json", "csv"), "table", "how results are written"),
-    Choice("pager", ("auto", "off"), "auto", "whether output longer than the terminal goes through a pager"),
-    Choice("completion", ("tab", "typing"), "tab", "whether the menu opens with Tab or while typing"),
-    Choice("interval", (), "2", "seconds between the pictures of watch, plot and top"),
-    Choice("confirm", ("on", "off"), "on", "whether calls of many objects ask first"),
+SETTINGS: tuple[Setting, ...] = (
+    Setting("time-format", ("long", "short"), "long", "times with their date, or the time of day alone"),
+    Setting("output", ("table", "json", "csv"), "table", "how results are written"),
+    Setting("pager", ("auto", "off"), "auto", "whether output longer than the terminal goes through a pager"),
+    Setting("completion", ("tab", "typing"), "tab", "whether the menu opens with Tab or while typing"),
+    Setting("interval", (), "2", "seconds between the pictures of watch, plot and top"),
+    Setting("confirm", ("on", "off"), "on", "whether calls of many objects ask first"),
 )
-_BY_NAME = {choice.name: choice for choice in CHOICES}
+_BY_NAME = {choice.name: choice for choice in SETTINGS}
 
 
 @attrs.define
@@ -74,12 +74,12 @@ class Settings:
     """The settings of a session.
 
     Attributes:
-        values: by name; all of `CHOICES`.
+        values: by name; all of `SETTINGS`.
         aliases: what words stand for, e.g. ``q`` for ``list queue``.
         brokers: URLs to connect to where the command line names none.
     """
 
-    values: dict[str, str] = attrs.field(factory=lambda: {choice.name: choice.default for choice in CHOICES})
+    values: dict[str, str] = attrs.field(factory=lambda: {choice.name: choice.default for choice in SETTINGS})
     aliases: dict[str, str] = attrs.field(factory=dict)
     brokers: tuple[str, ...] = ()
 
@@ -98,10 +98,10 @@ class Settings:
             NotFoundError: no such setting.
             SettingsError: not a value of it.
         """
-        self.values[name] = find_choice(name).check(value)
+        self.values[name] = find_setting(name).check(value)
 
 
-def find_choice(name: str) -> Choice:
+def find_setting(name: str) -> Setting:
     """The setting called `name`.
 
     Raises:
@@ -169,9 +169,9 @@ def _take(settings: Settings, found: Mapping[str, object]) -> None:
                 raise SettingsError("brokers must be a list of URLs")
             settings.brokers = tuple(value)
         elif isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise SettingsError(f"{find_choice(name).name} must be a text or a number")
+            raise SettingsError(f"{find_setting(name).name} must be a text or a number")
         else:
-            settings.change(find_choice(name).name, str(value))
+            settings.change(find_setting(name).name, str(value))
 
 
 def _aliases(value: object) -> dict[str, str]:

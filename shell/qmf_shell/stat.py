@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from qmf_shell.command_line import Parser, count, failed_to_open, seconds, start
-from qmf_shell.exit_codes import FAILED, FINE, INTERRUPTED, USAGE
+from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_program, seconds
+from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, USAGE
 
 if TYPE_CHECKING:
     from qmf_shell.results.result import Result
@@ -54,7 +54,7 @@ exit codes: 0 fine, 1 the view cannot be had, 2 no connection, 64 wrong usage.""
 def build_parser() -> argparse.ArgumentParser:
     """The options."""
     views = "\n".join(f"  {name:<14} {text}" for name, text in VIEWS.items())
-    parser = Parser(
+    parser = ProgramParser(
         prog="qmf-stat",
         description=f"Show what a broker that is managed by QMF does.\n\nviews:\n{views}",
         epilog=_EPILOG,
@@ -97,17 +97,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             parser.error(f"one view at a time: {options.view} or {options.letter}")
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else USAGE
-    return start(options, lambda: _run(options))
+    return run_program(options, lambda: _run(options))
 
 
 def _run(options: argparse.Namespace) -> int:
     from qmf.errors import QmfError
-    from qmf_shell.render.screen import Screen, choose_look
-    from qmf_shell.results.result import View
+    from qmf_shell.render.screen import Screen, choose_output_style
+    from qmf_shell.results.result import LiveView
     from qmf_shell.session.opening import open_session
-    from qmf_shell.stat_views import make
+    from qmf_shell.stat_views import make_view
 
-    look = choose_look(sys.stdout, os.environ, no_color=options.no_color, output=options.output)
+    look = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=options.output)
     screen = Screen(sys.stdout, sys.stderr, look)
     with contextlib.ExitStack() as stack:
         try:
@@ -123,12 +123,12 @@ def _run(options: argparse.Namespace) -> int:
 
         def frame() -> Result:
             context.warnings.clear()
-            return make(context, view, options.sort_by, up=options.increasing, limit=options.limit)
+            return make_view(context, view, options.sort_by, up=options.increasing, limit=options.limit)
 
         try:
             if options.interval is not None:
-                screen.show(View(frame, options.interval, options.count))
-                return FINE
+                screen.show(LiveView(frame, options.interval, options.count))
+                return OK
             with screen.progress.busy():
                 result = frame()
             screen.show(result)
@@ -143,7 +143,7 @@ def _run(options: argparse.Namespace) -> int:
 def _warned(context: Context, tell: Callable[[str], None]) -> int:
     for warning in context.warnings:
         tell(warning)
-    return FAILED if context.warnings else FINE
+    return FAILED if context.warnings else OK
 
 
 if __name__ == "__main__":

@@ -12,27 +12,27 @@ from qmf_shell.commands.agents import run as agents_table
 from qmf_shell.objects.cells import free_cell
 from qmf_shell.objects.filtering import sorted_by
 from qmf_shell.objects.lookup import class_names, find_classes
-from qmf_shell.parsing.command import Given
+from qmf_shell.parsing.command import BoundArguments
 from qmf_shell.results.result import (
-    Amount,
     Cell,
     Column,
     Details,
-    Extremes,
-    Followed,
-    Group,
+    Duration,
+    HiLo,
     Instant,
-    Link,
+    MinMaxMean,
+    Quantity,
+    ReferenceCell,
     Result,
+    ResultGroup,
     Role,
-    Span,
-    Spread,
     Table,
+    WatchedValue,
 )
-from qmf_shell.session.backend import Object, ObjectKey
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
-from qmf_shell.text import listing, natural, plural
+from qmf_shell.text import listing, natural_key, plural
 
 #: The package of qpidd's own classes.
 PACKAGE = "org.apache.qpid.broker"
@@ -68,13 +68,13 @@ class _Field:
     """
 
     title: str
-    value: Callable[[Object], Cell]
+    value: Callable[[ObjectRecord], Cell]
     role: Role = Role.NUMBER
     wraps: bool = False
     spare: bool = False
 
 
-def make(context: Context, view: str, sort: str | None, *, up: bool = False, limit: int | None = None) -> Result:
+def make_view(context: Context, view: str, sort: str | None, *, up: bool = False, limit: int | None = None) -> Result:
     """A view as it is now.
 
     Args:
@@ -93,7 +93,7 @@ def make(context: Context, view: str, sort: str | None, *, up: bool = False, lim
         case "overview":
             return _overview(context)
         case "agents":
-            return _arranged(agents_table(context, Given()), sort, up, limit)
+            return _arranged(agents_table(context, BoundArguments()), sort, up, limit)
         case "classes":
             return _arranged(_classes(context), sort, up, limit)
         case _:
@@ -101,7 +101,7 @@ def make(context: Context, view: str, sort: str | None, *, up: bool = False, lim
             return _arranged(_table(context, names, fields), sort, up, limit)
 
 
-def _value(*names: str) -> Callable[[Object], Cell]:
+def _value(*names: str) -> Callable[[ObjectRecord], Cell]:
     """A cell of the first of these values that an object has."""
     return lambda item: next((_plain(item.values[name]) for name in names if name in item.values), None)
 
@@ -112,7 +112,7 @@ def _plain(value: object) -> Cell:
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
-        return Amount(value)
+        return Quantity(value)
     return value if isinstance(value, str) else None
 
 
@@ -122,8 +122,8 @@ def short_name(name: str) -> str:
     return parts[2] if len(parts) == 3 else name
 
 
-def _since(item: Object) -> Cell:
-    return Span(max(0, item.updated - item.created)) if item.created else None
+def _since(item: ObjectRecord) -> Cell:
+    return Duration(max(0, item.updated - item.created)) if item.created else None
 
 
 _QUEUES = (
@@ -189,7 +189,7 @@ def _identifier(value: object) -> Cell:
     return value if isinstance(value, int) else None
 
 
-def _objects(context: Context, name: str, *more: str) -> Sequence[Object]:
+def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectRecord]:
     """All objects of a class that must be there, and of others, by key."""
     classes = context.classes()
     try:
@@ -201,7 +201,7 @@ def _objects(context: Context, name: str, *more: str) -> Sequence[Object]:
             f"{listing(where, 'and')} {be} not managed by QMF: no agent has the class {PACKAGE}:{name}"
         ) from None
     keys += [key for key in classes if key.package == PACKAGE and key.name in more]
-    return sorted(context.objects(class_names(keys)), key=lambda item: natural(item.known.index))
+    return sorted(context.objects(class_names(keys)), key=lambda item: natural_key(item.known.index))
 
 
 def _there(context: Context) -> list[str]:
@@ -227,7 +227,11 @@ def _classes(context: Context) -> Table:
     for item in context.objects(names):
         counts[class_name(item.known)] = counts.get(class_name(item.known), 0) + 1
     rows = tuple((*name, counts[name]) for name in names)
-    columns = (Column("package", Role.FAINT), Column("class", Role.NAME), Column("objects", Role.NUMBER))
+    columns = (
+        Column("package", Role.FAINT),
+        Column("class", Role.NAME),
+        Column("objects", Role.NUMBER),
+    )
     return Table(columns, rows, title=plural(len(rows), "class", "classes"), empty="No classes.")
 
 
@@ -266,18 +270,22 @@ def _overview(context: Context) -> Result:
             ("broker", key.broker or context.source.health.url),
             ("name", broker.known.index),
             ("version", free_cell(context, broker.values.get("version"))),
-            ("uptime", Span(up) if isinstance(up := broker.values.get("uptime"), int) else None),
+            ("uptime", Duration(up) if isinstance(up := broker.values.get("uptime"), int) else None),
             ("since", Instant(broker.created)),
             ("agents", sum(1 for item in agents if item.broker in urls)),
         ]
         for names in _COUNTED:
             pairs.append((f"{names[0]}s", sum(1 for item in mine if item.known.class_key.name.lower() in names)))
         parts += [Details(tuple(pairs), title="Broker"), _totals(broker)]
-    return Group(tuple(parts))
+    return ResultGroup(tuple(parts))
 
 
-def _totals(broker: Object) -> Table:
-    columns = (Column("statistic", Role.NAME), Column("messages", Role.NUMBER), Column("bytes", Role.NUMBER))
+def _totals(broker: ObjectRecord) -> Table:
+    columns = (
+        Column("statistic", Role.NAME),
+        Column("messages", Role.NUMBER),
+        Column("bytes", Role.NUMBER),
+    )
     rows = [
         (title, _sum(broker, messages), _sum(broker, octets) if octets else None) for title, messages, octets in _TOTALS
     ]
@@ -285,9 +293,9 @@ def _totals(broker: Object) -> Table:
     return Table(columns, shown, title="In total", empty="The broker counts nothing.")
 
 
-def _sum(broker: Object, names: str) -> Amount | None:
+def _sum(broker: ObjectRecord, names: str) -> Quantity | None:
     values = [value for name in names.split(",") if isinstance(value := broker.values.get(name), int)]
-    return Amount(sum(values)) if values else None
+    return Quantity(sum(values)) if values else None
 
 
 def _plain_overview(context: Context) -> Details:
@@ -319,15 +327,15 @@ def _arranged(table: Table, sort: str | None, up: bool, limit: int | None) -> Ta
 def sort_value(cell: Cell) -> object:
     """What a cell is sorted by: a number or a text; None where it has none."""
     match cell:
-        case Amount(value, _) | Extremes(value, _, _, _):
+        case Quantity(value, _) | HiLo(value, _, _, _):
             return value
-        case Instant(value) | Span(value):
+        case Instant(value) | Duration(value):
             return value
-        case Spread():
+        case MinMaxMean():
             return cell.mean
-        case Link(number, _):
+        case ReferenceCell(number, _):
             return number
-        case Followed(inner, _, _, _):
+        case WatchedValue(inner, _, _, _):
             return sort_value(inner)
         case None | "":
             return None

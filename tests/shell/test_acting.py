@@ -14,10 +14,10 @@ import pytest
 from qmf_shell.commands import standard
 from qmf_shell.modes.executor import Outcome, execute
 from qmf_shell.parsing.command import Command
-from qmf_shell.render.screen import Look
+from qmf_shell.render.screen import OutputStyle
 from qmf_shell.session.context import Context
-from qmf_shell.session.prompts import CancelledError
-from qmf_shell.settings import CHOICES, Settings, config_path, read_settings
+from qmf_shell.session.prompts import PromptCancelledError
+from qmf_shell.settings import SETTINGS, Settings, config_path, read_settings
 from shell.world import FakeSource, Output, filesystem, make_output
 
 from qmf.errors import QmfError, RemoteError
@@ -42,14 +42,14 @@ class Somebody:
                 self.refused.append(str(error))
             else:
                 return text
-        raise CancelledError("cancelled: nothing was called")
+        raise PromptCancelledError("cancelled: nothing was called")
 
     def confirm(self, question: str) -> bool:
         self.asked.append(question)
         return self.yes
 
 
-def run(context: Context, line: str, look: Look = Look.PLAIN) -> Output:
+def run(context: Context, line: str, look: OutputStyle = OutputStyle.PLAIN) -> Output:
     output = make_output(look)
     context.settings = output.screen.settings
     assert execute(line, context, output.screen) is Outcome.DONE, output.errors
@@ -289,7 +289,7 @@ def test_parquet(context: Context, source: FakeSource, tmp_path: Path) -> None:
 
 def test_settings(context: Context) -> None:
     lines = run(context, "set").lines
-    assert len(lines) == 3 + len(CHOICES)
+    assert len(lines) == 3 + len(SETTINGS)
     assert run(context, "set pager off").lines == ["pager is off"]
     assert "must be auto or off, not 'maybe'" in mistake(context, "set pager maybe")
     assert "no setting 'pagr'; did you mean pager?" in mistake(context, "set pagr off")
@@ -326,7 +326,7 @@ def test_aliases(context: Context) -> None:
 
 def test_recording(context: Context, tmp_path: Path) -> None:
     path = tmp_path / "incident.txt"
-    output = make_output(Look.COLOUR, 40)
+    output = make_output(OutputStyle.COLOUR, 40)
     for line in (f"record on {path}", "list filesystem", "nosuch", "# a comment", "record off", "agents"):
         execute(line, context, output.screen)
     text = path.read_text()
@@ -375,36 +375,39 @@ def test_help_is_an_argument_elsewhere(context: Context, source: FakeSource) -> 
 
 def test_csv(context: Context, source: FakeSource) -> None:
     source.answer = {"sequence": 7, "body": 'a "quoted", \x1b[31mtext'}
-    assert run(context, "list filesystem columns label, options", Look.CSV).lines == [
+    assert run(context, "list filesystem columns label, options", OutputStyle.CSV).lines == [
         "id,index,label,options",
         '101,/,,"{""ro"": true}"',
         '102,/home,,"{""ro"": true}"',
     ]
-    assert run(context, "call / echo 7 x", Look.CSV).lines == ["sequence,body", '7,"a ""quoted"", \\x1b[31mtext"']
+    assert run(context, "call / echo 7 x", OutputStyle.CSV).lines == [
+        "sequence,body",
+        '7,"a ""quoted"", \\x1b[31mtext"',
+    ]
 
 
 def test_messages_are_for_people(context: Context, source: FakeSource) -> None:
-    for look in (Look.JSON, Look.CSV):
+    for look in (OutputStyle.JSON, OutputStyle.CSV):
         output = run(context, "call / sync", look)
         assert output.lines == []
         assert output.errors == ["sync of 101 filesystem /: done"]
 
 
 def test_values_keep_their_names_in_json_and_csv(context: Context, source: FakeSource) -> None:
-    row = json.loads(run(context, "list filesystem columns bytesRead limit 1", Look.JSON).lines[0])[0]
+    row = json.loads(run(context, "list filesystem columns bytesRead limit 1", OutputStyle.JSON).lines[0])[0]
     assert row == {"id": 101, "index": "/", "bytesRead": 1234567}
-    assert run(context, "list filesystem columns bytesRead", Look.CSV).lines[0] == "id,index,bytesRead"
+    assert run(context, "list filesystem columns bytesRead", OutputStyle.CSV).lines[0] == "id,index,bytesRead"
     source.answer = {"bodyText": "x"}
-    assert "bodyText" in json.loads(run(context, "call -y filesystem all sync", Look.JSON).lines[0])[0]
+    assert "bodyText" in json.loads(run(context, "call -y filesystem all sync", OutputStyle.JSON).lines[0])[0]
 
 
 def test_two_columns_of_one_name_are_told_apart_in_json(context: Context, source: FakeSource) -> None:
-    row = json.loads(run(context, "list filesystem columns index limit 1", Look.JSON).lines[0])[0]
+    row = json.loads(run(context, "list filesystem columns index limit 1", OutputStyle.JSON).lines[0])[0]
     assert row == {"id": 101, "index": "/", "index_2": "/"}
 
 
 def test_schema_in_json_is_one_tree(context: Context) -> None:
-    tree = json.loads(run(context, "schema filesystem", Look.JSON).lines[0])
+    tree = json.loads(run(context, "schema filesystem", OutputStyle.JSON).lines[0])
     assert tree[0]["class"] == "filesystem"
     assert tree[0]["properties"][3] == {
         "name": "threshold",
@@ -424,7 +427,7 @@ def test_events_filters(context: Context) -> None:
         context.events.add(full_event(f"/{n}", severity=n, agent=f"example.org:host:{'ab'[n % 2]}"))
 
     def shown(line: str) -> list[str]:
-        rows = json.loads(run(context, line, Look.JSON).lines[0])
+        rows = json.loads(run(context, line, OutputStyle.JSON).lines[0])
         return [row["arguments"]["mountPoint"] for row in rows]
 
     assert shown("events -s error") == ["/0", "/1", "/2", "/3"]
@@ -440,18 +443,18 @@ def test_events_filters(context: Context) -> None:
 def test_heartbeats(context: Context) -> None:
     import time
 
-    from qmf_shell.session.backend import Heartbeat
+    from qmf_shell.session.backend import HeartbeatRecord
     from shell.world import ALPHA, BETA
 
     now = time.time_ns()
     url = "amqp://127.0.0.1:5672"
-    context.heartbeats.add(Heartbeat(ALPHA, now, now - 10**9, 10, url))
-    context.heartbeats.add(Heartbeat(ALPHA, now, now - 10**9, 10, url))
-    context.heartbeats.add(Heartbeat("example.org:host:gone", now, now - 60 * 10**9, 10, url))
-    rows = {row["agent"]: row for row in json.loads(run(context, "heartbeats", Look.JSON).lines[0])}
+    context.heartbeats.add(HeartbeatRecord(ALPHA, now, now - 10**9, 10, url))
+    context.heartbeats.add(HeartbeatRecord(ALPHA, now, now - 10**9, 10, url))
+    context.heartbeats.add(HeartbeatRecord("example.org:host:gone", now, now - 60 * 10**9, 10, url))
+    rows = {row["agent"]: row for row in json.loads(run(context, "heartbeats", OutputStyle.JSON).lines[0])}
     assert (rows[ALPHA]["seen"], rows[ALPHA]["state"], rows[ALPHA]["every"]) == (2, "alive", 10 * 10**9)
     assert rows[BETA]["state"] == "no heartbeat yet"
     assert rows["example.org:host:gone"]["state"] == "gone"
-    context.heartbeats.add(Heartbeat(BETA, now, now - 16 * 10**9, 10, url))
-    rows = {row["agent"]: row for row in json.loads(run(context, "heartbeats beta", Look.JSON).lines[0])}
+    context.heartbeats.add(HeartbeatRecord(BETA, now, now - 16 * 10**9, 10, url))
+    rows = {row["agent"]: row for row in json.loads(run(context, "heartbeats beta", OutputStyle.JSON).lines[0])}
     assert {name: row["state"] for name, row in rows.items()} == {BETA: "late"}

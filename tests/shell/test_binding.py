@@ -6,7 +6,7 @@ import pytest
 from qmf_shell.commands import standard
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import Command, Registry, UnknownCommandError, UsageError
-from qmf_shell.parsing.words import split
+from qmf_shell.parsing.words import split_line
 
 
 def command(line: str) -> tuple[Command, str]:
@@ -31,7 +31,7 @@ def command(line: str) -> tuple[Command, str]:
 )
 def test_fine(line: str, words: list[str], options: dict[str, str]) -> None:
     which, rest = command(line)
-    given = bind(which, split(rest))
+    given = bind(which, split_line(rest))
     assert list(given.texts) == words
     assert dict(given.options) == options
 
@@ -53,7 +53,7 @@ def test_fine(line: str, words: list[str], options: dict[str, str]) -> None:
 def test_mistakes(line: str, parts: list[str]) -> None:
     which, rest = command(line)
     with pytest.raises(UsageError) as caught:
-        bind(which, split(rest))
+        bind(which, split_line(rest))
     for part in parts:
         assert part in str(caught.value)
 

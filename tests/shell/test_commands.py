@@ -8,10 +8,10 @@ import attrs
 import pytest
 from qmf_shell.modes.executor import Outcome, evaluate, execute
 from qmf_shell.parsing.binding import bind
-from qmf_shell.parsing.words import split
-from qmf_shell.render.screen import Look
-from qmf_shell.results.result import Result, Stream
-from qmf_shell.session.backend import Health
+from qmf_shell.parsing.words import split_line
+from qmf_shell.render.screen import OutputStyle
+from qmf_shell.results.result import Result, ResultStream
+from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
 from shell.world import (
     ALPHA,
@@ -56,7 +56,7 @@ def cells(line: str) -> list[str]:
 
 @pytest.mark.parametrize("line", ["agents", "heartbeats", "heartbeats alpha"])
 def test_a_broker_that_is_not_there_is_told(context: Context, source: FakeSource, line: str) -> None:
-    source.others = (Health("amqp://mq2:5672", False, "connection refused", "mq2"),)
+    source.others = (ConnectionStatus("amqp://mq2:5672", False, "connection refused", "mq2"),)
     output = make_output()
     assert execute(line, context, output.screen) is Outcome.FAILED
     assert ALPHA in output.out.getvalue()
@@ -404,7 +404,7 @@ def test_events(context: Context) -> None:
 def test_follow_prints_new_events_of_the_class(context: Context) -> None:
     context.events.add(full_event("/before"))
     stream = evaluate("events -f filesystemfull", context)
-    assert isinstance(stream, Stream)
+    assert isinstance(stream, ResultStream)
     got: list[Result] = []
     reader = threading.Thread(target=lambda: got.append(next(stream.items)), daemon=True)
     reader.start()
@@ -432,7 +432,7 @@ def test_help_of_each_command(context: Context) -> None:
 def test_examples_of_help_can_be_parsed(context: Context) -> None:
     for command in context.registry:
         for example, _ in command.examples:
-            name, *rest = split(example)
+            name, *rest = split_line(example)
             assert context.registry.find(name.text) is command
             bind(command, rest)
 
@@ -448,8 +448,8 @@ def test_nothing_to_do(context: Context, output: Output, line: str) -> None:
     assert output.lines + output.errors == []
 
 
-@pytest.mark.parametrize("look", list(Look))
-def test_every_command_in_every_look(context: Context, source: FakeSource, look: Look) -> None:
+@pytest.mark.parametrize("look", list(OutputStyle))
+def test_every_command_in_every_look(context: Context, source: FakeSource, look: OutputStyle) -> None:
     source.answer = {"sequence": 7, "body": "x"}
     context.events.add(full_event())
     lines = "agents,list,list filesystem,show 101 102,schema,schema filesystem,call 101 echo 7 x,events,help"

@@ -13,26 +13,26 @@ from qmf_shell.completion.kinds import (
     ArgumentValue,
     ClassNames,
     CommandNames,
+    CompletionKind,
+    CompletionRequest,
     EventValueNames,
-    Files,
+    FileNames,
     Keywords,
     MethodNames,
-    Nothing,
+    NoCompletion,
     ObjectNames,
     OptionNames,
     OptionValue,
-    Question,
     SettableNames,
     SettableValue,
     SettingNames,
     SettingValue,
     ValueNames,
     ValueOf,
-    Wanted,
 )
-from qmf_shell.completion.suggestions import MOST, Suggestion, World, suggest
+from qmf_shell.completion.suggestions import MAX_SUGGESTIONS, CompletionData, Suggestion, suggest
 from qmf_shell.session.context import Context
-from qmf_shell.session.name_cache import Snapshot
+from qmf_shell.session.name_cache import NameSnapshot
 from shell.world import FILESYSTEM, SCHEMAS, FakeSource, filesystem, process
 
 REGISTRY = standard()
@@ -53,7 +53,7 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("li", CommandNames(), "li", 0),
         ("help ", CommandNames(), "", 5),
         ("help ca", CommandNames(), "ca", 5),
-        ("help call ", Nothing(), "", 0),
+        ("help call ", NoCompletion(), "", 0),
         ("list ", ClassNames(True, False), "", 5),
         ("list fi", ClassNames(True, False), "fi", 5),
         ("LIST fi", ClassNames(True, False), "fi", 5),
@@ -76,7 +76,7 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("list fs where a>5", ValueOf("fs", "a"), "5", 16),
         ("list fs where a > 5 and b", AnyOf((ValueNames("fs"), NOT)), "b", 24),
         ("list fs sort ", AnyOf((ValueNames("fs"), Keywords((("by", ""),)))), "", 13),
-        ("list fs limit ", Nothing(), "", 14),
+        ("list fs limit ", NoCompletion(), "", 14),
         ("list fs columns a,b", AnyOf((ValueNames("fs"), ALL_COLUMNS)), "b", 18),
         ("show ", TARGET, "", 5),
         ("show 101 '/a b", AnyOf((ObjectNames(None), Keywords(SELECTION_WORDS))), "/a b", 9),
@@ -93,8 +93,8 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("set ", SettingNames(), "", 4),
         ("set pager ", SettingValue("pager"), "", 10),
         ("record ", Keywords((("on", "begin"), ("off", "end"))), "", 7),
-        ("record on x", Files(), "x", 10),
-        ("export fs x", Files(), "x", 10),
+        ("record on x", FileNames(), "x", 10),
+        ("export fs x", FileNames(), "x", 10),
         ("watch ", TARGET, "", 6),
         ("plot 101 ", ValueNames("101", True), "", 9),
         ("top fs b", AnyOf((Keywords((("by", "what counts follows"),)), ValueNames("fs", True))), "b", 7),
@@ -104,14 +104,14 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("call 101 echo body=x 7 ", ArgumentNames("101", "echo", ("body",), 1), "", 23),
         ("call 101 echo body=he", ArgumentValue("101", "echo", "body"), "he", 19),
         ("call 101 echo 'body=he", ArgumentNames("101", "echo", (), 0), "body=he", 14),
-        ("call 101 configure {", Nothing(), "", 0),
-        ("agents ", Nothing(), "", 0),
-        ("nonsense ", Nothing(), "", 0),
-        ("# list ", Nothing(), "", 0),
-        ("show a\\", Nothing(), "", 0),
+        ("call 101 configure {", NoCompletion(), "", 0),
+        ("agents ", NoCompletion(), "", 0),
+        ("nonsense ", NoCompletion(), "", 0),
+        ("# list ", NoCompletion(), "", 0),
+        ("show a\\", NoCompletion(), "", 0),
     ],
 )
-def test_kinds(text: str, wanted: Wanted, prefix: str, start: int) -> None:
+def test_kinds(text: str, wanted: CompletionKind, prefix: str, start: int) -> None:
     question = analyse(text, REGISTRY)
     assert (question.wanted, question.prefix, question.start) == (wanted, prefix, start)
 
@@ -122,7 +122,7 @@ def test_any_text_has_a_kind(text: str) -> None:
         assert 0 <= analyse(line, REGISTRY).start <= len(line)
 
 
-SNAPSHOT = Snapshot(
+SNAPSHOT = NameSnapshot(
     schemas=dict(SCHEMAS),
     objects=tuple(
         item.known for item in (filesystem("/"), filesystem("/home"), filesystem("/a b"), process(101), process(4711))
@@ -139,12 +139,12 @@ def listed() -> Context:
     return context
 
 
-def ask(context: Context, text: str, snapshot: Snapshot = SNAPSHOT) -> list[Suggestion]:
-    question: Question = analyse(text, REGISTRY)
-    return suggest(question, World(snapshot, context.ids, REGISTRY, (("q", "list queue"),)))
+def ask(context: Context, text: str, snapshot: NameSnapshot = SNAPSHOT) -> list[Suggestion]:
+    question: CompletionRequest = analyse(text, REGISTRY)
+    return suggest(question, CompletionData(snapshot, context.ids, REGISTRY, (("q", "list queue"),)))
 
 
-def offered(context: Context, text: str, snapshot: Snapshot = SNAPSHOT) -> list[str]:
+def offered(context: Context, text: str, snapshot: NameSnapshot = SNAPSHOT) -> list[str]:
     return [item.text for item in ask(context, text, snapshot)]
 
 
@@ -220,21 +220,23 @@ def test_meta_tells_what_it_is(listed: Context) -> None:
 
 def test_dead_objects_are_not_offered(listed: Context) -> None:
     listed.ids.bury(filesystem("/").known.key, 5)
-    assert "101" not in offered(listed, "show ", Snapshot(schemas=dict(SCHEMAS)))
+    assert "101" not in offered(listed, "show ", NameSnapshot(schemas=dict(SCHEMAS)))
 
 
 def test_names_of_peers_cannot_reach_the_terminal(listed: Context) -> None:
-    evil = Snapshot(schemas=dict(SCHEMAS), objects=(filesystem("\x1b[31m").known,))
+    evil = NameSnapshot(schemas=dict(SCHEMAS), objects=(filesystem("\x1b[31m").known,))
     (found,) = [item for item in ask(listed, "list filesystem ", evil) if "31m" in item.shown]
     assert "\x1b" not in found.shown + found.meta
 
 
 def test_no_more_than_a_menu_can_hold(listed: Context) -> None:
-    many = Snapshot(schemas={FILESYSTEM.key: FILESYSTEM}, objects=tuple(filesystem(f"/{n}").known for n in range(1000)))
-    assert len(offered(listed, "setprop filesystem:/", many)) == MOST
-    assert len(offered(listed, "list filesystem /", many)) < MOST
+    many = NameSnapshot(
+        schemas={FILESYSTEM.key: FILESYSTEM}, objects=tuple(filesystem(f"/{n}").known for n in range(1000))
+    )
+    assert len(offered(listed, "setprop filesystem:/", many)) == MAX_SUGGESTIONS
+    assert len(offered(listed, "list filesystem /", many)) < MAX_SUGGESTIONS
 
 
 def test_an_unknown_schema_is_no_obstacle(listed: Context) -> None:
-    assert offered(listed, "list fi", Snapshot(schemas={FILESYSTEM.key: None})) == ["filesystem"]
-    assert offered(listed, "call 101 ", Snapshot(schemas={FILESYSTEM.key: None})) == ["where", "all"]
+    assert offered(listed, "list fi", NameSnapshot(schemas={FILESYSTEM.key: None})) == ["filesystem"]
+    assert offered(listed, "call 101 ", NameSnapshot(schemas={FILESYSTEM.key: None})) == ["where", "all"]

@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.parsing.conditions import (
-    Both,
+    And,
     Comparison,
     Condition,
     ConditionError,
-    Either,
     Not,
     Operator,
-    Truth,
-    names,
-    parse,
-    truths,
+    Or,
+    Truthy,
+    parse_condition,
+    truthy_names,
+    value_names,
 )
-from qmf_shell.parsing.selection import Order, Selection, SelectionError, parse_selection
-from qmf_shell.parsing.words import LineError, split
+from qmf_shell.parsing.selection import Selection, SelectionError, SortKey, parse_selection
+from qmf_shell.parsing.words import LineError, split_line
 
 A = Comparison("a", Operator.GT, "1")
 B = Comparison("b", Operator.EQ, "x y")
-C = Truth("c")
+C = Truthy("c")
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ C = Truth("c")
         ("c", C),
         ("not c", Not(C)),
         ("NOT c", Not(C)),
-        ("a > 1 and b = 'x y'", Both((A, B))),
-        ("a > 1 or b = 'x y' and c", Either((A, Both((B, C))))),
-        ("(a > 1 or b = 'x y') and c", Both((Either((A, B)), C))),
-        ("( a>1 or c ) and not (c)", Both((Either((A, C)), Not(C)))),
+        ("a > 1 and b = 'x y'", And((A, B))),
+        ("a > 1 or b = 'x y' and c", Or((A, And((B, C))))),
+        ("(a > 1 or b = 'x y') and c", And((Or((A, B)), C))),
+        ("( a>1 or c ) and not (c)", And((Or((A, C)), Not(C)))),
         ("a != 1", Comparison("a", Operator.NE, "1")),
         ("a <= -1", Comparison("a", Operator.LE, "-1")),
         ("a >= 1", Comparison("a", Operator.GE, "1")),
@@ -60,8 +60,8 @@ C = Truth("c")
     ],
 )
 def test_conditions(text: str, condition: Condition) -> None:
-    words = split(text)
-    assert parse(words) == (condition, len(words))
+    words = split_line(text)
+    assert parse_condition(words) == (condition, len(words))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_conditions(text: str, condition: Condition) -> None:
     [("a > 1 purge 0", 3), ("c purge", 1), ("a>1 sort b", 1), ("(a > 1) purge", 3), ("a > 1 and c purge x", 5)],
 )
 def test_a_condition_ends_where_it_cannot_go_on(text: str, used: int) -> None:
-    assert parse(split(text))[1] == used
+    assert parse_condition(split_line(text))[1] == used
 
 
 @pytest.mark.parametrize(
@@ -86,27 +86,27 @@ def test_a_condition_ends_where_it_cannot_go_on(text: str, used: int) -> None:
 )
 def test_mistakes_say_where(text: str, parts: list[str]) -> None:
     with pytest.raises(ConditionError) as caught:
-        parse(split(text))
+        parse_condition(split_line(text))
     for part in parts:
         assert part in str(caught.value)
 
 
 def test_names_come_in_order() -> None:
-    condition, _ = parse(split("a > 1 or not (b = x and c)"))
-    assert list(names(condition)) == ["a", "b", "c"]
+    condition, _ = parse_condition(split_line("a > 1 or not (b = x and c)"))
+    assert list(value_names(condition)) == ["a", "b", "c"]
 
 
 def test_names_that_stand_alone() -> None:
-    condition, _ = parse(split("a > 1 or not (b = x and c) or d"))
-    assert list(truths(condition)) == ["c", "d"]
+    condition, _ = parse_condition(split_line("a > 1 or not (b = x and c) or d"))
+    assert list(truthy_names(condition)) == ["c", "d"]
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_condition_or_a_mistake(text: str) -> None:
     with contextlib.suppress(LineError, ConditionError):
-        condition, used = parse(split(text))
-        assert 0 < used <= len(split(text))
-        assert list(names(condition))
+        condition, used = parse_condition(split_line(text))
+        assert 0 < used <= len(split_line(text))
+        assert list(value_names(condition))
 
 
 @pytest.mark.parametrize(
@@ -117,16 +117,16 @@ def test_any_text_is_a_condition_or_a_mistake(text: str) -> None:
         ("active", Selection(active=True)),
         ("'active'", Selection(ids=("active",))),
         ("where a > 1", Selection(where=A)),
-        ("WHERE a > 1 SORT b", Selection(where=A, order=(Order("b"),))),
-        ("sort by a desc, b asc c", Selection(order=(Order("a", True), Order("b"), Order("c")))),
-        ("sort a desc", Selection(order=(Order("a", True),))),
-        ("sort by", Selection(order=(Order("by"),))),
+        ("WHERE a > 1 SORT b", Selection(where=A, order=(SortKey("b"),))),
+        ("sort by a desc, b asc c", Selection(order=(SortKey("a", True), SortKey("b"), SortKey("c")))),
+        ("sort a desc", Selection(order=(SortKey("a", True),))),
+        ("sort by", Selection(order=(SortKey("by"),))),
         ("columns a,b , c limit 5", Selection(columns=("a", "b", "c"), limit=5)),
         ("limit 5 where a > 1 active", Selection(limit=5, where=A, active=True)),
     ],
 )
 def test_selections(text: str, selection: Selection) -> None:
-    assert parse_selection(split(text)) == selection
+    assert parse_selection(split_line(text)) == selection
 
 
 @pytest.mark.parametrize(
@@ -145,4 +145,4 @@ def test_selections(text: str, selection: Selection) -> None:
 )
 def test_wrong_selections(text: str, part: str) -> None:
     with pytest.raises(SelectionError, match=part.replace("(", r"\(")):
-        parse_selection(split(text))
+        parse_selection(split_line(text))

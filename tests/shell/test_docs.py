@@ -9,7 +9,7 @@ import pytest
 from qmf_shell import printevents, stat
 from qmf_shell.commands import standard
 from qmf_shell.main import build_parser
-from qmf_shell.settings import CHOICES, read_settings
+from qmf_shell.settings import SETTINGS, read_settings
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "shell.md").read_text(encoding="utf-8")
 
@@ -25,7 +25,7 @@ def test_the_settings_in_the_text_are_the_defaults(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(block[1])
     assert read_settings(path) == read_settings(None)
-    assert all(f"\n{choice.name} = " in block[1] for choice in CHOICES)
+    assert all(f"\n{choice.name} = " in block[1] for choice in SETTINGS)
 
 
 @pytest.mark.parametrize("view", stat.VIEWS)

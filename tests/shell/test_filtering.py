@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.modes.executor import Outcome, execute
-from qmf_shell.objects.filtering import Filter, Slot, compile_filter, find_slot, literal, slots_of, sorted_by
-from qmf_shell.parsing.conditions import ConditionError, parse
-from qmf_shell.parsing.words import split
+from qmf_shell.objects.filtering import (
+    ObjectField,
+    ObjectFilter,
+    compile_filter,
+    fields_of,
+    find_field,
+    literal,
+    sorted_by,
+)
+from qmf_shell.parsing.conditions import ConditionError, parse_condition
+from qmf_shell.parsing.words import split_line
 from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
 from shell.world import ALPHA, BETA, FILESYSTEM, NOON, SECOND, FakeSource, filesystem, make_output, process
@@ -22,12 +30,12 @@ ROOT = filesystem("/").known.key
 ZEROES = [["eq", "label", ["quote", zero]] for zero in (False, 0, "")]
 
 
-def compiled(text: str) -> Filter:
-    def resolve(text: str, slot: Slot) -> ObjectKey:
+def compiled(text: str) -> ObjectFilter:
+    def resolve(text: str, slot: ObjectField) -> ObjectKey:
         assert (text, slot.name) == ("/", "parent")
         return ROOT
 
-    return compile_filter(parse(split(text))[0], [FILESYSTEM], resolve)
+    return compile_filter(parse_condition(split_line(text))[0], [FILESYSTEM], resolve)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +66,7 @@ def compiled(text: str) -> Filter:
     ],
 )
 def test_predicates(text: str, predicate: list[object]) -> None:
-    assert compiled(text) == Filter(predicate=predicate)
+    assert compiled(text) == ObjectFilter(predicate=predicate)
 
 
 @pytest.mark.parametrize(
@@ -160,12 +168,12 @@ def test_mistakes(text: str, parts: list[str]) -> None:
 
 
 def test_slots() -> None:
-    slots = slots_of(FILESYSTEM)
+    slots = fields_of(FILESYSTEM)
     assert slots["bytesRead"].counter
     assert slots["openFilesHigh"].whole == "openFiles"
     assert not slots["label"].is_number
     assert slots["parent"].is_reference
-    assert find_slot([FILESYSTEM], "LATENCY").name == "latencyAvg"
+    assert find_field([FILESYSTEM], "LATENCY").name == "latencyAvg"
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(), st.floats(allow_nan=False), st.text()), max_size=20))
@@ -178,9 +186,9 @@ def test_sorting_takes_any_values(values: list[object]) -> None:
 
 
 def test_literals_of_plain_types() -> None:
-    assert literal(Slot("x", TYPES["bool"]), "yes") is True
-    assert literal(Slot("x", TYPES["double"]), "1e3") == 1000.0
-    assert literal(Slot("x"), "anything") == "anything"
+    assert literal(ObjectField("x", TYPES["bool"]), "yes") is True
+    assert literal(ObjectField("x", TYPES["double"]), "1e3") == 1000.0
+    assert literal(ObjectField("x"), "anything") == "anything"
 
 
 # -- the commands ------------------------------------------------------------------------------------------------------

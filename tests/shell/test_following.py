@@ -13,13 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from qmf_shell.modes.executor import Outcome, evaluate, execute
 from qmf_shell.objects.counters import is_counter
-from qmf_shell.objects.rates import Changes, Rates, growth
+from qmf_shell.objects.rates import ChangeTracker, RateTracker, counter_growth
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.in_place import place
-from qmf_shell.render.plot import draw
-from qmf_shell.render.screen import Look, cropped
-from qmf_shell.render.text_lines import Sheet, lines
-from qmf_shell.results.result import Followed, Group, Instant, Plot, Result, Series, Table, View
+from qmf_shell.render.in_place import draw_screen
+from qmf_shell.render.plot import draw_plot
+from qmf_shell.render.screen import OutputStyle, cropped
+from qmf_shell.render.text_lines import TextOptions, text_lines
+from qmf_shell.results.result import Instant, LiveView, Plot, PlotSeries, Result, ResultGroup, Table, WatchedValue
 from qmf_shell.session.context import Context
 from rich.cells import cell_len
 from shell.world import NOON, FakeSource, filesystem, make_output, process
@@ -44,11 +44,11 @@ from qmf.schema import TYPES, Statistic
     ],
 )
 def test_growth(kind: str, before: int, now: int, grown: int) -> None:
-    assert growth(TYPES[kind], before, now) == grown
+    assert counter_growth(TYPES[kind], before, now) == grown
 
 
 def test_rates() -> None:
-    rates = Rates()
+    rates = RateTracker()
     kind = TYPES["count64"]
 
     def take(value: object, at: float, epoch: int = 1) -> float | None:
@@ -103,7 +103,7 @@ def test_every_number_can_be_taken_for_a_counter(
 
 
 def test_changes() -> None:
-    changes = Changes()
+    changes = ChangeTracker()
     assert [changes.take("x", value) for value in (1, 1, 2, None, None)] == [False, False, True, True, False]
 
 
@@ -120,9 +120,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return step
 
 
-def view_of(context: Context, line: str) -> View:
+def view_of(context: Context, line: str) -> LiveView:
     view = evaluate(line, context)
-    assert isinstance(view, View)
+    assert isinstance(view, LiveView)
     return view
 
 
@@ -131,9 +131,9 @@ def table(result: Result) -> Table:
     return result
 
 
-def followed(result: Result, name: str, column: int = 2) -> Followed:
+def followed(result: Result, name: str, column: int = 2) -> WatchedValue:
     cell = next(row[column] for row in table(result).rows if row[1] == name)
-    assert isinstance(cell, Followed)
+    assert isinstance(cell, WatchedValue)
     return cell
 
 
@@ -177,7 +177,7 @@ def test_watch_a_class(context: Context, source: FakeSource, clock: Callable[[fl
     assert result.note == "new: /new; gone: /home"
     rows = {row[1]: row[2] for row in result.rows}
     cell = rows["/"]
-    assert isinstance(cell, Followed)
+    assert isinstance(cell, WatchedValue)
     assert (cell.changed, cell.rate, cell.counter) == (True, 9.0, True)
 
 
@@ -246,11 +246,11 @@ def test_pictures_are_cropped_to_the_screen(context: Context, source: FakeSource
     small, left = cropped(frame, 20)
     assert isinstance(small, Table)
     assert (len(small.rows), left) == (20, 480)
-    both, left = cropped(Group((frame, frame)), 20)
-    assert isinstance(both, Group)
+    both, left = cropped(ResultGroup((frame, frame)), 20)
+    assert isinstance(both, ResultGroup)
     assert left == 960
     out = io.StringIO()
-    place(out, list(lines(small, Sheet(formatter=Formatter()))), "now", (80, 20), 480)
+    draw_screen(out, list(text_lines(small, TextOptions(formatter=Formatter()))), "now", (80, 20), 480)
     assert "... 485 more lines" in out.getvalue()
 
 
@@ -259,29 +259,31 @@ def test_a_class_with_one_object_stands_for_it(context: Context, source: FakeSou
     assert isinstance(view_of(context, "plot filesystem threshold").frame(), Plot)
 
 
-def picture(series: list[Series], width: int = 40, height: int = 12, *, braille: bool = True) -> list[str]:
+def picture(series: list[PlotSeries], width: int = 40, height: int = 12, *, braille: bool = True) -> list[str]:
     plot = Plot(tuple(series), "101 filesystem /", Instant(NOON))
-    return ["".join(piece.text for piece in row) for row in draw(plot, Formatter(), width, height, braille=braille)]
+    return [
+        "".join(piece.text for piece in row) for row in draw_plot(plot, Formatter(), width, height, braille=braille)
+    ]
 
 
 def test_a_rising_line_rises() -> None:
-    lines = picture([Series("depth", tuple((float(n), float(n)) for n in range(100)), 99)], braille=False)
-    assert lines[0] == "101 filesystem /"
-    columns = [line.find("*") for line in lines[1:10]]
+    text_lines = picture([PlotSeries("depth", tuple((float(n), float(n)) for n in range(100)), 99)], braille=False)
+    assert text_lines[0] == "101 filesystem /"
+    columns = [line.find("*") for line in text_lines[1:10]]
     assert columns == sorted(columns, reverse=True)
-    assert lines[1].split()[0] == "100"
-    assert lines[9].split()[0] == "0"
-    assert lines[10].split() == ["-1m", "39s", "now"]
-    assert lines[11] == "** depth  99"
+    assert text_lines[1].split()[0] == "100"
+    assert text_lines[9].split()[0] == "0"
+    assert text_lines[10].split() == ["-1m", "39s", "now"]
+    assert text_lines[11] == "** depth  99"
 
 
 @pytest.mark.parametrize("width", [20, 40, 100])
 @pytest.mark.parametrize("height", [4, 12, 30])
 def test_plots_fit(width: int, height: int) -> None:
-    series = [Series(f"s{k}", tuple((float(n), float(n * k)) for n in range(50)), k) for k in range(3)]
-    lines = picture(series, width, height)
-    assert len(lines) <= max(height, 9)
-    assert all(cell_len(line) <= width for line in lines), lines
+    series = [PlotSeries(f"s{k}", tuple((float(n), float(n * k)) for n in range(50)), k) for k in range(3)]
+    text_lines = picture(series, width, height)
+    assert len(text_lines) <= max(height, 9)
+    assert all(cell_len(line) <= width for line in text_lines), text_lines
 
 
 @example([0.0, 5e-324], False)
@@ -292,23 +294,23 @@ def test_plots_fit(width: int, height: int) -> None:
     st.booleans(),
 )
 def test_any_values_can_be_drawn(values: list[float | None], braille: bool) -> None:
-    lines = picture([Series("x", tuple((float(n), value) for n, value in enumerate(values)))], braille=braille)
-    assert len(lines) == 12
+    text_lines = picture([PlotSeries("x", tuple((float(n), value) for n, value in enumerate(values)))], braille=braille)
+    assert len(text_lines) == 12
     if not braille:
-        assert all(line.isascii() for line in lines)
+        assert all(line.isascii() for line in text_lines)
 
 
 def test_views_without_a_terminal_follow_each_other(context: Context, source: FakeSource) -> None:
     output = make_output()
     assert execute("watch -n 0.1 -c 2 filesystem columns threshold", context, output.screen) is Outcome.DONE
     assert [line for line in output.lines if line.startswith("org.")] == ["org.example:filesystem, 2 objects"] * 2
-    output = make_output(Look.JSON)
+    output = make_output(OutputStyle.JSON)
     assert execute("watch -n 0.1 -c 2 / ", context, output.screen) is Outcome.DONE
     rows = [json.loads(line) for line in output.lines]
     assert len(rows) == 2
     (counter,) = (row["101"] for row in rows[1] if row["element"] == "bytesRead")
     assert counter == {"value": 1234567, "rate": 0.0}
-    output = make_output(Look.CSV)
+    output = make_output(OutputStyle.CSV)
     assert execute("plot -n 0.1 -c 2 / threshold", context, output.screen) is Outcome.DONE
     assert output.lines[0] == "time,threshold"
     assert [line.split(",")[1] for line in output.lines[1:]] == ["90.0", "90.0"]
@@ -319,7 +321,7 @@ def test_changed_values_are_marked_without_colour(context: Context, source: Fake
     view.frame()
     source.things[0] = filesystem("/home", threshold=75)
     frame = view.frame()
-    plain, colour = make_output(), make_output(Look.COLOUR, 100)
+    plain, colour = make_output(), make_output(OutputStyle.COLOUR, 100)
     plain.screen.show(frame)
     colour.screen.show(frame)
     assert any(re.search(r"threshold +75 % \*$", line) for line in plain.lines)

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.render.formatting import Formatter, number_text, span_text
-from qmf_shell.results.result import Amount, Cell, Data, Extremes, Fields, Instant, Link, Span, Spread
+from qmf_shell.results.result import (
+    Cell,
+    Collection,
+    Duration,
+    HiLo,
+    Instant,
+    MinMaxMean,
+    NamedValues,
+    Quantity,
+    ReferenceCell,
+)
 from qmf_shell.text import clean, listing, one_line, plural
 
 S = 1_000_000_000
@@ -75,24 +85,24 @@ def test_numbers(value: float, text: str) -> None:
         (Instant(NOON), "2024-05-01 12:00:00"),
         (Instant(2**63 - 1), "2262-04-11 23:47:16"),
         (Instant(2**70), f"{2**70} ns"),
-        (Span(5 * S), "5s"),
-        (Amount(1234, "octet"), "1,234 octets"),
-        (Amount(1, "process"), "1 process"),
-        (Amount(2, "process"), "2 processes"),
-        (Amount(2, "switch"), "2 switches"),
-        (Amount(2400, "megahertz"), "2,400 megahertz"),
-        (Amount(12.5, "percent"), "12.5 %"),
-        (Amount(7), "7"),
-        (Extremes(12, 20, 3, "file"), "12 files (high 20, low 3)"),
-        (Extremes(12, None, None), "12"),
-        (Extremes(None, 20, None), "- (high 20)"),
-        (Spread(0, 0, 0, 0), "no samples"),
-        (Spread(1, 2, 2, 2, "octet"), "2 octets (min 2, max 2, 1 sample)"),
-        (Spread(4, 80_000, 12_500_000, 3_200_000, duration=True), "3.2ms (min 80µs, max 12.5ms, 4 samples)"),
-        (Link(101, "filesystem /"), "101 (filesystem /)"),
-        (Data({"ro": True, "n": [1, "ä"]}), '{"ro": true, "n": [1, "ä"]}'),
-        (Data({"x": b"\x00"}), '{"x": "b\'\\\\x00\'"}'),
-        (Fields({"a": "x y", "b": 3, "c": ""}), 'a="x y" b=3 c=""'),
+        (Duration(5 * S), "5s"),
+        (Quantity(1234, "octet"), "1,234 octets"),
+        (Quantity(1, "process"), "1 process"),
+        (Quantity(2, "process"), "2 processes"),
+        (Quantity(2, "switch"), "2 switches"),
+        (Quantity(2400, "megahertz"), "2,400 megahertz"),
+        (Quantity(12.5, "percent"), "12.5 %"),
+        (Quantity(7), "7"),
+        (HiLo(12, 20, 3, "file"), "12 files (high 20, low 3)"),
+        (HiLo(12, None, None), "12"),
+        (HiLo(None, 20, None), "- (high 20)"),
+        (MinMaxMean(0, 0, 0, 0), "no samples"),
+        (MinMaxMean(1, 2, 2, 2, "octet"), "2 octets (min 2, max 2, 1 sample)"),
+        (MinMaxMean(4, 80_000, 12_500_000, 3_200_000, duration=True), "3.2ms (min 80µs, max 12.5ms, 4 samples)"),
+        (ReferenceCell(101, "filesystem /"), "101 (filesystem /)"),
+        (Collection({"ro": True, "n": [1, "ä"]}), '{"ro": true, "n": [1, "ä"]}'),
+        (Collection({"x": b"\x00"}), '{"x": "b\'\\\\x00\'"}'),
+        (NamedValues({"a": "x y", "b": 3, "c": ""}), 'a="x y" b=3 c=""'),
     ],
 )
 def test_cells(cell: Cell, text: str) -> None:
@@ -104,7 +114,7 @@ def test_times_are_in_the_formatters_zone() -> None:
 
 
 def test_long_data_is_cut() -> None:
-    text = Formatter(UTC).text(Data(["x" * 100] * 1000))
+    text = Formatter(UTC).text(Collection(["x" * 100] * 1000))
     assert len(text) < 4100
     assert text.endswith("...")
 

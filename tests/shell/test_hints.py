@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
-from qmf_shell.completion.hints import hint
-from qmf_shell.completion.suggestions import World
-from qmf_shell.session.backend import Health
+from qmf_shell.completion.hints import hint_for
+from qmf_shell.completion.suggestions import CompletionData
+from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
-from qmf_shell.session.name_cache import Snapshot
-from qmf_shell.session.short_ids import Ids
+from qmf_shell.session.name_cache import NameSnapshot
+from qmf_shell.session.short_ids import ShortIds
 from shell.world import SCHEMAS, FakeSource, filesystem
 
-ids = Ids()
+ids = ShortIds()
 ids.give(filesystem("/").known)
-WORLD = World(
-    Snapshot(dict(SCHEMAS), (filesystem("/").known, filesystem("/home").known)),
+WORLD = CompletionData(
+    NameSnapshot(dict(SCHEMAS), (filesystem("/").known, filesystem("/home").known)),
     ids,
     standard(),
     (("fs", "list filesystem"),),
@@ -26,7 +26,7 @@ WORLD = World(
 
 def said(text: str) -> tuple[str, str]:
     """The whole hint, and the part that is marked."""
-    hints = hint(text, WORLD)
+    hints = hint_for(text, WORLD)
     return "".join(item.text for item in hints), "".join(item.text for item in hints if item.now)
 
 
@@ -76,17 +76,17 @@ def test_hints(text: str, whole: str, now: str) -> None:
 
 @given(st.text(max_size=30), st.sampled_from(["", "call 101 ", "call 101 echo ", "list filesystem where ", "set "]))
 def test_any_line_has_a_hint_or_none(text: str, front: str) -> None:
-    assert all(isinstance(item.text, str) for item in hint(front + text, WORLD))
+    assert all(isinstance(item.text, str) for item in hint_for(front + text, WORLD))
 
 
 def test_the_toolbar_shows_the_hint_unless_the_connection_is_lost(context: Context, source: FakeSource) -> None:
     from qmf_shell.modes.repl import toolbar
 
     def text() -> str:
-        return "".join(part[1] for part in toolbar(context, hint("call 101 echo ", WORLD))).strip()
+        return "".join(part[1] for part in toolbar(context, hint_for("call 101 echo ", WORLD))).strip()
 
     assert text().startswith("echo sequence:uint32")
-    narrow = "".join(part[1] for part in toolbar(context, hint("call 101 echo 7 ", WORLD), 40))
+    narrow = "".join(part[1] for part in toolbar(context, hint_for("call 101 echo 7 ", WORLD), 40))
     assert narrow.startswith(" body:lstr(in/out)  lstr, in/out")
-    source.health = Health("amqp://mq1", connected=False, reason="closed")
+    source.health = ConnectionStatus("amqp://mq1", connected=False, reason="closed")
     assert text() == "amqp://mq1  not connected: closed"

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from qmf_shell.session.backend import Known, ObjectKey
-from qmf_shell.session.short_ids import Ids
+from qmf_shell.session.backend import ObjectIdentity, ObjectKey
+from qmf_shell.session.short_ids import ShortIds
 from shell.world import ALPHA, FILESYSTEM
 
 
-def known(name: str, *, agent: str = ALPHA, epoch: int = 0) -> Known:
-    return Known(ObjectKey(agent, name, epoch), FILESYSTEM.key, name)
+def known(name: str, *, agent: str = ALPHA, epoch: int = 0) -> ObjectIdentity:
+    return ObjectIdentity(ObjectKey(agent, name, epoch), FILESYSTEM.key, name)
 
 
 def test_numbers_start_at_101_and_stay() -> None:
-    ids = Ids()
+    ids = ShortIds()
     assert [ids.give(known(name)) for name in "abab"] == [101, 102, 101, 102]
     assert ids.number(ObjectKey(ALPHA, "b")) == 102
     assert ids.number(ObjectKey(ALPHA, "z")) is None
 
 
 def test_the_same_name_at_another_agent_is_another_object() -> None:
-    ids = Ids()
+    ids = ShortIds()
     assert ids.give(known("a")) != ids.give(known("a", agent="other"))
 
 
 def test_a_restarted_agents_object_keeps_its_number_and_has_the_new_epoch() -> None:
-    ids = Ids()
+    ids = ShortIds()
     number = ids.give(known("a", epoch=1))
     assert ids.give(known("a", epoch=2)) == number
     entry = ids.entry(number)
@@ -33,7 +33,7 @@ def test_a_restarted_agents_object_keeps_its_number_and_has_the_new_epoch() -> N
 
 
 def test_the_dead_are_remembered_and_may_come_back() -> None:
-    ids = Ids()
+    ids = ShortIds()
     number = ids.give(known("a"), created=5)
     ids.bury(known("a").key, 9)
     ids.bury(known("unlisted").key, 9)
@@ -45,4 +45,4 @@ def test_the_dead_are_remembered_and_may_come_back() -> None:
 
 
 def test_unknown_number() -> None:
-    assert Ids().entry(101) is None
+    assert ShortIds().entry(101) is None

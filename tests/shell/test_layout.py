@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.render.layout import GAP, NARROWEST, Plan, fit, natural, pad, plan, wrap
+from qmf_shell.render.layout import GAP, NARROWEST, ColumnPlan, fit_widths, natural_widths, pad, plan_columns, wrap
 from qmf_shell.results.result import Column
 from rich.cells import cell_len
 
 
 def test_natural_counts_columns_of_the_terminal_not_characters() -> None:
-    assert natural(["a", "bb"], [["漢字", "x"]]) == [4, 2]
+    assert natural_widths(["a", "bb"], [["漢字", "x"]]) == [4, 2]
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_natural_counts_columns_of_the_terminal_not_characters() -> None:
     ],
 )
 def test_fit(widths: list[int], wraps: list[bool], room: int | None, result: list[int] | None) -> None:
-    assert fit(widths, wraps, room) == result
+    assert fit_widths(widths, wraps, room) == result
 
 
 @given(
@@ -36,7 +36,7 @@ def test_fit(widths: list[int], wraps: list[bool], room: int | None, result: lis
 def test_what_fits_fits(columns: list[tuple[int, bool]], room: int) -> None:
     widths = [width for width, _ in columns]
     wraps = [may for _, may in columns]
-    result = fit(widths, wraps, room)
+    result = fit_widths(widths, wraps, room)
     smallest = [min(width, NARROWEST) if may else width for width, may in columns]
     if result is None:
         assert sum(smallest) + GAP * (len(columns) - 1) > room
@@ -47,27 +47,27 @@ def test_what_fits_fits(columns: list[tuple[int, bool]], room: int) -> None:
 
 def test_columns_that_say_nothing_go_first() -> None:
     columns = [Column("ID"), Column("Destroyed"), Column("Index")]
-    planned = plan(columns, [["101", "-", "/"], ["102", "", "/home"]], 12)
+    planned = plan_columns(columns, [["101", "-", "/"], ["102", "", "/home"]], 12)
     assert planned.shown == (0, 2)
     assert planned.widths == (3, 5)
 
 
 def test_they_stay_where_there_is_room() -> None:
-    assert plan([Column("ID"), Column("Destroyed")], [["101", "-"]], 40).shown == (0, 1)
+    assert plan_columns([Column("ID"), Column("Destroyed")], [["101", "-"]], 40).shown == (0, 1)
 
 
 def test_spare_columns_go_before_anything_is_wrapped() -> None:
     columns = [Column("Agent", wraps=True), Column("Instance", spare=True), Column("Broker", wraps=True)]
     rows = [["a" * 20, "i" * 10, "b" * 20]]
-    assert plan(columns, rows, 54) == Plan((0, 1, 2), (20, 10, 20))
-    assert plan(columns, rows, 53) == Plan((0, 2), (20, 20))
+    assert plan_columns(columns, rows, 54) == ColumnPlan((0, 1, 2), (20, 10, 20))
+    assert plan_columns(columns, rows, 53) == ColumnPlan((0, 2), (20, 20))
 
 
 def test_spare_columns_stay_where_text_is_wrapped_anyway_and_reads_well() -> None:
     columns = [Column("Type", spare=True), Column("Element"), Column("101", wraps=True)]
     rows = [["config", "options", "x" * 90]]
-    assert plan(columns, rows, 60) == Plan((0, 1, 2), (6, 7, 43))
-    assert plan(columns, rows, 50) == Plan((1, 2), (7, 41))
+    assert plan_columns(columns, rows, 60) == ColumnPlan((0, 1, 2), (6, 7, 43))
+    assert plan_columns(columns, rows, 50) == ColumnPlan((1, 2), (7, 41))
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import attrs
 import pytest
 from qmf_shell.modes.executor import Outcome, execute
-from qmf_shell.session.backend import Known, ObjectKey
-from qmf_shell.session.console_backend import Live, Watcher
+from qmf_shell.session.backend import ObjectIdentity, ObjectKey
+from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from qmf_shell.session.console_values import index_text, title_text
-from qmf_shell.session.opening import Opened, open_session
+from qmf_shell.session.opening import OpenSession, open_session
 from shell.world import FILESYSTEM, PROCESS, make_output
 
 from qmf.broker import EmbeddedBroker
@@ -51,12 +51,12 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def opened() -> Iterator[Opened]:
+def opened() -> Iterator[OpenSession]:
     with open_session([], timeout=10, interval=0.2, live=True) as session:
         yield session
 
 
-def test_the_embedded_default_has_something_to_look_at(opened: Opened) -> None:
+def test_the_embedded_default_has_something_to_look_at(opened: OpenSession) -> None:
     context = opened.context
     (agent,) = context.source.agents()
     assert agent.product == "host"
@@ -69,7 +69,7 @@ def test_the_embedded_default_has_something_to_look_at(opened: Opened) -> None:
     assert "hi" in output.out.getvalue()
 
 
-def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: Opened) -> None:
+def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: OpenSession) -> None:
     source = opened.context.source
     (memory,) = source.objects([("qmf.host", "memory")]).items
     assert source.get(memory.known) is not None
@@ -77,11 +77,11 @@ def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: Opened)
     again = source.get(older)
     assert again is not None
     assert again.known.key == memory.known.key
-    assert source.get(Known(ObjectKey("no:such:agent", "x"), memory.known.class_key, "x")) is None
+    assert source.get(ObjectIdentity(ObjectKey("no:such:agent", "x"), memory.known.class_key, "x")) is None
     assert source.get(attrs.evolve(memory.known, key=ObjectKey(memory.known.key.agent, "x"))) is None
 
 
-def test_values_are_the_same_one_by_one_and_all_at_once(opened: Opened) -> None:
+def test_values_are_the_same_one_by_one_and_all_at_once(opened: OpenSession) -> None:
     (memory,) = opened.context.source.objects([("qmf.host", "memory")]).items
     values = memory.values
     first = {name: values[name] for name in ("name", "systemRef", "total")}
@@ -95,8 +95,8 @@ def test_values_are_the_same_one_by_one_and_all_at_once(opened: Opened) -> None:
 
 def test_a_lost_broker_is_told() -> None:
     lost = threading.Event()
-    watcher = Watcher(changed=lost.set)
-    with EmbeddedBroker() as broker, Live(broker.url, timeout=0.2, watcher=watcher, objects=False) as live:
+    watcher = BackendCallbacks(changed=lost.set)
+    with EmbeddedBroker() as broker, ConsoleBackend(broker.url, timeout=0.2, watcher=watcher, objects=False) as live:
         before = live.health
         lost.clear()
         broker.close()
@@ -111,5 +111,8 @@ def test_a_lost_broker_is_told() -> None:
 def test_nobody_there() -> None:
     with EmbeddedBroker() as broker:
         url = broker.url
-    with pytest.raises(ConnectError, match="refused"), Live(url, timeout=5, watcher=Watcher(), objects=False):
+    with (
+        pytest.raises(ConnectError, match="refused"),
+        ConsoleBackend(url, timeout=5, watcher=BackendCallbacks(), objects=False),
+    ):
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.parsing.words import LineError, Open, is_comment, quote, split, split_typed
+from qmf_shell.parsing.words import LineError, Unclosed, is_comment, quote, split_line, split_partial
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from qmf_shell.parsing.words import LineError, Open, is_comment, quote, split, s
     ],
 )
 def test_words(line: str, words: list[str]) -> None:
-    assert [word.text for word in split(line)] == words
+    assert [word.text for word in split_line(line)] == words
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_words(line: str, words: list[str]) -> None:
 )
 def test_what_is_open_is_named(line: str, column: int, part: str) -> None:
     with pytest.raises(LineError) as caught:
-        split(line)
+        split_line(line)
     assert caught.value.column == column
     assert part in str(caught.value)
 
@@ -55,7 +55,7 @@ def test_what_is_open_is_named(line: str, column: int, part: str) -> None:
     ("word", "plain"), [("abc", 3), ("'abc'", 0), ("ab'c'", 2), ("a\\bc", 1), ("n={1}", 5), ("n='x=y'", 2)]
 )
 def test_plain_counts_what_stands_before_the_first_quote(word: str, plain: int) -> None:
-    (found,) = split(word)
+    (found,) = split_line(word)
     assert found.plain == plain
 
 
@@ -66,14 +66,14 @@ def test_plain_counts_what_stands_before_the_first_quote(word: str, plain: int) 
         ("li", [], "li", 0, None),
         ("list ", ["list"], "", 5, None),
         ("list fi", ["list"], "fi", 5, None),
-        ("show 'a b", ["show"], "a b", 5, Open.SINGLE),
-        ('show "a', ["show"], "a", 5, Open.DOUBLE),
-        ("show a\\", ["show"], "a", 5, Open.ESCAPE),
-        ("call 1 m {", ["call", "1", "m"], "{", 9, Open.JSON),
+        ("show 'a b", ["show"], "a b", 5, Unclosed.SINGLE),
+        ('show "a', ["show"], "a", 5, Unclosed.DOUBLE),
+        ("show a\\", ["show"], "a", 5, Unclosed.ESCAPE),
+        ("call 1 m {", ["call", "1", "m"], "{", 9, Unclosed.JSON),
     ],
 )
-def test_unfinished_lines(line: str, before: list[str], word: str, start: int, opened: Open | None) -> None:
-    typed = split_typed(line)
+def test_unfinished_lines(line: str, before: list[str], word: str, start: int, opened: Unclosed | None) -> None:
+    typed = split_partial(line)
     assert [item.text for item in typed.before] == before
     assert (typed.word.text, typed.word.start, typed.open) == (word, start, opened)
 
@@ -87,15 +87,15 @@ def test_comments(line: str, comment: bool) -> None:
 
 @given(st.lists(st.text(max_size=12), max_size=5))
 def test_quoted_words_come_back(words: list[str]) -> None:
-    assert [word.text for word in split(" ".join(map(quote, words)))] == words
+    assert [word.text for word in split_line(" ".join(map(quote, words)))] == words
 
 
 @given(st.text(max_size=40))
 def test_any_line_splits_or_says_why(line: str) -> None:
-    split_typed(line)
+    split_partial(line)
     column = 1
     try:
-        words = split(line)
+        words = split_line(line)
     except LineError as error:
         words, column = (), error.column
     assert 1 <= column <= max(1, len(line))

@@ -13,10 +13,10 @@ import attrs
 import pytest
 from qmf_shell import printevents, stat
 from qmf_shell.objects.event_filter import EventFilter
-from qmf_shell.results.result import Amount, Table
-from qmf_shell.session.backend import Event, Health, Object, ObjectKey
+from qmf_shell.results.result import Quantity, Table
+from qmf_shell.session.backend import ConnectionStatus, EventRecord, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.stat_views import UnmanagedError, make, short_name
+from qmf_shell.stat_views import UnmanagedError, make_view, short_name
 from shell.programs import PATIENCE, Terminal, environment, run
 from shell.world import BETA, NOON, FakeSource, filesystem, full_event
 
@@ -33,13 +33,15 @@ STAT = (sys.executable, "-m", "qmf_shell.stat")
 # -- printevents -------------------------------------------------------------------------------------------------------
 
 
-def line(*options: str, event: Event | None = None) -> str:
+def line(*options: str, event: EventRecord | None = None) -> str:
     writer = printevents._Writer(printevents.build_parser().parse_args(options))
     return writer.line(event or full_event("/a b"))
 
 
 def test_a_line_is_as_the_old_tool_printed_it() -> None:
-    event = Event("p:c", NOON, 6, {"name": "a b", "on": True, "of": ObjectKey("a", "p:q:x"), "n": 7}, BETA, None, "mq1")
+    event = EventRecord(
+        "p:c", NOON, 6, {"name": "a b", "on": True, "of": ObjectKey("a", "p:q:x"), "n": 7}, BETA, None, "mq1"
+    )
     assert line(event=event) == 'Wed May  1 12:00:00 2024 INFO  p:c broker=mq1 name="a b" on=T of=p:q:x n=7'
     assert line(event=full_event("\x1b[31m")).endswith("mountPoint=\\x1b[31m size=2048")
     assert "INV-9" in line(event=full_event(severity=9))
@@ -221,11 +223,11 @@ SUBSCRIPTION = ClassSchema(package=QPID, name="subscription")
 OUTGOING = ClassSchema(package=QPID, name="outgoing")
 
 
-def qpid(schema: ClassSchema, index: str, **values: object) -> Object:
+def qpid(schema: ClassSchema, index: str, **values: object) -> ObjectRecord:
     item = filesystem(index, AGENT)
     key = ObjectKey(AGENT, f"{QPID}:{schema.name}:{index}")
     known = type(item.known)(key, schema.key, index)
-    return Object(known, schema, values, updated=NOON, created=NOON)
+    return ObjectRecord(known, schema, values, updated=NOON, created=NOON)
 
 
 @pytest.fixture
@@ -239,18 +241,18 @@ def managed(source: FakeSource) -> None:
 
 @pytest.mark.usefixtures("managed")
 def test_queues(context: Context) -> None:
-    table = make(context, "queues", None)
+    table = make_view(context, "queues", None)
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == ["q1", "q2", "q3", "q4", "q5"]
-    table = make(context, "queues", "MSG", limit=2)
+    table = make_view(context, "queues", "MSG", limit=2)
     assert isinstance(table, Table)
-    assert [(row[0], row[4]) for row in table.rows] == [("q2", Amount(6)), ("q4", Amount(5))]
+    assert [(row[0], row[4]) for row in table.rows] == [("q2", Quantity(6)), ("q4", Quantity(5))]
     assert table.note == "3 more beyond the limit"
-    table = make(context, "queues", "msg", up=True)
+    table = make_view(context, "queues", "msg", up=True)
     assert isinstance(table, Table)
     assert table.rows[0][0] == "q5"
     with pytest.raises(NotFoundError, match=r"no column 'mgs'; there are queue, dur, .* and bind"):
-        make(context, "queues", "mgs")
+        make_view(context, "queues", "mgs")
 
 
 def test_subscriptions_of_both_protocols(context: Context, source: FakeSource) -> None:
@@ -259,50 +261,50 @@ def test_subscriptions_of_both_protocols(context: Context, source: FakeSource) -
         qpid(SUBSCRIPTION, "s,q,in", name="in", queueRef=ObjectKey(AGENT, f"{QPID}:queue:orders"), delivered=3),
         qpid(OUTGOING, "c,out", name="out", source="amq.topic", transfers=4),
     ]
-    table = make(context, "subscriptions", "delivered")
+    table = make_view(context, "subscriptions", "delivered")
     assert isinstance(table, Table)
     assert [(row[0], row[1], row[-1]) for row in table.rows] == [
-        ("out", "amq.topic", Amount(4)),
-        ("in", "orders", Amount(3)),
+        ("out", "amq.topic", Quantity(4)),
+        ("in", "orders", Quantity(3)),
     ]
     source.keys = [SUBSCRIPTION.key]
-    assert len(make(context, "subscriptions", None).rows) == 1  # type: ignore[union-attr]
+    assert len(make_view(context, "subscriptions", None).rows) == 1  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("managed")
 def test_overview(context: Context) -> None:
-    text = str(make(context, "overview", None))
+    text = str(make_view(context, "overview", None))
     assert "1.40.0" in text
     assert "('queues', 5)" in text
     assert "('abandoned', Amount(value=3" in text
 
 
 def test_overview_of_brokers_of_which_one_is_not_there(context: Context, source: FakeSource) -> None:
-    source.health = Health("amqp://mq1:5672", False, "connection refused", "mq1")
-    source.others = (Health("amqp://127.0.0.1:5672", name="127.0.0.1"),)
-    text = str(make(context, "overview", None))
+    source.health = ConnectionStatus("amqp://mq1:5672", False, "connection refused", "mq1")
+    source.others = (ConnectionStatus("amqp://127.0.0.1:5672", name="127.0.0.1"),)
+    text = str(make_view(context, "overview", None))
     assert "('broker', 'amqp://127.0.0.1:5672')" in text
     assert "('agents', 2)" in text
     (warning,) = context.warnings
     assert warning.startswith("incomplete: broker mq1 did not answer")
     with pytest.raises(UnmanagedError, match=r"^amqp://127.0.0.1:5672 is not managed by QMF"):
-        make(context, "queues", None)
+        make_view(context, "queues", None)
 
 
 @pytest.mark.usefixtures("managed")
 def test_overview_counts_the_agents_of_each_broker(context: Context, source: FakeSource) -> None:
-    source.health = Health("amqp://127.0.0.1:5672", name="127.0.0.1")
-    source.others = (Health("amqp://mq2:5672", name="mq2"),)
+    source.health = ConnectionStatus("amqp://127.0.0.1:5672", name="127.0.0.1")
+    source.others = (ConnectionStatus("amqp://mq2:5672", name="mq2"),)
     known = source.things[0].known
     key = attrs.evolve(known.key, broker="127.0.0.1")
     source.things[0] = attrs.evolve(source.things[0], known=attrs.evolve(known, key=key))
-    assert "('agents', 2)" in str(make(context, "overview", None))
+    assert "('agents', 2)" in str(make_view(context, "overview", None))
 
 
 def test_brokers_that_are_not_managed(context: Context) -> None:
     with pytest.raises(UnmanagedError, match=r"amqp://127.0.0.1:5672 is not managed by QMF"):
-        make(context, "queues", None)
-    assert "it has no agent of its own" in str(make(context, "overview", None))
+        make_view(context, "queues", None)
+    assert "it has no agent of its own" in str(make_view(context, "overview", None))
 
 
 @pytest.mark.parametrize(

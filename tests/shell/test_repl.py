@@ -14,9 +14,9 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from qmf_shell.completion.completer import LineCompleter, shortened
 from qmf_shell.modes.repl import Repl, history_path, open_history, toolbar
-from qmf_shell.session.backend import Health
+from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
-from qmf_shell.session.name_cache import Refresher
+from qmf_shell.session.name_cache import NameRefresher
 from shell.world import FakeSource, Output, filesystem, full_event
 
 
@@ -27,18 +27,18 @@ def keys() -> Iterator[PipeInput]:
 
 
 @pytest.fixture
-def refresher(source: FakeSource) -> Iterator[Refresher]:
-    refresher = Refresher(source)
+def refresher(source: FakeSource) -> Iterator[NameRefresher]:
+    refresher = NameRefresher(source)
     yield refresher
     refresher.close()
 
 
-def run(keys: PipeInput, context: Context, output: Output, refresher: Refresher, typed: str) -> int:
+def run(keys: PipeInput, context: Context, output: Output, refresher: NameRefresher, typed: str) -> int:
     keys.send_text(typed)
     return Repl(context, output.screen, refresher, terminal=(keys, DummyOutput())).run()
 
 
-def test_commands_run_until_quit(keys: PipeInput, context: Context, output: Output, refresher: Refresher) -> None:
+def test_commands_run_until_quit(keys: PipeInput, context: Context, output: Output, refresher: NameRefresher) -> None:
     assert run(keys, context, output, refresher, "agents\rlist filesystem\rquit\ragents\r") == 0
     assert [line for line in output.lines if line.startswith(("2 agents", "org."))] == [
         "2 agents",
@@ -46,19 +46,19 @@ def test_commands_run_until_quit(keys: PipeInput, context: Context, output: Outp
     ]
 
 
-def test_ctrl_d_leaves(keys: PipeInput, context: Context, output: Output, refresher: Refresher) -> None:
+def test_ctrl_d_leaves(keys: PipeInput, context: Context, output: Output, refresher: NameRefresher) -> None:
     assert run(keys, context, output, refresher, "\x04") == 0
     assert output.lines + output.errors == []
 
 
-def test_ctrl_c_clears_the_line(keys: PipeInput, context: Context, output: Output, refresher: Refresher) -> None:
+def test_ctrl_c_clears_the_line(keys: PipeInput, context: Context, output: Output, refresher: NameRefresher) -> None:
     assert run(keys, context, output, refresher, "nonsense\x03agents\r\x04") == 0
     assert output.lines[0] == "2 agents"
     assert output.errors == []
 
 
 def test_ctrl_c_cancels_a_command(
-    keys: PipeInput, context: Context, source: FakeSource, output: Output, refresher: Refresher
+    keys: PipeInput, context: Context, source: FakeSource, output: Output, refresher: NameRefresher
 ) -> None:
     source.error = KeyboardInterrupt()
     assert run(keys, context, output, refresher, "list\ragents\r\x04") == 0
@@ -66,13 +66,13 @@ def test_ctrl_c_cancels_a_command(
     assert output.lines[0] == "2 agents"
 
 
-def test_mistakes_do_not_end_it(keys: PipeInput, context: Context, output: Output, refresher: Refresher) -> None:
+def test_mistakes_do_not_end_it(keys: PipeInput, context: Context, output: Output, refresher: NameRefresher) -> None:
     assert run(keys, context, output, refresher, "list 'x\r\rfrobnicate\r# x\rquit\r") == 0
     assert len(output.errors) == 2
 
 
 def test_lines_are_remembered(
-    keys: PipeInput, context: Context, output: Output, refresher: Refresher, tmp_path: Path
+    keys: PipeInput, context: Context, output: Output, refresher: NameRefresher, tmp_path: Path
 ) -> None:
     path = tmp_path / "state" / "qmf-shell" / "history"
     keys.send_text("agents\r\x04")
@@ -108,7 +108,7 @@ def test_toolbar(context: Context, source: FakeSource) -> None:
     assert text() == "amqp://127.0.0.1:5672  2 agents"
     context.events.add(full_event())
     assert text().endswith("1 event")
-    source.health = Health("amqp://h\x1b[31m", False, "closed\x07")
+    source.health = ConnectionStatus("amqp://h\x1b[31m", False, "closed\x07")
     assert text() == "amqp://h\\x1b[31m  not connected: closed\\x07"
 
 
@@ -117,14 +117,14 @@ def completions(completer: LineCompleter, text: str) -> list[tuple[str, int, str
     return [(item.text, item.start_position, item.display_meta_text) for item in found]
 
 
-def test_completions_replace_what_was_typed(context: Context, refresher: Refresher) -> None:
+def test_completions_replace_what_was_typed(context: Context, refresher: NameRefresher) -> None:
     completer = LineCompleter(context, refresher)
     assert completions(completer, "lis") == [("list", -3, context.registry.find("list").summary)]
     context.ids.give(filesystem("/a b").known)
     assert completions(completer, "show '/a ") == [("101", -4, "filesystem /a b")]
 
 
-def test_long_names_are_shown_with_both_ends(context: Context, refresher: Refresher) -> None:
+def test_long_names_are_shown_with_both_ends(context: Context, refresher: NameRefresher) -> None:
     name = f"qmf-{'0' * 60}-one"
     assert shortened("short") == "short"
     assert len(shortened(name)) == 48
@@ -133,7 +133,7 @@ def test_long_names_are_shown_with_both_ends(context: Context, refresher: Refres
 
 
 def test_names_are_fetched_when_one_could_stand_there(
-    context: Context, source: FakeSource, refresher: Refresher
+    context: Context, source: FakeSource, refresher: NameRefresher
 ) -> None:
     completer = LineCompleter(context, refresher)
     refresher.start()

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from qmf_shell.session.name_cache import Refresher
+from qmf_shell.session.name_cache import NameRefresher
 from shell.world import SCHEMAS, FakeSource, filesystem
 
 from qmf.errors import DisconnectedError
@@ -17,7 +17,7 @@ class Watched:
 
     def __init__(self, source: FakeSource) -> None:
         self._changed = threading.Condition()
-        self.refresher = Refresher(source)
+        self.refresher = NameRefresher(source)
         self.refresher.on_change(self._notify)
 
     def _notify(self) -> None:
@@ -68,7 +68,7 @@ def test_fresh_names_are_not_asked_for_again(source: FakeSource) -> None:
 
 def test_reading_never_waits_for_a_question_under_way(source: FakeSource) -> None:
     source.gate = threading.Event()
-    refresher = Refresher(source)
+    refresher = NameRefresher(source)
     refresher.want_objects()
     refresher.start()
     try:
@@ -97,6 +97,6 @@ def test_a_lost_broker_does_not_end_it(source: FakeSource) -> None:
 
 
 def test_close_before_start_and_twice(source: FakeSource) -> None:
-    refresher = Refresher(source)
+    refresher = NameRefresher(source)
     refresher.close()
     refresher.close()

@@ -10,8 +10,18 @@ from uuid import UUID
 
 import attrs
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.screen import Look, Screen
-from qmf_shell.session.backend import Agent, Answer, ClassName, Event, Found, Health, Known, Object, ObjectKey
+from qmf_shell.render.screen import OutputStyle, Screen
+from qmf_shell.session.backend import (
+    AgentRecord,
+    CallOutcome,
+    ClassName,
+    ConnectionStatus,
+    EventRecord,
+    ObjectIdentity,
+    ObjectKey,
+    ObjectRecord,
+    QueryResult,
+)
 
 from qmf.errors import QmfError
 from qmf.protocol import matches
@@ -104,8 +114,10 @@ SCHEMAS: dict[ClassKey, ClassSchema | EventSchema] = {
 }
 
 
-def filesystem(index: str, agent: str = ALPHA, *, values: Mapping[str, object] | None = None, **more: object) -> Object:
-    known = Known(ObjectKey(agent, f"org.example:filesystem:{index}"), FILESYSTEM.key, index)
+def filesystem(
+    index: str, agent: str = ALPHA, *, values: Mapping[str, object] | None = None, **more: object
+) -> ObjectRecord:
+    known = ObjectIdentity(ObjectKey(agent, f"org.example:filesystem:{index}"), FILESYSTEM.key, index)
     base: dict[str, object] = {
         "mountPoint": index,
         "threshold": 90,
@@ -121,30 +133,30 @@ def filesystem(index: str, agent: str = ALPHA, *, values: Mapping[str, object] |
         "latencyAvg": 3_200_000,
         "uptime": 97_925 * SECOND,
     }
-    return Object(known, FILESYSTEM, {**base, **(values or {}), **more}, updated=NOON, created=NOON - 60 * SECOND)
+    return ObjectRecord(known, FILESYSTEM, {**base, **(values or {}), **more}, updated=NOON, created=NOON - 60 * SECOND)
 
 
-def process(pid: int, agent: str = ALPHA) -> Object:
-    known = Known(ObjectKey(agent, f"org.example:process:{pid}"), PROCESS.key, str(pid))
-    return Object(known, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
+def process(pid: int, agent: str = ALPHA) -> ObjectRecord:
+    known = ObjectIdentity(ObjectKey(agent, f"org.example:process:{pid}"), PROCESS.key, str(pid))
+    return ObjectRecord(known, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
 
 
-def full_event(mount: str = "/", *, at: int = NOON, severity: int = 4, agent: str = ALPHA) -> Event:
-    return Event("org.example:filesystemFull", at, severity, {"mountPoint": mount, "size": 2048}, agent, FULL)
+def full_event(mount: str = "/", *, at: int = NOON, severity: int = 4, agent: str = ALPHA) -> EventRecord:
+    return EventRecord("org.example:filesystemFull", at, severity, {"mountPoint": mount, "size": 2048}, agent, FULL)
 
 
-def agent(name: str) -> Agent:
+def agent(name: str) -> AgentRecord:
     vendor, product, instance = name.split(":")
-    return Agent(name, vendor, product, instance, epoch=1, heartbeat=10, broker="amqp://127.0.0.1:5672")
+    return AgentRecord(name, vendor, product, instance, epoch=1, heartbeat=10, broker="amqp://127.0.0.1:5672")
 
 
 @attrs.define
 class FakeSource:
     """A `Source` over lists; `calls` records what was called, `answer` is what comes back, an error is raised."""
 
-    things: list[Object]
-    health: Health = attrs.field(default=Health("amqp://127.0.0.1:5672"))
-    known_agents: list[Agent] = attrs.field(factory=lambda: [agent(ALPHA), agent(BETA)])
+    things: list[ObjectRecord]
+    health: ConnectionStatus = attrs.field(default=ConnectionStatus("amqp://127.0.0.1:5672"))
+    known_agents: list[AgentRecord] = attrs.field(factory=lambda: [agent(ALPHA), agent(BETA)])
     keys: list[ClassKey] = attrs.field(factory=lambda: list(SCHEMAS))
     calls: list[tuple[str, str, dict[str, object]]] = attrs.field(factory=list)
     answer: dict[str, object] = attrs.field(factory=dict)
@@ -152,27 +164,27 @@ class FakeSource:
     asked: list[str] = attrs.field(factory=list)
     wheres: list[list[object]] = attrs.field(factory=list)
     assigned: list[tuple[str, dict[str, object]]] = attrs.field(factory=list)
-    refusals: dict[str, Answer] = attrs.field(factory=dict)
+    refusals: dict[str, CallOutcome] = attrs.field(factory=dict)
     stop_at: int | None = None
     gate: threading.Event | None = None
     failures: dict[str, str] = attrs.field(factory=dict)
     was_asked: threading.Event = attrs.field(factory=threading.Event)
-    others: tuple[Health, ...] = ()
+    others: tuple[ConnectionStatus, ...] = ()
 
-    def agents(self) -> Sequence[Agent]:
+    def agents(self) -> Sequence[AgentRecord]:
         return self.known_agents
 
-    def classes(self) -> Found[ClassKey]:
-        return Found(self.keys, self.failures)
+    def classes(self) -> QueryResult[ClassKey]:
+        return QueryResult(self.keys, self.failures)
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
         return SCHEMAS[key]
 
     @property
-    def healths(self) -> Sequence[Health]:
+    def healths(self) -> Sequence[ConnectionStatus]:
         return (self.health, *self.others)
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
         self.wheres.append(list(where))
         self.asked += [f"{package}:{name}" for package, name in names]
         self.was_asked.set()
@@ -183,12 +195,12 @@ class FakeSource:
         found = [item for item in self.things if (item.known.class_key.package, item.known.class_key.name) in names]
         if where:
             found = [item for item in found if matches(where, item.values)]
-        return Found(found, self.failures)
+        return QueryResult(found, self.failures)
 
-    def get(self, known: Known) -> Object | None:
+    def get(self, known: ObjectIdentity) -> ObjectRecord | None:
         return next((item for item in self.things if item.known.key == known.key), None)
 
-    def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         self.calls.append((target.known.key.name, method.name, dict(arguments)))
         if self.error is not None:
             raise self.error
@@ -196,21 +208,21 @@ class FakeSource:
 
     def call_all(
         self,
-        targets: Sequence[Object],
+        targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, Answer], None],
+        done: Callable[[int, CallOutcome], None],
     ) -> None:
         for number, target in enumerate(targets):
             if number == self.stop_at:
                 raise KeyboardInterrupt
             try:
-                answer: Answer = self.call(target, method, arguments)
+                answer: CallOutcome = self.call(target, method, arguments)
             except QmfError as error:
                 answer = error
             done(number, self.refusals.get(target.known.index, answer))
 
-    def assign(self, target: Object, values: Mapping[str, object]) -> None:
+    def assign(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
         self.assigned.append((target.known.key.name, dict(values)))
         if self.error is not None:
             raise self.error
@@ -233,6 +245,6 @@ class Output:
         return self.err.getvalue().splitlines()
 
 
-def make_output(look: Look = Look.PLAIN, width: int | None = None) -> Output:
+def make_output(look: OutputStyle = OutputStyle.PLAIN, width: int | None = None) -> Output:
     out, err = io.StringIO(), io.StringIO()
     return Output(out, err, Screen(out, err, look, width=width, formatter=Formatter(UTC)))

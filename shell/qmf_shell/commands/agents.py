@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qmf_shell.parsing.command import Command, Given
-from qmf_shell.results.result import Column, Role, Span, Table
+from qmf_shell.parsing.command import BoundArguments, Command
+from qmf_shell.results.result import Column, Duration, Role, Table
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
@@ -18,7 +18,7 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: Given) -> Table:
+def run(context: Context, given: BoundArguments) -> Table:
     """The agents seen on the bus."""
     del given
     agents = context.agents()
@@ -29,7 +29,7 @@ def run(context: Context, given: Given) -> Table:
             agent.product,
             agent.instance,
             agent.epoch or None,
-            Span(round(agent.heartbeat * 1e9)) if agent.heartbeat else None,
+            Duration(round(agent.heartbeat * 1e9)) if agent.heartbeat else None,
             agent.broker,
         )
         for agent in agents

@@ -10,17 +10,17 @@ import attrs
 from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import Argument, Method
 from qmf_shell.objects.cells import argument_cells
-from qmf_shell.objects.lookup import class_called, find_classes, find_object, label
-from qmf_shell.objects.selecting import choose, find_objects
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
-from qmf_shell.parsing.conditions import parse
-from qmf_shell.parsing.method_arguments import Resolve, missing_arguments, parse_arguments, parse_one
-from qmf_shell.parsing.selection import Selection, keyword
+from qmf_shell.objects.lookup import classes_or_none, find_classes, find_object, object_label
+from qmf_shell.objects.selecting import find_objects, select_objects
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
+from qmf_shell.parsing.conditions import parse_condition
+from qmf_shell.parsing.method_arguments import ResolveReference, missing_arguments, parse_argument, parse_arguments
+from qmf_shell.parsing.selection import Selection, keyword_of
 from qmf_shell.parsing.words import Word
-from qmf_shell.results.result import Cell, Column, Details, Level, Message, Result, Role, Table
-from qmf_shell.session.backend import Answer, Object, ObjectKey
+from qmf_shell.results.result import Cell, Column, Details, Notice, NoticeLevel, Result, Role, Table
+from qmf_shell.session.backend import CallOutcome, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.prompts import CancelledError
+from qmf_shell.session.prompts import PromptCancelledError
 from qmf_shell.text import clean, listing, one_line, plural
 
 
@@ -59,21 +59,21 @@ class _Wanted:
         words: its inputs.
     """
 
-    targets: Sequence[Object]
+    targets: Sequence[ObjectRecord]
     many: bool
     method: str
     words: Sequence[Word]
 
 
-def run(context: Context, given: Given) -> Result:
+def run(context: Context, given: BoundArguments) -> Result:
     """Call and show what comes back."""
     wanted = _take_apart(context, given)
     if not wanted.targets:
-        return Message(f"No objects of {clean(given.texts[0])} match: nothing was called.", Level.WARNING)
+        return Notice(f"No objects of {clean(given.texts[0])} match: nothing was called.", NoticeLevel.WARNING)
     first = wanted.targets[0]
     method = find_method(first.schema.methods, wanted.method)
     if method is None:
-        raise NoMethodError(label(first.known), wanted.method, [item.name for item in first.schema.methods])
+        raise NoMethodError(object_label(first.known), wanted.method, [item.name for item in first.schema.methods])
     if "dry-run" in given.options:
         return _targets(context, method, wanted.targets)
     arguments = _inputs(context, method, wanted.words, first)
@@ -82,9 +82,9 @@ def run(context: Context, given: Given) -> Result:
         return _call_all(context, method, wanted.targets, arguments)
     number = context.ids.give(first.known, first.created)
     outputs = context.source.call(first, method, arguments)
-    title = f"{clean(method.name)} of {number} {label(first.known)}"
+    title = f"{clean(method.name)} of {number} {object_label(first.known)}"
     if not outputs:
-        return Message(f"{title}: done", Level.GOOD)
+        return Notice(f"{title}: done", NoticeLevel.GOOD)
     return Details(tuple(argument_cells(context, method.outputs, outputs).items()), title)
 
 
@@ -101,24 +101,24 @@ def split_call(words: Sequence[Word]) -> tuple[int, bool]:
     Raises:
         ConditionError: the condition cannot be understood.
     """
-    if len(words) > 1 and keyword(words[1]) == "where":
-        _, used = parse(words[2:]) if len(words) > 2 else (None, 0)
+    if len(words) > 1 and keyword_of(words[1]) == "where":
+        _, used = parse_condition(words[2:]) if len(words) > 2 else (None, 0)
         return 2 + used, True
     if len(words) > 1 and words[1].text.lower() == "all" and words[1].plain == 3:
         return 2, True
     return 1, False
 
 
-def _take_apart(context: Context, given: Given) -> _Wanted:
+def _take_apart(context: Context, given: BoundArguments) -> _Wanted:
     words = given.words
     at, of_class = split_call(words)
     if len(words) <= at:
         raise UsageError("call", "METHOD is missing", listing(CALL.usage))
     name, rest = words[at].text, words[at + 1 :]
     if of_class:
-        condition = parse(words[2:])[0] if keyword(words[1]) == "where" else None
+        condition = parse_condition(words[2:])[0] if keyword_of(words[1]) == "where" else None
         keys = find_classes(context.classes(), words[0].text)
-        chosen = choose(context, keys, Selection(where=condition))
+        chosen = select_objects(context, keys, Selection(where=condition))
         return _Wanted([item for one in chosen for item in one.objects], True, name, rest)
     text = words[0].text
     pieces = [piece for piece in text.split(",") if piece]
@@ -129,14 +129,14 @@ def _take_apart(context: Context, given: Given) -> _Wanted:
     try:
         target = find_object(context, text, wanted=lambda schema: find_method(schema.methods, name) is not None)
     except NotFoundError:
-        if class_called(context, text):
+        if classes_or_none(context, text):
             reason = f"{text} is a class: write call {text} where CONDITION {name}, or all"
             raise UsageError("call", reason, CALL.usage[1]) from None
         raise
     return _Wanted([target], False, name, rest)
 
 
-def _inputs(context: Context, method: Method, words: Sequence[Word], target: Object) -> Mapping[str, object]:
+def _inputs(context: Context, method: Method, words: Sequence[Word], target: ObjectRecord) -> Mapping[str, object]:
     """The inputs that were given, and those that somebody at the terminal is asked for."""
 
     def resolve(text: str, item: Argument) -> object:
@@ -148,36 +148,38 @@ def _inputs(context: Context, method: Method, words: Sequence[Word], target: Obj
     return parse_arguments(method, words, resolve)
 
 
-def _asked(context: Context, method: Method, item: Argument, resolve: Resolve) -> Word:
+def _asked(context: Context, method: Method, item: Argument, resolve: ResolveReference) -> Word:
     assert context.ask is not None
     about = f" - {one_line(item.desc)}" if item.desc else ""
     unit = f", {item.unit}" if item.unit else ""
     question = clean(f"{item.name} ({item.type.name}{unit}){about}")
-    text = context.ask.value(question, lambda text: parse_one(method, item, text, resolve), None)
+    text = context.ask.value(question, lambda text: parse_argument(method, item, text, resolve), None)
     word = f"{item.name}={text}"
     return Word(word, 0, len(word), len(item.name) + 1)
 
 
-def _confirm(context: Context, given: Given, method: Method, targets: Sequence[Object]) -> None:
+def _confirm(context: Context, given: BoundArguments, method: Method, targets: Sequence[ObjectRecord]) -> None:
     if "yes" in given.options or len(targets) == 1 or context.settings["confirm"] == "off":
         return
     count = plural(len(targets), "object")
     if context.ask is None:
         raise NotConfirmedError(f"{method.name} would be called of {count}: say so with call --yes")
-    shown = listing([label(item.known) for item in targets[:3]] + (["..."] if len(targets) > 3 else []), "and")
+    shown = listing([object_label(item.known) for item in targets[:3]] + (["..."] if len(targets) > 3 else []), "and")
     if not context.ask.confirm(f"Call {clean(method.name)} of {count} ({shown})?"):
-        raise CancelledError("nothing was called")
+        raise PromptCancelledError("nothing was called")
 
 
-def _targets(context: Context, method: Method, targets: Sequence[Object]) -> Table:
+def _targets(context: Context, method: Method, targets: Sequence[ObjectRecord]) -> Table:
     columns = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True))
-    rows = tuple((context.ids.give(item.known, item.created), label(item.known)) for item in targets)
+    rows = tuple((context.ids.give(item.known, item.created), object_label(item.known)) for item in targets)
     return Table(columns, rows, title=f"{clean(method.name)} would be called of {plural(len(rows), 'object')}")
 
 
-def _call_all(context: Context, method: Method, targets: Sequence[Object], arguments: Mapping[str, object]) -> Table:
+def _call_all(
+    context: Context, method: Method, targets: Sequence[ObjectRecord], arguments: Mapping[str, object]
+) -> Table:
     """Call of many; what came of each, and a summary. Ctrl-C shows what was done so far."""
-    answers: dict[int, Answer] = {}
+    answers: dict[int, CallOutcome] = {}
     name = clean(method.name)
     stopped = False
     try:
@@ -198,8 +200,12 @@ def _call_all(context: Context, method: Method, targets: Sequence[Object], argum
         else:
             result, cells = "done", argument_cells(context, method.outputs, answer)
         shown = [cells.get(key) for key in outputs]
-        rows.append((context.ids.give(target.known, target.created), label(target.known), result, *shown))
-    columns = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True), Column("Result", wraps=True))
+        rows.append((context.ids.give(target.known, target.created), object_label(target.known), result, *shown))
+    columns = (
+        Column("ID", Role.ID),
+        Column("Object", Role.NAME, wraps=True),
+        Column("Result", wraps=True),
+    )
     done = len(answers) - len(failed)
     summary = [f"{done:,} done", f"{len(failed):,} failed"]
     if stopped:
@@ -212,15 +218,17 @@ def _call_all(context: Context, method: Method, targets: Sequence[Object], argum
     return Table((*columns, *(Column(clean(key), wraps=True, key=key) for key in outputs)), tuple(rows), title=title)
 
 
-def _counting(context: Context, answers: dict[int, Answer], total: int, name: str) -> Callable[[int, Answer], None]:
-    def done(number: int, answer: Answer) -> None:
+def _counting(
+    context: Context, answers: dict[int, CallOutcome], total: int, name: str
+) -> Callable[[int, CallOutcome], None]:
+    def done(number: int, answer: CallOutcome) -> None:
         answers[number] = answer
         context.report(f"{name}: {len(answers):,} of {total:,}")
 
     return done
 
 
-def _reference(context: Context, text: str, item: Argument, target: Object) -> ObjectKey:
+def _reference(context: Context, text: str, item: Argument, target: ObjectRecord) -> ObjectKey:
     """The object that an argument names: looked for in the class that the schema says, where it says one."""
     classes = []
     if item.references is not None:
@@ -254,8 +262,10 @@ CALL = Command(
         ("call 104-110 sync", "a range of ids"),
     ),
     parameters=(
-        Parameter("ID", Takes.TARGET, "short id, name, index, range; or a class with where or all", required=True),
-        Parameter("METHOD", Takes.CALL, "one of its methods, and its arguments", required=True, many=True),
+        Parameter(
+            "ID", ParameterKind.TARGET, "short id, name, index, range; or a class with where or all", required=True
+        ),
+        Parameter("METHOD", ParameterKind.CALL, "one of its methods, and its arguments", required=True, many=True),
     ),
     options=(
         Option(("-y", "--yes"), "do not ask before a method is called of many objects"),

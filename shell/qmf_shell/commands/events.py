@@ -10,12 +10,12 @@ from qmf.schema import Kind, Severity
 from qmf_shell.objects.cells import event_fields
 from qmf_shell.objects.event_filter import EventFilter, parse_severity
 from qmf_shell.objects.lookup import class_names, find_classes
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
-from qmf_shell.parsing.conditions import Condition, parse
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
+from qmf_shell.parsing.conditions import Condition, parse_condition
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.parsing.selection import keyword
-from qmf_shell.results.result import Cell, Column, Instant, Line, Result, Role, Stream, Table
-from qmf_shell.session.backend import Event
+from qmf_shell.parsing.selection import keyword_of
+from qmf_shell.results.result import Cell, Column, Instant, Result, ResultStream, Role, StreamLine, Table
+from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
@@ -31,12 +31,12 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: Given) -> Result:
+def run(context: Context, given: BoundArguments) -> Result:
     """Recent events, or events as they come."""
     wanted = _filter(context, given)
     most = count_option(EVENTS, given, "number", SHOWN)
     if "follow" in given.options:
-        return Stream(_follow(context, wanted), title="Waiting for events; Ctrl-C ends it")
+        return ResultStream(_follow(context, wanted), title="Waiting for events; Ctrl-C ends it")
     shared = _shared_names(context)
     events = [event for event in context.events.recent() if wanted.passes(event)]
     shown = events[-most:] if most else events
@@ -52,24 +52,24 @@ def run(context: Context, given: Given) -> Result:
     )
 
 
-def _follow(context: Context, wanted: EventFilter) -> Iterator[Line]:
+def _follow(context: Context, wanted: EventFilter) -> Iterator[StreamLine]:
     shared = _shared_names(context)
     for event in context.events.follow():
         if wanted.passes(event):
-            yield Line(_COLUMNS, _cells(context, event, shared))
+            yield StreamLine(_COLUMNS, _cells(context, event, shared))
 
 
-def _filter(context: Context, given: Given) -> EventFilter:
+def _filter(context: Context, given: BoundArguments) -> EventFilter:
     words = list(given.words)
     classes: set[str] = set()
-    while words and keyword(words[0]) is None:
+    while words and keyword_of(words[0]) is None:
         classes |= _class(context, words.pop(0).text)
     condition: Condition | None = None
     if words:
-        if keyword(words[0]) != "where" or len(words) == 1:
+        if keyword_of(words[0]) != "where" or len(words) == 1:
             reason = "after the classes only `where CONDITION` may stand"
             raise UsageError("events", reason, EVENTS.usage[0])
-        condition, used = parse(words[1:])
+        condition, used = parse_condition(words[1:])
         if used < len(words) - 1:
             raise UsageError("events", f"{words[used + 1].text!r} is one word too many", EVENTS.usage[0])
     severity = given.options.get("severity")
@@ -101,7 +101,7 @@ def _class(context: Context, text: str) -> set[str]:
     return {f"{key.package}:{key.name}".lower() for key in keys}
 
 
-def _cells(context: Context, event: Event, shared: set[str]) -> tuple[Cell, ...]:
+def _cells(context: Context, event: EventRecord, shared: set[str]) -> tuple[Cell, ...]:
     severity = Severity(event.severity).word if 0 <= event.severity <= 7 else str(event.severity)
     short = event.name.rpartition(":")[2]
     name = event.name if short in shared else short
@@ -125,7 +125,7 @@ EVENTS = Command(
         ("events -s warn", "warnings and worse"),
         ('events -f where user ~ "^ops" and severity >= notice', "by what they say"),
     ),
-    parameters=(Parameter("CLASS", Takes.EVENT_CLASS, "only events of these classes; a condition", many=True),),
+    parameters=(Parameter("CLASS", ParameterKind.EVENT_CLASS, "only events of these classes; a condition", many=True),),
     options=(
         Option(("-f", "--follow"), "print events as they come, until Ctrl-C"),
         Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),

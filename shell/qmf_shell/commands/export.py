@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from qmf_shell.objects.lookup import find_classes
-from qmf_shell.objects.selecting import choose
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.objects.selecting import select_objects
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.selection import parse_selection
-from qmf_shell.results.result import Level, Message
+from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.context import Context
 from qmf_shell.text import listing, plural
 
@@ -16,7 +16,7 @@ from qmf_shell.text import listing, plural
 FORMATS = (".csv", ".json", ".parquet")
 
 
-def run(context: Context, given: Given) -> Message:
+def run(context: Context, given: BoundArguments) -> Notice:
     """Ask, and write."""
     path = Path(given.texts[1]).expanduser()
     if path.suffix.lower() not in FORMATS:
@@ -27,13 +27,13 @@ def run(context: Context, given: Given) -> Message:
         raise UsageError("export", f"{path} is there already: --force writes over it", EXPORT.usage[0])
     keys = find_classes(context.classes(), given.texts[0])
     selection = parse_selection(given.words[2:])
-    chosen = choose(context, keys, selection)
+    chosen = select_objects(context, keys, selection)
     # Late: most sessions export nothing.
-    from qmf_shell.objects.export import write_rows
+    from qmf_shell.objects.export import write_file
 
     context.report(f"writing {path.name}")
-    count = write_rows(path, chosen, selection.columns)
-    return Message(f"{plural(count, 'object')} written to {path}", Level.GOOD)
+    count = write_file(path, chosen, selection.columns)
+    return Notice(f"{plural(count, 'object')} written to {path}", NoticeLevel.GOOD)
 
 
 EXPORT = Command(
@@ -50,9 +50,9 @@ EXPORT = Command(
         ("export process busy.json where cpuPercent > 10 sort cpuPercent desc", "some processes"),
     ),
     parameters=(
-        Parameter("CLASS", Takes.CLASS, "a class", required=True),
-        Parameter("FILE", Takes.FILE, "where to; its end says how", required=True),
-        Parameter("SELECTION", Takes.SELECTION, "which objects, in which order", many=True),
+        Parameter("CLASS", ParameterKind.CLASS, "a class", required=True),
+        Parameter("FILE", ParameterKind.FILE, "where to; its end says how", required=True),
+        Parameter("SELECTION", ParameterKind.SELECTION, "which objects, in which order", many=True),
     ),
     options=(Option(("-f", "--force"), "write over a file that is there"),),
     handler=run,

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 from qmf.schema import ClassSchema, EventSchema, Kind
 from qmf_shell.objects.lookup import class_names
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.result import Cell, Column, Role, Table
-from qmf_shell.session.backend import Object, ObjectKey
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import one_line, plural
 
@@ -27,7 +27,7 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: Given) -> Table:
+def run(context: Context, given: BoundArguments) -> Table:
     """Everything that has the text."""
     wanted = " ".join(given.texts).lower()
     most = count_option(FIND, given, "number", SHOWN)
@@ -51,7 +51,7 @@ def run(context: Context, given: Given) -> Table:
     )
 
 
-def _in_object(item: Object, wanted: str) -> tuple[str, str] | None:
+def _in_object(item: ObjectRecord, wanted: str) -> tuple[str, str] | None:
     """Where an object has the text: in its names first, then in its values."""
     known = item.known
     for name, text in (("index", known.index), ("name", known.title), ("object name", known.key.name)):
@@ -126,7 +126,7 @@ FIND = Command(
         "name, then its values. Objects get a short id.",
     ),
     examples=(("find orders", "everything that has to do with orders"), ("find -n 0 /home", "without a limit")),
-    parameters=(Parameter("TEXT", Takes.TEXT, "what to look for", required=True, many=True),),
+    parameters=(Parameter("TEXT", ParameterKind.TEXT, "what to look for", required=True, many=True),),
     options=(Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),),
     handler=run,
 )

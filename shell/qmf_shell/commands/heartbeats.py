@@ -5,8 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
-from qmf_shell.results.result import Cell, Column, Instant, Line, Result, Role, Span, Stream, Table
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.results.result import (
+    Cell,
+    Column,
+    Duration,
+    Instant,
+    Result,
+    ResultStream,
+    Role,
+    StreamLine,
+    Table,
+)
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
@@ -30,11 +40,11 @@ _LINE = (
 _LATE = 1.5
 
 
-def run(context: Context, given: Given) -> Result:
+def run(context: Context, given: BoundArguments) -> Result:
     """The latest of each agent, or all as they come."""
     wanted = (given.text(0) or "").lower()
     if "follow" in given.options:
-        return Stream(_follow(context, wanted), title="Waiting for heartbeats; Ctrl-C ends it")
+        return ResultStream(_follow(context, wanted), title="Waiting for heartbeats; Ctrl-C ends it")
     rows = _rows(context, wanted)
     return Table(_COLUMNS, tuple(rows), title=plural(len(rows), "agent"), empty="No agents answered so far.")
 
@@ -48,7 +58,7 @@ def _rows(context: Context, wanted: str) -> list[tuple[Cell, ...]]:
     for agent in agents:
         if wanted not in agent.name.lower():
             continue
-        every = Span(round(agent.heartbeat * 1e9)) if agent.heartbeat else None
+        every = Duration(round(agent.heartbeat * 1e9)) if agent.heartbeat else None
         found = latest.get((agent.name, agent.broker))
         if found is None:
             rows.append((agent.name, None, None, every, 0, "no heartbeat yet", agent.broker))
@@ -60,21 +70,21 @@ def _rows(context: Context, wanted: str) -> list[tuple[Cell, ...]]:
         rows.append((agent.name, Instant(last.received), _age(age), every, count, state, agent.broker))
     for key, (last, count) in sorted(latest.items()):
         if key not in present and wanted in last.agent.lower():
-            every = Span(round(last.interval * 1e9)) if last.interval else None
+            every = Duration(round(last.interval * 1e9)) if last.interval else None
             age = max(0, now - last.received)
             rows.append((last.agent, Instant(last.received), _age(age), every, count, "gone", last.broker))
     return rows
 
 
-def _age(nanoseconds: int) -> Span:
-    return Span(nanoseconds // 100_000_000 * 100_000_000)
+def _age(nanoseconds: int) -> Duration:
+    return Duration(nanoseconds // 100_000_000 * 100_000_000)
 
 
-def _follow(context: Context, wanted: str) -> Iterator[Line]:
+def _follow(context: Context, wanted: str) -> Iterator[StreamLine]:
     for item in context.heartbeats.follow():
         if wanted in item.agent.lower():
-            every = Span(round(item.interval * 1e9)) if item.interval else None
-            yield Line(_LINE, (Instant(item.received), item.agent, every, Instant(item.timestamp), item.broker))
+            every = Duration(round(item.interval * 1e9)) if item.interval else None
+            yield StreamLine(_LINE, (Instant(item.received), item.agent, every, Instant(item.timestamp), item.broker))
 
 
 HEARTBEATS = Command(
@@ -86,7 +96,7 @@ HEARTBEATS = Command(
         "With -f, heartbeats are printed as they come until Ctrl-C; Clock is the time by the agent's own clock.",
     ),
     examples=(("heartbeats", "the latest of each agent"), ("heartbeats -f qpidd", "those of brokers, as they come")),
-    parameters=(Parameter("AGENT", Takes.TEXT, "only agents with this in their name"),),
+    parameters=(Parameter("AGENT", ParameterKind.TEXT, "only agents with this in their name"),),
     options=(Option(("-f", "--follow"), "print heartbeats as they come, until Ctrl-C"),),
     handler=run,
 )

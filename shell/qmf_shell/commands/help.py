@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from qmf_shell.parsing.command import Command, Given, Parameter, Takes
-from qmf_shell.results.result import Column, Group, Message, Result, Role, Table
+from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
+from qmf_shell.results.result import Column, Notice, Result, ResultGroup, Role, Table
 from qmf_shell.session.context import Context
 
 _USAGE = (Column("Command", Role.NAME), Column("What it does", wraps=True))
 
 
-def run(context: Context, given: Given) -> Result:
+def run(context: Context, given: BoundArguments) -> Result:
     """All commands, or one of them."""
     name = given.text(0)
     if name is None:
@@ -27,11 +27,11 @@ def _summary(commands: tuple[Command, ...]) -> Table:
     )
 
 
-def explain(command: Command) -> Group:
+def explain(command: Command) -> ResultGroup:
     """Everything about one command: usage, help, arguments, options, examples."""
     parts: list[Result] = [
-        Message("\n".join([f"Usage: {command.usage[0]}", *(f"       {line}" for line in command.usage[1:])])),
-        Message("\n".join([command.summary + ".", *command.help])),
+        Notice("\n".join([f"Usage: {command.usage[0]}", *(f"       {line}" for line in command.usage[1:])])),
+        Notice("\n".join([command.summary + ".", *command.help])),
     ]
     takes = [(item.name, item.help) for item in command.parameters]
     takes += [(", ".join(item.names) + (f" {item.value}" if item.value else ""), item.help) for item in command.options]
@@ -40,8 +40,8 @@ def explain(command: Command) -> Group:
     if command.examples:
         parts.append(Table((Column("Example", Role.NAME), Column("What it does", wraps=True)), command.examples))
     if command.aliases:
-        parts.append(Message(f"Also called: {', '.join(command.aliases)}"))
-    return Group(tuple(parts))
+        parts.append(Notice(f"Also called: {', '.join(command.aliases)}"))
+    return ResultGroup(tuple(parts))
 
 
 HELP = Command(
@@ -50,6 +50,6 @@ HELP = Command(
     summary="Explain the commands",
     aliases=("?",),
     examples=(("help", "all commands"), ("help call", "how to call a method")),
-    parameters=(Parameter("COMMAND", Takes.COMMAND, "a command"),),
+    parameters=(Parameter("COMMAND", ParameterKind.COMMAND, "a command"),),
     handler=run,
 )

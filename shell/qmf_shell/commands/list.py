@@ -8,17 +8,17 @@ from collections.abc import Sequence
 
 from qmf.schema import Kind
 from qmf_shell.commands.show import show_objects
-from qmf_shell.objects.columns import shown_values, wanted_names
-from qmf_shell.objects.filtering import value_of
+from qmf_shell.objects.columns import column_names, value_columns
+from qmf_shell.objects.filtering import field_value
 from qmf_shell.objects.lookup import class_names, find_classes
-from qmf_shell.objects.selecting import Chosen, choose, find_objects
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.selection import Selection, parse_selection
-from qmf_shell.results.result import Cell, Column, Group, Instant, Result, Role, Table
-from qmf_shell.session.backend import ClassName, Object
+from qmf_shell.results.result import Cell, Column, Instant, Result, ResultGroup, Role, Table
+from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
-from qmf_shell.session.short_ids import Entry
+from qmf_shell.session.short_ids import NumberedObject
 from qmf_shell.text import clean, plural
 
 _CLASSES = (
@@ -34,7 +34,7 @@ _TITLE = Column("Name", wraps=True)
 _AGENT = Column("Agent", Role.FAINT, wraps=True)
 
 
-def run(context: Context, given: Given) -> Result:
+def run(context: Context, given: BoundArguments) -> Result:
     """Classes, a class's objects, or objects."""
     name = given.text(0)
     if name is None:
@@ -44,8 +44,8 @@ def run(context: Context, given: Given) -> Result:
     active = selection.active or "active" in given.options
     if selection == Selection(ids=selection.ids) and selection.ids:
         return show_objects(find_objects(context, selection.ids, classes=keys), context)
-    tables = tuple(_list_objects(context, item, selection, active) for item in choose(context, keys, selection))
-    return tables[0] if len(tables) == 1 else Group(tables)
+    tables = tuple(_list_objects(context, item, selection, active) for item in select_objects(context, keys, selection))
+    return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
 
 def _list_classes(context: Context) -> Table:
@@ -55,15 +55,15 @@ def _list_classes(context: Context) -> Table:
     return Table(_CLASSES, rows, title="Objects by class", empty="No classes so far: no agent has told of one.")
 
 
-def _list_objects(context: Context, chosen: Chosen, selection: Selection, active: bool) -> Table:
+def _list_objects(context: Context, chosen: SelectedObjects, selection: Selection, active: bool) -> Table:
     living = chosen.shown
     numbered = [(context.ids.give(item.known, item.created), item) for item in living]
     plain = not (active or selection.where or selection.ids or selection.limit is not None)
     dead = _dead(context, chosen.name, chosen.objects) if plain else []
-    values = shown_values(chosen.schemas, wanted_names(selection))
+    values = value_columns(chosen.schemas, column_names(selection))
     if not selection.columns:
         # A value that is the index says nothing more.
-        values = [item for item in values if any(str(value_of(one, item.slot)) != one.known.index for one in living)]
+        values = [item for item in values if any(str(field_value(one, item.slot)) != one.known.index for one in living)]
     named = any(item.known.title for item in living) and not any(item.column.title == "name" for item in values)
     several = len({_home(item.known.key) for item in living} | {_home(entry.known.key) for entry in dead}) > 1
     rows: list[tuple[Cell, ...]] = []
@@ -95,12 +95,12 @@ def _home(key: object) -> object:
     return getattr(key, "agent", ""), getattr(key, "broker", "")
 
 
-def _agent(item: Object) -> str:
+def _agent(item: ObjectRecord) -> str:
     key = item.known.key
     return f"{key.agent} at {key.broker}" if key.broker else key.agent
 
 
-def _dead(context: Context, name: ClassName, living: Sequence[Object]) -> list[Entry]:
+def _dead(context: Context, name: ClassName, living: Sequence[ObjectRecord]) -> list[NumberedObject]:
     """Objects of the class that have a number and were seen to be destroyed."""
     alive = {item.known.key for item in living}
     return [
@@ -144,8 +144,10 @@ LIST = Command(
         ("list queue where not durable or created > 10m", "made within ten minutes, or not durable"),
     ),
     parameters=(
-        Parameter("CLASS", Takes.CLASS, "a class, or package:class"),
-        Parameter("SELECTION", Takes.SELECTION, "short ids, ranges, indexes; conditions, order, columns", many=True),
+        Parameter("CLASS", ParameterKind.CLASS, "a class, or package:class"),
+        Parameter(
+            "SELECTION", ParameterKind.SELECTION, "short ids, ranges, indexes; conditions, order, columns", many=True
+        ),
     ),
     options=(Option(("-a", "--active"), "leave out what was destroyed"),),
     handler=run,

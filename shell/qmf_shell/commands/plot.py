@@ -10,13 +10,13 @@ import attrs
 
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, make_view
 from qmf_shell.objects.cells import value_cell
-from qmf_shell.objects.filtering import Slot, find_slot
-from qmf_shell.objects.lookup import find_single, label
-from qmf_shell.objects.rates import Rates
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.objects.filtering import ObjectField, find_field
+from qmf_shell.objects.lookup import find_single, object_label
+from qmf_shell.objects.rates import RateTracker
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import seconds_option
-from qmf_shell.results.result import Amount, Cell, Instant, Plot, Series, View
-from qmf_shell.session.backend import Object
+from qmf_shell.results.result import Cell, Instant, LiveView, Plot, PlotSeries, Quantity
+from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean, listing
 
@@ -28,10 +28,10 @@ MOST = 6
 _Points = collections.deque[tuple[float, float | None]]
 
 
-def run(context: Context, given: Given) -> View:
+def run(context: Context, given: BoundArguments) -> LiveView:
     """Begin to draw."""
     target = find_single(context, given.texts[0])
-    slots = [find_slot([target.schema], text) for text in given.texts[1:]]
+    slots = [find_field([target.schema], text) for text in given.texts[1:]]
     for slot in slots:
         if not slot.is_number:
             numbers = [name for name, value in target.values.items() if _is_number(value)]
@@ -56,11 +56,11 @@ class _Drawing:
     """The points taken so far."""
 
     context: Context
-    target: Object
-    slots: Sequence[Slot]
+    target: ObjectRecord
+    slots: Sequence[ObjectField]
     span: float
     total: bool
-    rates: Rates = attrs.field(factory=Rates)
+    rates: RateTracker = attrs.field(factory=RateTracker)
     points: dict[str, _Points] = attrs.field(factory=dict)
 
     def frame(self) -> Plot:
@@ -71,10 +71,10 @@ class _Drawing:
             self.target = now
         series = tuple(self._series(slot, now, at) for slot in self.slots)
         number = self.context.ids.number(self.target.known.key)
-        note = None if now is not None else f"{label(self.target.known)} is gone"
-        return Plot(series, f"{number} {label(self.target.known)}", Instant(time.time_ns()), note)
+        note = None if now is not None else f"{object_label(self.target.known)} is gone"
+        return Plot(series, f"{number} {object_label(self.target.known)}", Instant(time.time_ns()), note)
 
-    def _series(self, slot: Slot, now: Object | None, at: float) -> Series:
+    def _series(self, slot: ObjectField, now: ObjectRecord | None, at: float) -> PlotSeries:
         points = self.points.setdefault(slot.name, collections.deque())
         value = None if now is None else now.values.get(slot.name)
         number: float | None = float(value) if isinstance(value, int | float) else None
@@ -82,13 +82,13 @@ class _Drawing:
         if slot.counter and not self.total and slot.type is not None:
             epoch = self.target.known.key.epoch
             number = self.rates.take(slot.name, slot.type, value, at, epoch)
-            name, cell = f"{name} per second", None if number is None else Amount(round(number, 3), slot.unit)
+            name, cell = f"{name} per second", None if number is None else Quantity(round(number, 3), slot.unit)
         points.append((at, number))
         while points and points[0][0] < at - self.span:
             points.popleft()
-        return Series(name, tuple(points), cell)
+        return PlotSeries(name, tuple(points), cell)
 
-    def _cell(self, slot: Slot, value: object) -> Cell:
+    def _cell(self, slot: ObjectField, value: object) -> Cell:
         if slot.type is None:
             return None
         return value_cell(self.context, slot.type, value, slot.unit, measured=True)
@@ -107,8 +107,8 @@ PLOT = Command(
         ("plot -n 0.5 -s 60 queue:orders msgDepth msgTotalEnqueues", "two lines over the last minute"),
     ),
     parameters=(
-        Parameter("ID", Takes.OBJECT, "short id, name or index", required=True),
-        Parameter("STAT", Takes.STATISTICS, "statistics, or other numbers", required=True, many=True),
+        Parameter("ID", ParameterKind.OBJECT, "short id, name or index", required=True),
+        Parameter("STAT", ParameterKind.STATISTICS, "statistics, or other numbers", required=True, many=True),
     ),
     options=(
         *VIEW_OPTIONS,

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from qmf_shell.parsing.command import Command, Given
-from qmf_shell.results.result import Quit
+from qmf_shell.parsing.command import BoundArguments, Command
+from qmf_shell.results.result import QuitRequest
 from qmf_shell.session.context import Context
 
 
-def run(context: Context, given: Given) -> Quit:
+def run(context: Context, given: BoundArguments) -> QuitRequest:
     """Say that the user wants to leave."""
     del context, given
-    return Quit()
+    return QuitRequest()
 
 
 QUIT = Command(

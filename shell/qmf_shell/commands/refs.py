@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from qmf.schema import Kind
-from qmf_shell.objects.lookup import class_names, find_single, label
+from qmf_shell.objects.lookup import class_names, find_single, object_label
 from qmf_shell.objects.relations import references, referring
-from qmf_shell.parsing.command import Command, Given, Parameter, Takes
+from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.results.result import Cell, Column, Role, Table
-from qmf_shell.session.backend import Object, ObjectKey
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean, natural, plural
+from qmf_shell.text import clean, natural_key, plural
 
 _COLUMNS = (
     Column("Direction"),
@@ -20,7 +20,7 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: Given) -> Table:
+def run(context: Context, given: BoundArguments) -> Table:
     """Both ways."""
     target = find_single(context, given.texts[0])
     number = context.ids.give(target.known, target.created)
@@ -30,13 +30,15 @@ def run(context: Context, given: Given) -> Table:
     by_key = {item.known.key: item for item in objects}
     rows = [_row(context, "to", item.name, item.target, by_key.get(item.target)) for item in references(target)]
     back = referring(objects, target.known.key)
-    back.sort(key=lambda item: (item.owner.known.class_key.name, natural(item.owner.known.index)))
+    back.sort(key=lambda item: (item.owner.known.class_key.name, natural_key(item.owner.known.index)))
     rows += [_row(context, "from", item.name, item.owner.known.key, item.owner) for item in back]
-    title = f"References of {number} {label(target.known)}"
-    return Table(_COLUMNS, tuple(rows), title=title, empty=f"{label(target.known)} has no references, either way.")
+    title = f"References of {number} {object_label(target.known)}"
+    return Table(
+        _COLUMNS, tuple(rows), title=title, empty=f"{object_label(target.known)} has no references, either way."
+    )
 
 
-def _row(context: Context, direction: str, name: str, key: ObjectKey, item: Object | None) -> tuple[Cell, ...]:
+def _row(context: Context, direction: str, name: str, key: ObjectKey, item: ObjectRecord | None) -> tuple[Cell, ...]:
     if item is None:
         return direction, None, "not there", clean(key.name), name
     known = item.known
@@ -50,6 +52,6 @@ REFS = Command(
     summary="Show what an object refers to, and what refers to it",
     help=("to: a property of this object names the other. from: a property of the other names this one.",),
     examples=(("refs 101", "both ways"), ("refs queue:orders", "bindings, subscriptions and so on of a queue")),
-    parameters=(Parameter("ID", Takes.OBJECT, "short id, name or index", required=True),),
+    parameters=(Parameter("ID", ParameterKind.OBJECT, "short id, name or index", required=True),),
     handler=run,
 )

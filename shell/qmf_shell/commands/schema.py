@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from qmf.schema import Access, Argument, ClassKey, ClassSchema, Direction, EventSchema, Method, Property
 from qmf_shell.completion.schema_text import schema_tree
 from qmf_shell.objects.lookup import find_classes
-from qmf_shell.parsing.command import Command, Given, Parameter, Takes
+from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.words import quote
-from qmf_shell.results.result import Cell, Column, Group, Message, Result, Role, Table
+from qmf_shell.results.result import Cell, Column, Notice, Result, ResultGroup, Role, Table
 from qmf_shell.session.context import Context
 from qmf_shell.text import one_line, plural
 
@@ -44,7 +44,7 @@ _ACCESS = {Access.RC: "ReadCreate", Access.RW: "ReadWrite", Access.RO: "ReadOnly
 _DIRECTION = {Direction.IN: "in", Direction.OUT: "out", Direction.IN_OUT: "in/out"}
 
 
-def run(context: Context, given: Given) -> Result:
+def run(context: Context, given: BoundArguments) -> Result:
     """All classes, or everything of one."""
     name = given.text(0)
     known = context.classes()
@@ -55,7 +55,7 @@ def run(context: Context, given: Given) -> Result:
     schemas = [context.source.schema(key) for key in keys]
     for schema in schemas:
         parts += _class(schema) if isinstance(schema, ClassSchema) else _event(schema)
-    return Group(tuple(parts), data=[schema_tree(schema) for schema in schemas])
+    return ResultGroup(tuple(parts), data=[schema_tree(schema) for schema in schemas])
 
 
 def _summary(context: Context, keys: Sequence[ClassKey]) -> Table:
@@ -100,13 +100,13 @@ def _event(schema: EventSchema) -> list[Result]:
     severity = "" if schema.severity is None else f"\nDefault severity: {schema.severity.word}"
     rows = tuple((item.name, item.type.name, item.unit or "", _text(item.desc)) for item in schema.arguments)
     columns = (Column("Argument", Role.NAME), Column("Type"), Column("Unit"), _DESCRIPTION)
-    return [Message(heading.text + severity), Table(columns, rows, title="Arguments", empty="No arguments.")]
+    return [Notice(heading.text + severity), Table(columns, rows, title="Arguments", empty="No arguments.")]
 
 
-def _heading(kind: str, schema: ClassSchema | EventSchema) -> Message:
+def _heading(kind: str, schema: ClassSchema | EventSchema) -> Notice:
     version = f" ({schema.hash})" if schema.hash else ""
     text = f"{kind} {schema.package}:{schema.name}{version}"
-    return Message(f"{text}\n{_text(schema.desc)}" if schema.desc else text)
+    return Notice(f"{text}\n{_text(schema.desc)}" if schema.desc else text)
 
 
 def _method(item: Method) -> Table:
@@ -160,6 +160,6 @@ SCHEMA = Command(
         "a class that is there in several versions it shows all.",
     ),
     examples=(("schema", "every class"), ("schema filesystem", "what a filesystem has and does")),
-    parameters=(Parameter("CLASS", Takes.ANY_CLASS, "a class or event class, or package:class"),),
+    parameters=(Parameter("CLASS", ParameterKind.ANY_CLASS, "a class or event class, or package:class"),),
     handler=run,
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from qmf.errors import NotFoundError
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
-from qmf_shell.results.result import Column, Message, Recording, Result, Role, Table
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.results.result import Column, Notice, Result, Role, Table, TranscriptRequest
 from qmf_shell.session.context import Context
-from qmf_shell.settings import CHOICES, SettingsError, check_alias, find_choice
+from qmf_shell.settings import SETTINGS, SettingsError, check_alias, find_setting
 
 _SETTINGS = (
     Column("Setting", Role.NAME),
@@ -19,20 +19,20 @@ _SETTINGS = (
 _ALIASES = (Column("Alias", Role.NAME), Column("Stands for", wraps=True))
 
 
-def run_set(context: Context, given: Given) -> Result:
+def run_set(context: Context, given: BoundArguments) -> Result:
     """Show settings, or change one."""
     name, value = given.text(0), given.text(1)
     if name is not None and value is not None:
         context.settings.change(name, value)
-        return Message(f"{find_choice(name).name} is {context.settings[find_choice(name).name]}")
-    shown = CHOICES if name is None else (find_choice(name),)
+        return Notice(f"{find_setting(name).name} is {context.settings[find_setting(name).name]}")
+    shown = SETTINGS if name is None else (find_setting(name),)
     rows = tuple(
         (item.name, context.settings[item.name], ", ".join(item.values) or "number", item.help) for item in shown
     )
     return Table(_SETTINGS, rows, title="Settings")
 
 
-def run_alias(context: Context, given: Given) -> Result:
+def run_alias(context: Context, given: BoundArguments) -> Result:
     """Show aliases, or make or remove one."""
     aliases = context.settings.aliases
     name = given.text(0)
@@ -42,7 +42,7 @@ def run_alias(context: Context, given: Given) -> Result:
         if name not in aliases:
             raise NotFoundError("alias", name, aliases)
         del aliases[name]
-        return Message(f"{name} stands for nothing any more")
+        return Notice(f"{name} stands for nothing any more")
     if len(given.words) == 1:
         if name not in aliases:
             raise NotFoundError("alias", name, aliases)
@@ -52,18 +52,18 @@ def run_alias(context: Context, given: Given) -> Result:
     if context.registry.get(name) is not None:
         raise SettingsError(f"{name} is a command: an alias needs another name")
     aliases[name] = text
-    return Message(f"{name} stands for: {text}")
+    return Notice(f"{name} stands for: {text}")
 
 
-def run_record(context: Context, given: Given) -> Recording:
+def run_record(context: Context, given: BoundArguments) -> TranscriptRequest:
     """Begin or end recording."""
     del context
     word = given.texts[0].lower()
     path = given.text(1)
     if word == "off" and path is None:
-        return Recording(None)
+        return TranscriptRequest(None)
     if word == "on" and path is not None:
-        return Recording(Path(path).expanduser())
+        return TranscriptRequest(Path(path).expanduser())
     raise SettingsError("write record on FILE, or record off")
 
 
@@ -77,8 +77,8 @@ SET = Command(
     ),
     examples=(("set", "all settings"), ("set time-format short", "times without their date")),
     parameters=(
-        Parameter("NAME", Takes.SETTING, "a setting"),
-        Parameter("VALUE", Takes.CHOICE, "its new value"),
+        Parameter("NAME", ParameterKind.SETTING, "a setting"),
+        Parameter("VALUE", ParameterKind.CHOICE, "its new value"),
     ),
     handler=run_set,
 )
@@ -92,8 +92,8 @@ ALIAS = Command(
         ("alias", "all aliases"),
     ),
     parameters=(
-        Parameter("NAME", Takes.TEXT, "a word"),
-        Parameter("COMMAND", Takes.TEXT, "what it stands for", many=True),
+        Parameter("NAME", ParameterKind.TEXT, "a word"),
+        Parameter("COMMAND", ParameterKind.TEXT, "what it stands for", many=True),
     ),
     options=(Option(("-d", "--delete"), "remove it"),),
     options_first=True,
@@ -106,8 +106,10 @@ RECORD = Command(
     help=("The file is appended to. Results stand there as text without colour, lines as comments.",),
     examples=(("record on /tmp/incident.txt", "begin"), ("record off", "end")),
     parameters=(
-        Parameter("on|off", Takes.WORDS, "begin or end", required=True, words=(("on", "begin"), ("off", "end"))),
-        Parameter("FILE", Takes.FILE, "where to"),
+        Parameter(
+            "on|off", ParameterKind.WORDS, "begin or end", required=True, words=(("on", "begin"), ("off", "end"))
+        ),
+        Parameter("FILE", ParameterKind.FILE, "where to"),
     ),
     handler=run_record,
 )

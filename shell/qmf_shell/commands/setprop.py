@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from qmf.errors import NotFoundError
 from qmf.schema import Access, Property
-from qmf_shell.objects.lookup import find_object, label
-from qmf_shell.parsing.command import Command, Given, Parameter, Takes
-from qmf_shell.parsing.method_arguments import ArgumentError, converted, named
+from qmf_shell.objects.lookup import find_object, object_label
+from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
+from qmf_shell.parsing.method_arguments import ArgumentError, argument_name, parse_value_of
 from qmf_shell.parsing.words import Word
-from qmf_shell.results.result import Level, Message
-from qmf_shell.session.backend import Object
+from qmf_shell.results.result import Notice, NoticeLevel
+from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean, plural
 
 
-def run(context: Context, given: Given) -> Message:
+def run(context: Context, given: BoundArguments) -> Notice:
     """Set and say so."""
     target = find_object(context, given.texts[0])
     values: dict[str, object] = {}
@@ -25,11 +25,14 @@ def run(context: Context, given: Given) -> Message:
         values[name] = value
     context.source.assign(target, values)
     number = context.ids.give(target.known, target.created)
-    return Message(f"{plural(len(values), 'property', 'properties')} of {number} {label(target.known)} set", Level.GOOD)
+    return Notice(
+        f"{plural(len(values), 'property', 'properties')} of {number} {object_label(target.known)} set",
+        NoticeLevel.GOOD,
+    )
 
 
-def _value(context: Context, target: Object, word: Word) -> tuple[str, object]:
-    name = named(word)
+def _value(context: Context, target: ObjectRecord, word: Word) -> tuple[str, object]:
+    name = argument_name(word)
     if name is None:
         raise ArgumentError(f"{clean(word.text)!r} is not NAME=VALUE")
     text = word.text[len(name) + 1 :]
@@ -43,10 +46,10 @@ def _value(context: Context, target: Object, word: Word) -> tuple[str, object]:
     return name, _convert(context, target, item, text)
 
 
-def _convert(context: Context, target: Object, item: Property, text: str) -> object:
+def _convert(context: Context, target: ObjectRecord, item: Property, text: str) -> object:
     if item.type.name == "objId":
         return find_object(context, text).known.key
-    return converted(item, text, f"property {item.name!r} of {target.schema.name}")
+    return parse_value_of(item, text, f"property {item.name!r} of {target.schema.name}")
 
 
 SETPROP = Command(
@@ -59,8 +62,8 @@ SETPROP = Command(
     ),
     examples=(("setprop filesystem:/ threshold=80", "one property"),),
     parameters=(
-        Parameter("ID", Takes.OBJECT, "short id, name or index", required=True),
-        Parameter("NAME=VALUE", Takes.SETTABLE, "a property and its new value", required=True, many=True),
+        Parameter("ID", ParameterKind.OBJECT, "short id, name or index", required=True),
+        Parameter("NAME=VALUE", ParameterKind.SETTABLE, "a property and its new value", required=True, many=True),
     ),
     handler=run,
 )

@@ -5,42 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf_shell.objects.cells import element_cells
-from qmf_shell.objects.lookup import class_called
-from qmf_shell.objects.selecting import choose, find_objects
-from qmf_shell.parsing.command import Command, Given, Parameter, Takes
+from qmf_shell.objects.lookup import classes_or_none
+from qmf_shell.objects.selecting import find_objects, select_objects
+from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.selection import parse_selection
-from qmf_shell.results.result import Cell, Column, Group, Instant, Message, Result, Role, Table
-from qmf_shell.session.backend import ClassName, Object
+from qmf_shell.results.result import Cell, Column, Instant, Notice, Result, ResultGroup, Role, Table
+from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
 from qmf_shell.text import clean
 
 
-def run(context: Context, given: Given) -> Result:
+def run(context: Context, given: BoundArguments) -> Result:
     """The objects that the user named, or those of a class."""
-    keys = class_called(context, given.texts[0])
+    keys = classes_or_none(context, given.texts[0])
     if not keys:
         return show_objects(find_objects(context, given.texts), context)
     selection = parse_selection(given.words[1:])
-    found = [item for chosen in choose(context, keys, selection) for item in chosen.shown]
+    found = [item for chosen in select_objects(context, keys, selection) for item in chosen.shown]
     if not found:
-        return Message(f"No objects of {clean(given.texts[0])}.")
+        return Notice(f"No objects of {clean(given.texts[0])}.")
     return show_objects(found, context)
 
 
-def show_objects(targets: Sequence[Object], context: Context) -> Result:
+def show_objects(targets: Sequence[ObjectRecord], context: Context) -> Result:
     """Objects side by side, one table per class, in the order in which the classes were named."""
     targets = list({item.known.key: item for item in targets}.values())
-    groups: dict[ClassName, list[Object]] = {}
+    groups: dict[ClassName, list[ObjectRecord]] = {}
     for item in targets:
         groups.setdefault(class_name(item.known), []).append(item)
     # Every object has its number before the first reference is shown, so that references show numbers where they can.
     numbers = {item.known.key: context.ids.give(item.known, item.created) for item in targets}
     tables = tuple(_table(context, group, [numbers[item.known.key] for item in group]) for group in groups.values())
-    return tables[0] if len(tables) == 1 else Group(tables)
+    return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
 
-def _table(context: Context, group: Sequence[Object], numbers: Sequence[int]) -> Table:
+def _table(context: Context, group: Sequence[ObjectRecord], numbers: Sequence[int]) -> Table:
     columns = (
         Column("Type", Role.FAINT, spare=True),
         Column("Element", Role.NAME),
@@ -82,8 +82,8 @@ SHOW = Command(
         ("show memory", "all objects of a class"),
     ),
     parameters=(
-        Parameter("ID", Takes.TARGET, "short id, range, name, index, or a class", required=True),
-        Parameter("SELECTION", Takes.SELECTION, "more ids; of a class, a condition and so on", many=True),
+        Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class", required=True),
+        Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", many=True),
     ),
     handler=run,
 )

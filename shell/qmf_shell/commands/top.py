@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import attrs
 
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, make_view
-from qmf_shell.objects.columns import shown_values
-from qmf_shell.objects.filtering import Slot, find_slot, slots_of, sorted_by
+from qmf_shell.objects.columns import value_columns
+from qmf_shell.objects.filtering import ObjectField, fields_of, find_field, sorted_by
 from qmf_shell.objects.lookup import class_names, find_classes
-from qmf_shell.objects.rates import Rates
-from qmf_shell.objects.selecting import schemas_of
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes, UsageError
+from qmf_shell.objects.rates import RateTracker
+from qmf_shell.objects.selecting import known_schemas
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.result import Amount, Cell, Column, Role, Table, View
-from qmf_shell.session.backend import ClassName, Object
+from qmf_shell.results.result import Cell, Column, LiveView, Quantity, Role, Table
+from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean, plural
 
@@ -26,7 +26,7 @@ SHOWN = 15
 BESIDE = 3
 
 
-def run(context: Context, given: Given) -> View:
+def run(context: Context, given: BoundArguments) -> LiveView:
     """Begin."""
     words = list(given.texts)
     if len(words) > 1 and words[1].lower() == "by":
@@ -35,15 +35,15 @@ def run(context: Context, given: Given) -> View:
         raise UsageError("top", "write a class, by, and a statistic", TOP.usage[0])
     keys = find_classes(context.classes(), words[0])
     names = class_names(keys)
-    schemas = schemas_of(context, keys)
-    slot = find_slot(schemas, words[1])
+    schemas = known_schemas(context, keys)
+    slot = find_field(schemas, words[1])
     if "rates" in given.options:
         slot = attrs.evolve(slot, counter=True)
     most = count_option(TOP, given, "limit", SHOWN)
     others = dict.fromkeys(
         item.whole
         for schema in schemas
-        for item in slots_of(schema).values()
+        for item in fields_of(schema).values()
         if item.statistic and item.whole != slot.whole
     )
     beside = list(others)[:BESIDE]
@@ -57,11 +57,11 @@ class _Top:
 
     context: Context
     names: Sequence[ClassName]
-    slot: Slot
+    slot: ObjectField
     beside: Sequence[str]
     most: int
     total: bool
-    rates: Rates = attrs.field(factory=Rates)
+    rates: RateTracker = attrs.field(factory=RateTracker)
 
     def frame(self) -> Table:
         """The objects as they are now."""
@@ -72,7 +72,7 @@ class _Top:
         objects = sorted_by(objects, lambda item: values[item.known.key], down=True)
         shown = objects[: self.most] if self.most else objects
         schemas = list({id(item.schema): item.schema for item in shown}.values())
-        beside = shown_values(schemas, self.beside) if schemas else []
+        beside = value_columns(schemas, self.beside) if schemas else []
         named = any(item.known.title for item in shown)
         title = f"{clean(self.slot.name)} per second" if by_rate else clean(self.slot.name)
         columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
@@ -83,14 +83,14 @@ class _Top:
         for item in shown:
             value = values[item.known.key]
             unit = self.slot.unit
-            cell = Amount(round(value, 3), unit) if isinstance(value, int | float) else None
+            cell = Quantity(round(value, 3), unit) if isinstance(value, int | float) else None
             name = [item.known.title] if named else []
             number = self.context.ids.give(item.known, item.created)
             rows.append((number, item.known.index, *name, cell, *(one.cell(self.context, item) for one in beside)))
         head = f"Top of {plural(len(objects), 'object')} by {title}"
         return Table(tuple(columns), tuple(rows), title=head, empty="No objects.")
 
-    def _value(self, item: Object, at: float, by_rate: bool) -> object:
+    def _value(self, item: ObjectRecord, at: float, by_rate: bool) -> object:
         value = item.values.get(self.slot.name)
         if not by_rate or self.slot.type is None:
             return None if isinstance(value, bool) else value
@@ -111,10 +111,10 @@ TOP = Command(
         ("top -l 5 queue by msgTotalEnqueues", "the queues that get most messages"),
     ),
     parameters=(
-        Parameter("CLASS", Takes.CLASS, "a class", required=True),
+        Parameter("CLASS", ParameterKind.CLASS, "a class", required=True),
         Parameter(
             "STAT",
-            Takes.STATISTICS,
+            ParameterKind.STATISTICS,
             "by STAT: what counts",
             required=True,
             many=True,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.schema import Kind
-from qmf_shell.objects.lookup import class_called, class_names, find_object
+from qmf_shell.objects.lookup import class_names, classes_or_none, find_object
 from qmf_shell.objects.relations import children, parents
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.result import Cell, Column, Role, Table
-from qmf_shell.session.backend import Object, ObjectKey
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
-from qmf_shell.text import clean, natural, plural
+from qmf_shell.text import clean, natural_key, plural
 
 #: Children of one class below one parent that are shown one by one; 0 shows all.
 SHOWN = 20
@@ -21,10 +21,14 @@ SHOWN = 20
 _Entry = tuple[ObjectKey | str, str, str]
 """An object, or words for those left out; the lines in front of it, and in front of what is below it."""
 
-_COLUMNS = (Column("ID", Role.ID), Column("Object", Role.TREE, wraps=True), Column("Below", Role.NUMBER, spare=True))
+_COLUMNS = (
+    Column("ID", Role.ID),
+    Column("Object", Role.TREE, wraps=True),
+    Column("Below", Role.NUMBER, spare=True),
+)
 
 
-def run(context: Context, given: Given) -> Table:
+def run(context: Context, given: BoundArguments) -> Table:
     """Everything, or what is below an object or the objects of a class."""
     most = count_option(TREE, given, "number", SHOWN)
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
@@ -37,7 +41,7 @@ def run(context: Context, given: Given) -> Table:
     top = most if text is None else 0
     if text is None:
         roots = [key for key in by_key if key not in above]
-    elif keys := class_called(context, text):
+    elif keys := classes_or_none(context, text):
         wanted = set(class_names(keys))
         roots = [key for key, item in by_key.items() if class_name(item.known) in wanted]
     else:
@@ -50,7 +54,7 @@ def run(context: Context, given: Given) -> Table:
 def _draw(
     context: Context,
     rows: list[tuple[Cell, ...]],
-    by_key: dict[ObjectKey, Object],
+    by_key: dict[ObjectKey, ObjectRecord],
     below: dict[ObjectKey, list[ObjectKey]],
     roots: Sequence[_Entry],
     most: int,
@@ -72,12 +76,12 @@ def _draw(
 
 
 def _layer(
-    by_key: dict[ObjectKey, Object], keys: Sequence[ObjectKey], prefix: str, most: int, *, top: bool
+    by_key: dict[ObjectKey, ObjectRecord], keys: Sequence[ObjectKey], prefix: str, most: int, *, top: bool
 ) -> list[_Entry]:
     """What stands below one parent, with the lines in front of it and in front of what is below it in turn."""
     ordered = sorted(
         (key for key in keys if key in by_key),
-        key=lambda key: (by_key[key].known.class_key.name, natural(by_key[key].known.index)),
+        key=lambda key: (by_key[key].known.class_key.name, natural_key(by_key[key].known.index)),
     )
     shown: list[ObjectKey | str] = []
     counts: dict[str, int] = {}
@@ -112,7 +116,7 @@ TREE = Command(
         ("tree vhost", "what belongs to the virtual hosts of a broker"),
         ("tree -n 0 101", "all that is below one object"),
     ),
-    parameters=(Parameter("ID", Takes.TARGET, "an object, or all of a class"),),
+    parameters=(Parameter("ID", ParameterKind.TARGET, "an object, or all of a class"),),
     options=(Option(("-n", "--number"), "objects of one class to show; 0 means all", "COUNT"),),
     handler=run,
 )

@@ -9,17 +9,27 @@ import attrs
 
 from qmf.schema import ClassSchema, QmfType
 from qmf_shell.objects.cells import element_cells
-from qmf_shell.objects.columns import EVERYTHING, Shown, shown_values, wanted_names
+from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.counters import is_counter
-from qmf_shell.objects.filtering import TIMES, slots_of
-from qmf_shell.objects.lookup import class_called
-from qmf_shell.objects.rates import Changes, Rates
-from qmf_shell.objects.selecting import Chosen, choose, find_objects
-from qmf_shell.parsing.command import Command, Given, Option, Parameter, Takes
+from qmf_shell.objects.filtering import TIME_TYPES, fields_of
+from qmf_shell.objects.lookup import classes_or_none
+from qmf_shell.objects.rates import ChangeTracker, RateTracker
+from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import Selection, parse_selection
-from qmf_shell.results.result import Cell, Column, Followed, Group, Instant, Result, Role, Table, View
-from qmf_shell.session.backend import ClassName, Known, Object
+from qmf_shell.results.result import (
+    Cell,
+    Column,
+    Instant,
+    LiveView,
+    Result,
+    ResultGroup,
+    Role,
+    Table,
+    WatchedValue,
+)
+from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
 from qmf_shell.text import clean, plural
@@ -35,14 +45,14 @@ VIEW_OPTIONS = (
 RATES = Option(("-r", "--rates"), "take every whole number for a counter")
 
 
-def run(context: Context, given: Given) -> View:
+def run(context: Context, given: BoundArguments) -> LiveView:
     """Begin to watch."""
-    keys = class_called(context, given.texts[0])
+    keys = classes_or_none(context, given.texts[0])
     follower = _Follower("rates" in given.options)
     frame: Callable[[], Result]
     if keys:
         selection = parse_selection(given.words[1:])
-        frame = _ClassWatch(context, lambda: choose(context, keys, selection), selection, follower).frame
+        frame = _ClassWatch(context, lambda: select_objects(context, keys, selection), selection, follower).frame
         if selection.ids:
             frame = _ObjectWatch(context, find_objects(context, selection.ids, classes=keys), follower).frame
     else:
@@ -50,11 +60,11 @@ def run(context: Context, given: Given) -> View:
     return make_view(context, WATCH, given, frame)
 
 
-def make_view(context: Context, command: Command, given: Given, frame: Callable[[], Result]) -> View:
+def make_view(context: Context, command: Command, given: BoundArguments, frame: Callable[[], Result]) -> LiveView:
     """A view with the interval and the count that were given; see `VIEW_OPTIONS`."""
     interval = seconds_option(command, given, "interval", context.settings.interval)
     count = count_option(command, given, "count", 0)
-    return View(frame, interval, count or None)
+    return LiveView(frame, interval, count or None)
 
 
 class _Follower:
@@ -66,18 +76,18 @@ class _Follower:
             every: take every whole number for a counter.
         """
         self._every = every
-        self._rates = Rates()
-        self._changes = Changes()
+        self._rates = RateTracker()
+        self._changes = ChangeTracker()
 
-    def cell(self, target: Object, name: str, cell: Cell, at: float) -> Followed:
+    def cell(self, target: ObjectRecord, name: str, cell: Cell, at: float) -> WatchedValue:
         """A value with what is new about it."""
         key = target.known.key, name
         changed = self._changes.take(key, cell)
         kind = self._counter(target.schema, name)
         if kind is None:
-            return Followed(cell, changed)
+            return WatchedValue(cell, changed)
         rate = self._rates.take(key, kind, target.values.get(name), at, target.known.key.epoch)
-        return Followed(cell, changed, rate, counter=True)
+        return WatchedValue(cell, changed, rate, counter=True)
 
     def _counter(self, schema: ClassSchema, name: str) -> QmfType | None:
         """The type of a counter; None for what is none."""
@@ -85,7 +95,7 @@ class _Follower:
         if item is not None and is_counter(schema.package, item):
             return item.type
         found = item or schema.property(name)
-        if self._every and found is not None and found.type.is_integer and found.type.base not in TIMES:
+        if self._every and found is not None and found.type.is_integer and found.type.base not in TIME_TYPES:
             return found.type
         return None
 
@@ -95,7 +105,7 @@ class _ObjectWatch:
     """Objects in full, side by side."""
 
     context: Context
-    targets: list[Object]
+    targets: list[ObjectRecord]
     follower: _Follower
     gone: dict[object, int] = attrs.field(factory=dict)
 
@@ -109,14 +119,14 @@ class _ObjectWatch:
             else:
                 self.gone.pop(item.known.key, None)
                 self.targets[number] = now
-        groups: dict[ClassName, list[Object]] = {}
+        groups: dict[ClassName, list[ObjectRecord]] = {}
         for item in self.targets:
             self.context.ids.give(item.known, item.created)
             groups.setdefault(class_name(item.known), []).append(item)
         tables = tuple(self._table(group, at) for group in groups.values())
-        return tables[0] if len(tables) == 1 else Group(tables)
+        return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
-    def _table(self, group: Sequence[Object], at: float) -> Table:
+    def _table(self, group: Sequence[ObjectRecord], at: float) -> Table:
         alone = len(group) == 1
         columns = [Column("Type", Role.FAINT, spare=True), Column("Element", Role.NAME)]
         for item in group:
@@ -146,18 +156,18 @@ class _ClassWatch:
     """The objects of a class, one per row."""
 
     context: Context
-    choose: Callable[[], Sequence[Chosen]]
+    select_objects: Callable[[], Sequence[SelectedObjects]]
     selection: Selection
     follower: _Follower
-    before: dict[ClassName, dict[object, Known]] = attrs.field(factory=dict)
+    before: dict[ClassName, dict[object, ObjectIdentity]] = attrs.field(factory=dict)
 
     def frame(self) -> Result:
         """The objects as they are now."""
         at = time.monotonic()
-        tables = tuple(self._table(chosen, at) for chosen in self.choose())
-        return tables[0] if len(tables) == 1 else Group(tables)
+        tables = tuple(self._table(chosen, at) for chosen in self.select_objects())
+        return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
-    def _table(self, chosen: Chosen, at: float) -> Table:
+    def _table(self, chosen: SelectedObjects, at: float) -> Table:
         values = self._values(chosen)
         columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
         named = any(item.known.title for item in chosen.shown)
@@ -180,16 +190,16 @@ class _ClassWatch:
             note=self._came_and_went(chosen),
         )
 
-    def _values(self, chosen: Chosen) -> list[Shown]:
-        wanted = wanted_names(self.selection)
+    def _values(self, chosen: SelectedObjects) -> list[ValueColumn]:
+        wanted = column_names(self.selection)
         if not wanted:
-            wholes = [slot.whole for schema in chosen.schemas for slot in slots_of(schema).values() if slot.statistic]
-            wanted = list(dict.fromkeys(wholes))[:SHOWN] or list(EVERYTHING[:1])
-        return shown_values(chosen.schemas, wanted)
+            wholes = [slot.whole for schema in chosen.schemas for slot in fields_of(schema).values() if slot.statistic]
+            wanted = list(dict.fromkeys(wholes))[:SHOWN] or list(ALL_COLUMNS[:1])
+        return value_columns(chosen.schemas, wanted)
 
-    def _came_and_went(self, chosen: Chosen) -> str | None:
+    def _came_and_went(self, chosen: SelectedObjects) -> str | None:
         """What is different from the picture before, in words."""
-        now: dict[object, Known] = {item.known.key: item.known for item in chosen.objects}
+        now: dict[object, ObjectIdentity] = {item.known.key: item.known for item in chosen.objects}
         before = self.before.get(chosen.name)
         self.before[chosen.name] = now
         if before is None:
@@ -223,8 +233,8 @@ WATCH = Command(
         ("watch -c 3 process sort cpuPercent desc limit 5", "three pictures"),
     ),
     parameters=(
-        Parameter("ID", Takes.TARGET, "short id, range, name, index, or a class", required=True),
-        Parameter("SELECTION", Takes.SELECTION, "more ids; of a class, a condition and so on", many=True),
+        Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class", required=True),
+        Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", many=True),
     ),
     options=(*VIEW_OPTIONS, RATES),
     handler=run,

@@ -15,29 +15,29 @@ from qmf_shell.completion.kinds import (
     ArgumentValue,
     ClassNames,
     CommandNames,
+    CompletionKind,
+    CompletionRequest,
     EventValueNames,
-    Files,
+    FileNames,
     Keywords,
     MethodNames,
-    Nothing,
+    NoCompletion,
     ObjectNames,
     OptionNames,
     OptionValue,
-    Question,
     SettableNames,
     SettableValue,
     SettingNames,
     SettingValue,
     ValueNames,
     ValueOf,
-    Wanted,
 )
 from qmf_shell.parsing.binding import looks_like_option
-from qmf_shell.parsing.command import Command, Option, Parameter, Registry, Takes
-from qmf_shell.parsing.conditions import ConditionError, Token, parse, tokens
-from qmf_shell.parsing.method_arguments import named
-from qmf_shell.parsing.selection import keyword
-from qmf_shell.parsing.words import Open, Word, is_comment, split_typed
+from qmf_shell.parsing.command import Command, Option, Parameter, ParameterKind, Registry
+from qmf_shell.parsing.conditions import ConditionError, Token, parse_condition, tokenize
+from qmf_shell.parsing.method_arguments import argument_name
+from qmf_shell.parsing.selection import keyword_of
+from qmf_shell.parsing.words import Unclosed, Word, is_comment, split_partial
 
 SELECTION_WORDS = (
     ("where", "only those that a condition is true of"),
@@ -64,7 +64,7 @@ _WHERE = (SELECTION_WORDS[0],)
 _ALL = (("all", "all objects of the class"),)
 
 
-def analyse(text: str, registry: Registry, aliases: Mapping[str, str] | None = None) -> Question:
+def analyse(text: str, registry: Registry, aliases: Mapping[str, str] | None = None) -> CompletionRequest:
     """What could stand at the end of `text`, the line up to the cursor. Never fails.
 
     Args:
@@ -73,7 +73,7 @@ def analyse(text: str, registry: Registry, aliases: Mapping[str, str] | None = N
         aliases: words that stand for the front of a command.
     """
     if is_comment(text) and text.strip():
-        return Question(Nothing())
+        return CompletionRequest(NoCompletion())
     text, shift = _expanded(text, aliases or {})
     question = _analyse(text, registry)
     return attrs.evolve(question, start=max(0, question.start - shift)) if shift else question
@@ -83,7 +83,7 @@ def _expanded(text: str, aliases: Mapping[str, str]) -> tuple[str, int]:
     """The line with its alias replaced, and by how much it is longer."""
     if not aliases:
         return text, 0
-    before = split_typed(text).before
+    before = split_partial(text).before
     stands = aliases.get(before[0].text) if before and before[0].plain else None
     if stands is None:
         return text, 0
@@ -91,22 +91,22 @@ def _expanded(text: str, aliases: Mapping[str, str]) -> tuple[str, int]:
     return longer, len(longer) - len(text)
 
 
-def _analyse(text: str, registry: Registry) -> Question:
-    typed = split_typed(text)
+def _analyse(text: str, registry: Registry) -> CompletionRequest:
+    typed = split_partial(text)
     word = typed.word
-    if typed.open in (Open.JSON, Open.ESCAPE):
-        return Question(Nothing())
+    if typed.open in (Unclosed.JSON, Unclosed.ESCAPE):
+        return CompletionRequest(NoCompletion())
     if not typed.before:
-        return Question(CommandNames(), word.text, word.start)
+        return CompletionRequest(CommandNames(), word.text, word.start)
     command = registry.get(typed.before[0].text)
     if command is None:
-        return Question(Nothing())
+        return CompletionRequest(NoCompletion())
     found = positional(command, typed.before[1:])
     if isinstance(found, Option):
-        return Question(OptionValue(found), word.text, word.start)
+        return CompletionRequest(OptionValue(found), word.text, word.start)
     ended = command.options_first and bool(found)
     if not ended and (looks_like_option(command, word) or (command.options and word.text == "-" and word.plain)):
-        return Question(OptionNames(command), word.text, word.start)
+        return CompletionRequest(OptionNames(command), word.text, word.start)
     return _argument(command, found, word)
 
 
@@ -128,43 +128,43 @@ def positional(command: Command, words: Sequence[Word]) -> list[Word] | Option:
     return found
 
 
-def _argument(command: Command, given: list[Word], word: Word) -> Question:
+def _argument(command: Command, given: list[Word], word: Word) -> CompletionRequest:
     parameter = parameter_at(command, len(given))
     if parameter is None:
-        return Question(Nothing())
+        return CompletionRequest(NoCompletion())
     at_word = (word.text, word.start)
     match parameter.takes:
-        case Takes.COMMAND:
-            return Question(CommandNames(), *at_word)
-        case Takes.CLASS:
-            return Question(ClassNames(objects=True, events=False), *at_word)
-        case Takes.ANY_CLASS:
-            return Question(ClassNames(objects=True, events=True), *at_word)
-        case Takes.EVENT_CLASS:
+        case ParameterKind.COMMAND:
+            return CompletionRequest(CommandNames(), *at_word)
+        case ParameterKind.CLASS:
+            return CompletionRequest(ClassNames(objects=True, events=False), *at_word)
+        case ParameterKind.ANY_CLASS:
+            return CompletionRequest(ClassNames(objects=True, events=True), *at_word)
+        case ParameterKind.EVENT_CLASS:
             return _events(given, word)
-        case Takes.OBJECT:
-            return Question(ObjectNames(_given_for(command, given, Takes.CLASS)), *at_word)
-        case Takes.TARGET:
-            return Question(AnyOf((ObjectNames(None), ClassNames(objects=True, events=False))), *at_word)
-        case Takes.SELECTION:
+        case ParameterKind.OBJECT:
+            return CompletionRequest(ObjectNames(_given_for(command, given, ParameterKind.CLASS)), *at_word)
+        case ParameterKind.TARGET:
+            return CompletionRequest(AnyOf((ObjectNames(None), ClassNames(objects=True, events=False))), *at_word)
+        case ParameterKind.SELECTION:
             front = command.parameters.index(parameter)
             return _selection(given[0].text, given[front:], word, command.name)
-        case Takes.CALL:
+        case ParameterKind.CALL:
             return _call(given, word)
-        case Takes.STATISTICS:
+        case ParameterKind.STATISTICS:
             return _statistics(command, parameter, given, word)
-        case Takes.SETTABLE:
+        case ParameterKind.SETTABLE:
             return _settable(given, word)
-        case Takes.SETTING:
-            return Question(SettingNames(), *at_word)
-        case Takes.CHOICE:
-            return Question(SettingValue(given[0].text), *at_word)
-        case Takes.FILE:
-            return Question(Files(), *at_word)
-        case Takes.WORDS:
-            return Question(Keywords(parameter.words), *at_word)
+        case ParameterKind.SETTING:
+            return CompletionRequest(SettingNames(), *at_word)
+        case ParameterKind.CHOICE:
+            return CompletionRequest(SettingValue(given[0].text), *at_word)
+        case ParameterKind.FILE:
+            return CompletionRequest(FileNames(), *at_word)
+        case ParameterKind.WORDS:
+            return CompletionRequest(Keywords(parameter.words), *at_word)
         case _:
-            return Question(Nothing())
+            return CompletionRequest(NoCompletion())
 
 
 def parameter_at(command: Command, number: int) -> Parameter | None:
@@ -175,7 +175,7 @@ def parameter_at(command: Command, number: int) -> Parameter | None:
     return last if last is not None and last.many else None
 
 
-def _given_for(command: Command, given: list[Word], takes: Takes) -> str | None:
+def _given_for(command: Command, given: list[Word], takes: ParameterKind) -> str | None:
     """What was given for the first parameter of a kind, or None."""
     for parameter, word in zip(command.parameters, given, strict=False):
         if parameter.takes is takes:
@@ -186,34 +186,34 @@ def _given_for(command: Command, given: list[Word], takes: Takes) -> str | None:
 # -- what follows a class ----------------------------------------------------------------------------------------------
 
 
-def _selection(target: str, before: Sequence[Word], word: Word, command: str) -> Question:
+def _selection(target: str, before: Sequence[Word], word: Word, command: str) -> CompletionRequest:
     """After a class: ids, then keywords, then what belongs to the last keyword."""
     at_word = (word.text, word.start)
-    used = [key for item in before if (key := keyword(item)) is not None]
+    used = [key for item in before if (key := keyword_of(item)) is not None]
     free = tuple(pair for pair in SELECTION_WORDS if pair[0] not in used)
     if not used:
         of_class = None if target.isdigit() else target
-        kinds: list[Wanted] = [ObjectNames(of_class)] if command != "export" else []
+        kinds: list[CompletionKind] = [ObjectNames(of_class)] if command != "export" else []
         # After an object there are more objects; after a class, keywords too.
-        return Question(AnyOf((*kinds, Keywords(free))), *at_word)
-    last = max(number for number, item in enumerate(before) if keyword(item) is not None)
+        return CompletionRequest(AnyOf((*kinds, Keywords(free))), *at_word)
+    last = max(number for number, item in enumerate(before) if keyword_of(item) is not None)
     inside = before[last + 1 :]
-    match keyword(before[last]):
+    match keyword_of(before[last]):
         case "where":
             return _condition(ValueNames(target), inside, word, free)
         case "sort":
-            names: tuple[Wanted, ...] = (ValueNames(target),)
+            names: tuple[CompletionKind, ...] = (ValueNames(target),)
             if not inside:
-                return Question(AnyOf((*names, Keywords(_BY))), *at_word)
+                return CompletionRequest(AnyOf((*names, Keywords(_BY))), *at_word)
             orders = () if inside[-1].text.lower() in ("by", "asc", "desc") else (Keywords(_ORDERS),)
-            return Question(AnyOf((*orders, *names, Keywords(free))), *_after_comma(word))
+            return CompletionRequest(AnyOf((*orders, *names, Keywords(free))), *_after_comma(word))
         case "columns":
             more = (Keywords(free),) if inside else (Keywords((("all", "everything"),)),)
-            return Question(AnyOf((ValueNames(target), *more)), *_after_comma(word))
+            return CompletionRequest(AnyOf((ValueNames(target), *more)), *_after_comma(word))
         case "limit":
-            return Question(Keywords(free) if inside else Nothing(), *at_word)
+            return CompletionRequest(Keywords(free) if inside else NoCompletion(), *at_word)
         case _:
-            return Question(Keywords(free), *at_word)
+            return CompletionRequest(Keywords(free), *at_word)
 
 
 def _after_comma(word: Word) -> tuple[str, int]:
@@ -226,26 +226,26 @@ def _after_comma(word: Word) -> tuple[str, int]:
 
 def _condition(
     values: ValueNames | EventValueNames, inside: Sequence[Word], word: Word, free: tuple[tuple[str, str], ...]
-) -> Question:
+) -> CompletionRequest:
     """Within a condition: a name, an operator, a value, or what joins it to the next."""
-    split = tokens([*inside, word] if word.text or word.end > word.start else inside)
+    split = tokenize([*inside, word] if word.text or word.end > word.start else inside)
     at_cursor = split and split[-1].word == len(inside) and not split[-1].sign
     typed = split.pop() if at_cursor else None
     prefix, start = (typed.text, typed.column - 1) if typed else ("", word.end)
     target = values.target if isinstance(values, ValueNames) else ""
     match _expects(split):
         case "name":
-            return Question(AnyOf((values, Keywords(_NOT))), prefix, start)
+            return CompletionRequest(AnyOf((values, Keywords(_NOT))), prefix, start)
         case "operator":
             glued = typed is None and word.end > word.start
-            return Question(
-                Nothing() if glued else AnyOf((Keywords((*_OPERATORS, *_JOINS)), Keywords(free))), prefix, start
+            return CompletionRequest(
+                NoCompletion() if glued else AnyOf((Keywords((*_OPERATORS, *_JOINS)), Keywords(free))), prefix, start
             )
         case "value":
             name = split[-2].text if len(split) > 1 else ""
-            return Question(ValueOf(target, name) if target else Nothing(), prefix, start)
+            return CompletionRequest(ValueOf(target, name) if target else NoCompletion(), prefix, start)
         case _:
-            return Question(AnyOf((Keywords((*_JOINS, *free)),)), prefix, start)
+            return CompletionRequest(AnyOf((Keywords((*_JOINS, *free)),)), prefix, start)
 
 
 def _expects(found: Sequence[Token]) -> str:
@@ -269,38 +269,40 @@ def _expects(found: Sequence[Token]) -> str:
 # -- other arguments ---------------------------------------------------------------------------------------------------
 
 
-def _events(given: Sequence[Word], word: Word) -> Question:
-    where = next((number for number, item in enumerate(given) if keyword(item) == "where"), None)
+def _events(given: Sequence[Word], word: Word) -> CompletionRequest:
+    where = next((number for number, item in enumerate(given) if keyword_of(item) == "where"), None)
     if where is None:
-        kinds: tuple[Wanted, ...] = (ClassNames(objects=False, events=True), Keywords(_WHERE))
-        return Question(AnyOf(kinds), word.text, word.start)
+        kinds: tuple[CompletionKind, ...] = (ClassNames(objects=False, events=True), Keywords(_WHERE))
+        return CompletionRequest(AnyOf(kinds), word.text, word.start)
     classes = tuple(item.text for item in given[:where])
     return _condition(EventValueNames(classes), given[where + 1 :], word, ())
 
 
-def _call(given: Sequence[Word], word: Word) -> Question:
+def _call(given: Sequence[Word], word: Word) -> CompletionRequest:
     """After the target of a call."""
     target = given[0].text
     rest = given[1:]
     at_word = (word.text, word.start)
     if not rest:
-        return Question(AnyOf((MethodNames(target), Keywords((*_WHERE, *_ALL)))), *at_word)
-    if keyword(rest[0]) == "where":
+        return CompletionRequest(AnyOf((MethodNames(target), Keywords((*_WHERE, *_ALL)))), *at_word)
+    if keyword_of(rest[0]) == "where":
         # Which word the condition ends with is seen when the line is whole: until then both may follow.
         inside = rest[1:]
         at = _method_after(inside)
         if at is None:
             question = _condition(ValueNames(target), inside, word, ())
-            if _expects(tokens(inside)) in ("operator", "join"):
+            if _expects(tokenize(inside)) in ("operator", "join"):
                 kinds = (
-                    (question.wanted, MethodNames(target)) if question.wanted != Nothing() else (MethodNames(target),)
+                    (question.wanted, MethodNames(target))
+                    if question.wanted != NoCompletion()
+                    else (MethodNames(target),)
                 )
                 return attrs.evolve(question, wanted=AnyOf(kinds))
             return question
         return _inputs(target, inside[at].text, inside[at + 1 :], word)
     if rest[0].text.lower() == "all" and rest[0].plain:
         if len(rest) == 1:
-            return Question(MethodNames(target), *at_word)
+            return CompletionRequest(MethodNames(target), *at_word)
         return _inputs(target, rest[1].text, rest[2:], word)
     return _inputs(target, rest[0].text, rest[1:], word)
 
@@ -308,34 +310,34 @@ def _call(given: Sequence[Word], word: Word) -> Question:
 def _method_after(inside: Sequence[Word]) -> int | None:
     """The number of the word after a condition, where it is followed by one."""
     try:
-        _, used = parse(inside)
+        _, used = parse_condition(inside)
     except ConditionError:
         return None
     return used if used < len(inside) else None
 
 
-def _inputs(target: str, method: str, before: Sequence[Word], word: Word) -> Question:
-    name = named(word)
+def _inputs(target: str, method: str, before: Sequence[Word], word: Word) -> CompletionRequest:
+    name = argument_name(word)
     if name is not None:
         value = word.text[len(name) + 1 :]
-        return Question(ArgumentValue(target, method, name), value, word.start + len(name) + 1)
-    used = tuple(name for item in before if (name := named(item)) is not None)
-    return Question(ArgumentNames(target, method, used, len(before) - len(used)), word.text, word.start)
+        return CompletionRequest(ArgumentValue(target, method, name), value, word.start + len(name) + 1)
+    used = tuple(name for item in before if (name := argument_name(item)) is not None)
+    return CompletionRequest(ArgumentNames(target, method, used, len(before) - len(used)), word.text, word.start)
 
 
-def _statistics(command: Command, parameter: Parameter, given: Sequence[Word], word: Word) -> Question:
+def _statistics(command: Command, parameter: Parameter, given: Sequence[Word], word: Word) -> CompletionRequest:
     target = given[0].text
     at_word = (word.text, word.start)
-    names: Wanted = ValueNames(target, numbers=True)
+    names: CompletionKind = ValueNames(target, numbers=True)
     if parameter.words and len(given) == command.parameters.index(parameter):
-        return Question(AnyOf((Keywords(parameter.words), names)), *at_word)
-    return Question(names, *at_word)
+        return CompletionRequest(AnyOf((Keywords(parameter.words), names)), *at_word)
+    return CompletionRequest(names, *at_word)
 
 
-def _settable(given: Sequence[Word], word: Word) -> Question:
+def _settable(given: Sequence[Word], word: Word) -> CompletionRequest:
     target = given[0].text
-    name = named(word)
+    name = argument_name(word)
     if name is not None:
-        return Question(SettableValue(target, name), word.text[len(name) + 1 :], word.start + len(name) + 1)
-    used = tuple(name for item in given[1:] if (name := named(item)) is not None)
-    return Question(SettableNames(target, used), word.text, word.start)
+        return CompletionRequest(SettableValue(target, name), word.text[len(name) + 1 :], word.start + len(name) + 1)
+    used = tuple(name for item in given[1:] if (name := argument_name(item)) is not None)
+    return CompletionRequest(SettableNames(target, used), word.text, word.start)

@@ -8,23 +8,23 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from qmf_shell.completion.analysis import analyse
-from qmf_shell.completion.hints import Hint, hint
+from qmf_shell.completion.hints import HintPart, hint_for
 from qmf_shell.completion.kinds import (
     AnyOf,
     ArgumentNames,
     ArgumentValue,
     CommandNames,
+    CompletionKind,
     MethodNames,
-    Nothing,
+    NoCompletion,
     ObjectNames,
     SettableNames,
     SettableValue,
     ValueNames,
-    Wanted,
 )
-from qmf_shell.completion.suggestions import World, suggest
+from qmf_shell.completion.suggestions import CompletionData, suggest
 from qmf_shell.session.context import Context
-from qmf_shell.session.name_cache import Refresher
+from qmf_shell.session.name_cache import NameRefresher
 
 #: What shows beside a name is cut here.
 META = 60
@@ -41,19 +41,19 @@ class LineCompleter(Completer):
         early: the text for which somebody pressed Tab before the names were there; None where they were.
     """
 
-    def __init__(self, context: Context, refresher: Refresher) -> None:
+    def __init__(self, context: Context, refresher: NameRefresher) -> None:
         self._context = context
         self._refresher = refresher
-        self._hinted: tuple[str, World] | None = None
-        self._hint: list[Hint] = []
+        self._hinted: tuple[str, CompletionData] | None = None
+        self._hint: list[HintPart] = []
         self.early: str | None = None
 
     @property
-    def world(self) -> World:
+    def world(self) -> CompletionData:
         """What is known at this moment."""
         context = self._context
         aliases = tuple(context.settings.aliases.items())
-        return World(self._refresher.snapshot, context.ids, context.registry, aliases)
+        return CompletionData(self._refresher.snapshot, context.ids, context.registry, aliases)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         """Completions at the cursor."""
@@ -65,11 +65,11 @@ class LineCompleter(Completer):
             meta = item.meta if len(item.meta) <= META else f"{item.meta[: META - 1]}…"
             yield Completion(item.text, item.start - len(text), display=shortened(item.shown), display_meta=meta)
 
-    def hint(self, text: str) -> list[Hint]:
+    def hint(self, text: str) -> list[HintPart]:
         """What the toolbar says about `text`. Asked for with each redraw, so the last answer is kept."""
         world = self.world
         if self._hinted is None or self._hinted[0] != text or self._hinted[1].snapshot is not world.snapshot:
-            self._hint = hint(text, world)
+            self._hint = hint_for(text, world)
             self._hinted = (text, world)
         return self._hint
 
@@ -78,8 +78,8 @@ class LineCompleter(Completer):
         if _of_objects(analyse(text, self._context.registry, self._context.settings.aliases).wanted):
             self._refresher.want_objects()
 
-    def _lacks(self, wanted: Wanted) -> bool:
-        if isinstance(wanted, CommandNames | Nothing):
+    def _lacks(self, wanted: CompletionKind) -> bool:
+        if isinstance(wanted, CommandNames | NoCompletion):
             return False
         return not self._refresher.snapshot.schemas or (_of_objects(wanted) and not self._refresher.has_objects)
 
@@ -92,5 +92,5 @@ def shortened(name: str) -> str:
     return f"{name[: NAME - 1 - end]}…{name[-end:]}"
 
 
-def _of_objects(wanted: Wanted) -> bool:
+def _of_objects(wanted: CompletionKind) -> bool:
     return any(isinstance(kind, _OF_OBJECTS) for kind in (wanted.kinds if isinstance(wanted, AnyOf) else (wanted,)))

@@ -16,30 +16,30 @@ from qmf_shell.completion.kinds import (
     ArgumentNames,
     ArgumentValue,
     CommandNames,
+    CompletionKind,
+    CompletionRequest,
     MethodNames,
     OptionNames,
     OptionValue,
-    Question,
     SettableNames,
     SettableValue,
     SettingNames,
     SettingValue,
     ValueNames,
     ValueOf,
-    Wanted,
 )
 from qmf_shell.completion.schema_text import about_argument, about_method, about_slot
-from qmf_shell.completion.suggestions import World, classes_of, free_inputs, method_of, suggest
-from qmf_shell.objects.filtering import slots_of
+from qmf_shell.completion.suggestions import CompletionData, classes_of, free_inputs, method_of, suggest
+from qmf_shell.objects.filtering import fields_of
 from qmf_shell.parsing.command import Command
 from qmf_shell.parsing.method_arguments import value_text
-from qmf_shell.parsing.words import is_comment, split_typed
-from qmf_shell.settings import CHOICES
+from qmf_shell.parsing.words import is_comment, split_partial
+from qmf_shell.settings import SETTINGS
 from qmf_shell.text import one_line
 
 
 @attrs.frozen
-class Hint:
+class HintPart:
     """Some words of the toolbar.
 
     Attributes:
@@ -51,13 +51,13 @@ class Hint:
     now: bool = False
 
 
-def hint(text: str, world: World) -> list[Hint]:
+def hint_for(text: str, world: CompletionData) -> list[HintPart]:
     """What to say about `text`, the line up to the cursor; nothing for an empty line."""
     if not text.strip() or is_comment(text):
         return []
     aliases = dict(world.aliases)
     question = analyse(text, world.registry, aliases)
-    typed = split_typed(text)
+    typed = split_partial(text)
     name = typed.before[0].text if typed.before else typed.word.text
     name = aliases.get(name, name).split(maxsplit=1)[0] if aliases.get(name) else name
     command = world.registry.get(name)
@@ -69,14 +69,14 @@ def hint(text: str, world: World) -> list[Hint]:
     return _usage(command)
 
 
-def _usage(command: Command) -> list[Hint]:
+def _usage(command: Command) -> list[HintPart]:
     return [
-        Hint(command.usage[-1] if len(command.usage) == 1 else command.usage[0], True),
-        Hint(f"  {command.summary}"),
+        HintPart(command.usage[-1] if len(command.usage) == 1 else command.usage[0], True),
+        HintPart(f"  {command.summary}"),
     ]
 
 
-def _special(wanted: Wanted, question: Question, world: World) -> list[Hint]:
+def _special(wanted: CompletionKind, question: CompletionRequest, world: CompletionData) -> list[HintPart]:
     match wanted:
         case AnyOf(kinds):
             return next((hints for kind in kinds if (hints := _special(kind, question, world))), [])
@@ -85,10 +85,10 @@ def _special(wanted: Wanted, question: Question, world: World) -> list[Hint]:
         case OptionNames(command):
             found = suggest(question, world)
             if len(found) == 1:
-                return [Hint(found[0].text, True), Hint(f"  {found[0].meta}")]
-            return [Hint("  ".join(_option(item.names, item.value) for item in command.options))]
+                return [HintPart(found[0].text, True), HintPart(f"  {found[0].meta}")]
+            return [HintPart("  ".join(_option(item.names, item.value) for item in command.options))]
         case OptionValue(option):
-            return [Hint(option.value or "", True), Hint(f"  {option.help}")]
+            return [HintPart(option.value or "", True), HintPart(f"  {option.help}")]
         case MethodNames():
             found = suggest(question, world)
             if question.prefix and len(found) == 1 and (method := method_of(world, wanted.target, found[0].text)):
@@ -109,28 +109,28 @@ def _special(wanted: Wanted, question: Question, world: World) -> list[Hint]:
             return _values(wanted, question, world)
 
 
-def _values(wanted: Wanted, question: Question, world: World) -> list[Hint]:
+def _values(wanted: CompletionKind, question: CompletionRequest, world: CompletionData) -> list[HintPart]:
     match wanted:
         case ValueNames() | SettableNames():
             found = suggest(attrs.evolve(question, wanted=wanted), world) if question.prefix else []
-            return [Hint(found[0].shown, True), Hint(f"  {found[0].meta}")] if len(found) == 1 else []
+            return [HintPart(found[0].shown, True), HintPart(f"  {found[0].meta}")] if len(found) == 1 else []
         case ValueOf(target, name):
             for schema in classes_of(world, target):
-                for slot in slots_of(schema).values():
+                for slot in fields_of(schema).values():
                     if slot.name.lower() == name.lower():
-                        return [Hint(slot.name, True), Hint(f"  {one_line(about_slot(slot))}")]
+                        return [HintPart(slot.name, True), HintPart(f"  {one_line(about_slot(slot))}")]
             return []
         case SettableValue(target, name):
             for schema in classes_of(world, target):
                 item = schema.property(name)
                 if item is not None:
-                    return [Hint(item.name, True), Hint(f"  {one_line(about_argument(item))}")]
+                    return [HintPart(item.name, True), HintPart(f"  {one_line(about_argument(item))}")]
             return []
         case SettingNames():
             return []
         case SettingValue(name):
-            choice = next((item for item in CHOICES if item.name == name.lower()), None)
-            return [Hint(choice.name, True), Hint(f"  {choice.help}")] if choice else []
+            choice = next((item for item in SETTINGS if item.name == name.lower()), None)
+            return [HintPart(choice.name, True), HintPart(f"  {choice.help}")] if choice else []
         case _:
             return []
 
@@ -139,14 +139,14 @@ def _option(names: Sequence[str], value: str | None) -> str:
     return ", ".join(names) + (f" {value}" if value else "")
 
 
-def _method(name: str, inputs: Sequence[Argument], current: Argument | None, about: str) -> list[Hint]:
+def _method(name: str, inputs: Sequence[Argument], current: Argument | None, about: str) -> list[HintPart]:
     """A method as one would write it, with what is expected now marked, and what that is."""
-    parts = [Hint(one_line(name))]
+    parts = [HintPart(one_line(name))]
     for item in inputs:
         text = f"{item.name}:{item.type.name}"
         if item.default is not None:
             text = f"[{item.name}:{item.type.name}={value_text(item.default)}]"
         if item.direction is Direction.IN_OUT:
             text += "(in/out)"
-        parts += [Hint(" "), Hint(one_line(text), item is current)]
-    return [*parts, Hint(f"  {one_line(about)}")]
+        parts += [HintPart(" "), HintPart(one_line(text), item is current)]
+    return [*parts, HintPart(f"  {one_line(about)}")]

@@ -8,7 +8,7 @@ from qmf_shell.parsing.command import Command, Option
 
 
 @attrs.frozen
-class Nothing:
+class NoCompletion:
     """There is nothing to suggest."""
 
 
@@ -135,7 +135,7 @@ class SettingValue:
 
 
 @attrs.frozen
-class Files:
+class FileNames:
     """The name of a file."""
 
 
@@ -150,11 +150,11 @@ class Keywords:
 class AnyOf:
     """Several kinds, the likeliest first."""
 
-    kinds: tuple[Wanted, ...]
+    kinds: tuple[CompletionKind, ...]
 
 
-Wanted = (
-    Nothing
+CompletionKind = (
+    NoCompletion
     | CommandNames
     | OptionNames
     | OptionValue
@@ -170,14 +170,14 @@ Wanted = (
     | EventValueNames
     | SettingNames
     | SettingValue
-    | Files
+    | FileNames
     | Keywords
     | AnyOf
 )
 
 
 @attrs.frozen
-class Question:
+class CompletionRequest:
     """What to suggest.
 
     Attributes:
@@ -186,6 +186,6 @@ class Question:
         start: where the completed text begins in the line: it replaces everything from there to the cursor.
     """
 
-    wanted: Wanted
+    wanted: CompletionKind
     prefix: str = ""
     start: int = 0

@@ -6,7 +6,7 @@ Pure functions.
 from __future__ import annotations
 
 from qmf.schema import Argument, ClassSchema, Direction, EventSchema, Method, Property, Statistic
-from qmf_shell.objects.filtering import Slot
+from qmf_shell.objects.filtering import ObjectField
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.text import plural
 
@@ -36,7 +36,7 @@ def _bounds(item: Argument | Property) -> list[str]:
     return []
 
 
-def about_slot(slot: Slot) -> str:
+def about_slot(slot: ObjectField) -> str:
     """The same of a value."""
     parts = [slot.type.name if slot.type else "", slot.unit or ""]
     return ", ".join(part for part in parts if part) + (f": {slot.desc}" if slot.desc else "")

@@ -19,37 +19,37 @@ from qmf_shell.completion.kinds import (
     ArgumentValue,
     ClassNames,
     CommandNames,
+    CompletionKind,
+    CompletionRequest,
     EventValueNames,
-    Files,
+    FileNames,
     Keywords,
     MethodNames,
     ObjectNames,
     OptionNames,
     OptionValue,
-    Question,
     SettableNames,
     SettableValue,
     SettingNames,
     SettingValue,
     ValueNames,
     ValueOf,
-    Wanted,
 )
 from qmf_shell.completion.schema_text import about_argument, about_method, about_slot
 from qmf_shell.objects.event_filter import SEVERITIES
-from qmf_shell.objects.filtering import EXTRAS, Slot, slots_of
+from qmf_shell.objects.filtering import COMMON_FIELDS, ObjectField, fields_of
 from qmf_shell.parsing.command import Registry
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.words import quote
-from qmf_shell.session.backend import Known
-from qmf_shell.session.name_cache import Snapshot
+from qmf_shell.session.backend import ObjectIdentity
+from qmf_shell.session.name_cache import NameSnapshot
 from qmf_shell.session.object_names import MARK, names_of
-from qmf_shell.session.short_ids import Ids
-from qmf_shell.settings import CHOICES
+from qmf_shell.session.short_ids import ShortIds
+from qmf_shell.settings import SETTINGS
 from qmf_shell.text import one_line
 
 #: More names than this help nobody; typing on narrows them.
-MOST = 300
+MAX_SUGGESTIONS = 300
 #: Names in a folder that are looked at.
 _FILES = 2000
 _MIDDLE = 2
@@ -73,7 +73,7 @@ class Suggestion:
 
 
 @attrs.frozen
-class Name:
+class Candidate:
     """A candidate before it is compared with what was typed.
 
     Attributes:
@@ -92,7 +92,7 @@ class Name:
 
 
 @attrs.frozen
-class World:
+class CompletionData:
     """Everything that names come from.
 
     Attributes:
@@ -102,21 +102,23 @@ class World:
         aliases: words that stand for commands, with what they stand for.
     """
 
-    snapshot: Snapshot
-    ids: Ids
+    snapshot: NameSnapshot
+    ids: ShortIds
     registry: Registry
     aliases: Sequence[tuple[str, str]] = ()
 
 
-def suggest(question: Question, world: World) -> list[Suggestion]:
+def suggest(question: CompletionRequest, world: CompletionData) -> list[Suggestion]:
     """What begins with the typed text, the best first; where nothing does, what has it in the middle."""
     prefix = question.prefix.lower()
-    ranked: list[tuple[int, Name]] = []
+    ranked: list[tuple[int, Candidate]] = []
     kinds = question.wanted.kinds if isinstance(question.wanted, AnyOf) else (question.wanted,)
     for kind in kinds:
         if isinstance(kind, ObjectNames):
             # Objects leave room for other kinds.
-            ranked += _objects(world, kind.of_class, prefix, MOST if len(kinds) == 1 else MOST * 2 // 3)
+            ranked += _objects(
+                world, kind.of_class, prefix, MAX_SUGGESTIONS if len(kinds) == 1 else MAX_SUGGESTIONS * 2 // 3
+            )
         else:
             ranked += [
                 (rank, name)
@@ -128,13 +130,13 @@ def suggest(question: Question, world: World) -> list[Suggestion]:
     if ranked and ranked[0][0] < _MIDDLE:
         ranked = [pair for pair in ranked if pair[0] < _MIDDLE]
     found: dict[str, Suggestion] = {}
-    for _, name in ranked[:MOST]:
+    for _, name in ranked[:MAX_SUGGESTIONS]:
         text = name.text if name.raw else quote(name.text)
         found.setdefault(text, Suggestion(text, one_line(name.text), one_line(name.meta), question.start))
     return list(found.values())
 
 
-def _rank(name: Name, prefix: str) -> int | None:
+def _rank(name: Candidate, prefix: str) -> int | None:
     texts = [text.lower() for text in (name.text, *name.also)]
     if texts[0].startswith(prefix):
         return 0
@@ -143,23 +145,23 @@ def _rank(name: Name, prefix: str) -> int | None:
     return _MIDDLE if name.anywhere and any(prefix in text for text in texts) else None
 
 
-def _names(wanted: Wanted, world: World, typed: str) -> Iterable[Name]:
+def _names(wanted: CompletionKind, world: CompletionData, typed: str) -> Iterable[Candidate]:
     snapshot = world.snapshot
     match wanted:
         case CommandNames():
-            commands = [Name(command.name, command.summary, anywhere=False) for command in world.registry]
-            return commands + [Name(name, f"alias of {text}", anywhere=False) for name, text in world.aliases]
+            commands = [Candidate(command.name, command.summary, anywhere=False) for command in world.registry]
+            return commands + [Candidate(name, f"alias of {text}", anywhere=False) for name, text in world.aliases]
         case OptionNames(command):
-            options = [Name(item.names[-1], item.help, item.names[:-1], raw=True) for item in command.options]
-            return [*options, Name("--help", "what the command does", raw=True)]
+            options = [Candidate(item.names[-1], item.help, item.names[:-1], raw=True) for item in command.options]
+            return [*options, Candidate("--help", "what the command does", raw=True)]
         case OptionValue(option):
             severities = option.value == "SEVERITY"
-            return [Name(word, anywhere=False) for word in list(SEVERITIES)[:8]] if severities else []
+            return [Candidate(word, anywhere=False) for word in list(SEVERITIES)[:8]] if severities else []
         case ClassNames(objects, events):
             return _class_names(snapshot, objects=objects, events=events)
         case MethodNames(target):
             methods = {item.name: item for schema in classes_of(world, target) for item in schema.methods}
-            return [Name(item.name, about_method(item)) for item in methods.values()]
+            return [Candidate(item.name, about_method(item)) for item in methods.values()]
         case ArgumentNames():
             return _argument_names(wanted, world)
         case ArgumentValue(target, method, name):
@@ -168,14 +170,16 @@ def _names(wanted: Wanted, world: World, typed: str) -> Iterable[Name]:
             return _value_names(item, world, typed.lower()) if item else []
         case ValueNames(target, numbers):
             return [
-                Name(slot.name, about_slot(slot)) for slot in _slots(world, target) if slot.is_number or not numbers
-            ] + ([] if numbers else [Name(name, "of every object") for name in EXTRAS])
+                Candidate(slot.name, about_slot(slot))
+                for slot in _slots(world, target)
+                if slot.is_number or not numbers
+            ] + ([] if numbers else [Candidate(name, "of every object") for name in COMMON_FIELDS])
         case ValueOf(target, name):
             slot = next((item for item in _slots(world, target) if item.name.lower() == name.lower()), None)
             return _of_type(slot.type, slot.name) if slot and slot.type else []
         case SettableNames(target, used):
             items = [item for item in _settable(world, target) if item.name not in used]
-            return [Name(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in items]
+            return [Candidate(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in items]
         case SettableValue(target, name):
             prop = next((item for item in _settable(world, target) if item.name == name), None)
             return _of_type(prop.type, prop.name) if prop else []
@@ -183,25 +187,29 @@ def _names(wanted: Wanted, world: World, typed: str) -> Iterable[Name]:
             return _other_names(wanted, world, typed)
 
 
-def _other_names(wanted: Wanted, world: World, typed: str) -> Iterable[Name]:
+def _other_names(wanted: CompletionKind, world: CompletionData, typed: str) -> Iterable[Candidate]:
     match wanted:
         case EventValueNames(classes):
             schemas = [item for item in world.snapshot.schemas.values() if isinstance(item, EventSchema)]
             wanted_ = {name.lower().rpartition(":")[2] for name in classes}
             return [
-                Name(item.name, about_argument(item))
+                Candidate(item.name, about_argument(item))
                 for schema in schemas
                 if not wanted_ or schema.name.lower() in wanted_
                 for item in schema.arguments
-            ] + [Name("severity", "emerg to debug"), Name("class", "package:name"), Name("agent", "who raised it")]
+            ] + [
+                Candidate("severity", "emerg to debug"),
+                Candidate("class", "package:name"),
+                Candidate("agent", "who raised it"),
+            ]
         case SettingNames():
-            return [Name(item.name, item.help) for item in CHOICES]
+            return [Candidate(item.name, item.help) for item in SETTINGS]
         case SettingValue(name):
-            choice = next((item for item in CHOICES if item.name == name.lower()), None)
-            return [Name(value, anywhere=False) for value in choice.values] if choice else []
+            choice = next((item for item in SETTINGS if item.name == name.lower()), None)
+            return [Candidate(value, anywhere=False) for value in choice.values] if choice else []
         case Keywords(words):
-            return [Name(word, meta, raw=True, anywhere=False) for word, meta in words]
-        case Files():
+            return [Candidate(word, meta, raw=True, anywhere=False) for word, meta in words]
+        case FileNames():
             return _files(typed)
         case _:
             return []
@@ -210,13 +218,13 @@ def _other_names(wanted: Wanted, world: World, typed: str) -> Iterable[Name]:
 # -- classes and objects -----------------------------------------------------------------------------------------------
 
 
-def _class_names(snapshot: Snapshot, *, objects: bool, events: bool) -> list[Name]:
+def _class_names(snapshot: NameSnapshot, *, objects: bool, events: bool) -> list[Candidate]:
     wanted = {kind for kind, take in ((Kind.DATA, objects), (Kind.EVENT, events)) if take}
     found = [key for key in sorted(snapshot.schemas) if key.kind in wanted]
     packages: dict[str, set[str]] = {}
     for key in found:
         packages.setdefault(key.name.lower(), set()).add(key.package)
-    names: dict[str, Name] = {}
+    names: dict[str, Candidate] = {}
     for key in found:
         whole = f"{key.package}:{key.name}"
         text = whole if len(packages[key.name.lower()]) > 1 else key.name
@@ -224,24 +232,26 @@ def _class_names(snapshot: Snapshot, *, objects: bool, events: bool) -> list[Nam
         about = schema.desc if schema and schema.desc else whole
         if key.kind is Kind.EVENT and objects:
             about = f"event: {about}"
-        names[text] = Name(text, about, (key.name, whole))
+        names[text] = Candidate(text, about, (key.name, whole))
     return list(names.values())
 
 
-def _objects(world: World, of_class: str | None, prefix: str, most: int = MOST) -> list[tuple[int, Name]]:
+def _objects(
+    world: CompletionData, of_class: str | None, prefix: str, most: int = MAX_SUGGESTIONS
+) -> list[tuple[int, Candidate]]:
     """Objects by short id where they have one, then the others by their key text: those that fit, and no more."""
     front = MARK + prefix
-    found: list[tuple[int, Name]] = []
+    found: list[tuple[int, Candidate]] = []
     for entry in world.ids.entries():
         known = entry.known
         if entry.deleted or prefix not in entry.search or (of_class is not None and not is_class(known, of_class)):
             continue
         if front in entry.search:
             rank = 0 if str(entry.number).startswith(prefix) else 1
-            found.append((rank, Name(str(entry.number), f"{known.class_key.name} {known.index} {known.title}")))
+            found.append((rank, Candidate(str(entry.number), f"{known.class_key.name} {known.index} {known.title}")))
             if len(found) >= most:
                 return found
-    middle: list[Known] = []
+    middle: list[ObjectIdentity] = []
     for known, search in zip(world.snapshot.objects, world.snapshot.searches, strict=True):
         if prefix not in search or (of_class is not None and not is_class(known, of_class)):
             continue
@@ -258,27 +268,27 @@ def _objects(world: World, of_class: str | None, prefix: str, most: int = MOST) 
     ]
 
 
-def _front_rank(world: World, known: Known, of_class: str | None, prefix: str) -> int:
+def _front_rank(world: CompletionData, known: ObjectIdentity, of_class: str | None, prefix: str) -> int:
     return 0 if _written(world, known, of_class).lower().startswith(prefix) else 1
 
 
-def _written(world: World, known: Known, of_class: str | None) -> str:
+def _written(world: CompletionData, known: ObjectIdentity, of_class: str | None) -> str:
     """How to write an object: just its key text where that is enough to find it."""
     unique = of_class is not None or (world.snapshot.uses[known.index] == 1 and not known.index.isdigit())
     return known.index if unique and known.index else f"{known.class_key.name}:{known.index}"
 
 
-def _object_name(world: World, known: Known, of_class: str | None) -> Name:
-    return Name(_written(world, known, of_class), f"{known.class_key.name} {known.title}")
+def _object_name(world: CompletionData, known: ObjectIdentity, of_class: str | None) -> Candidate:
+    return Candidate(_written(world, known, of_class), f"{known.class_key.name} {known.title}")
 
 
-def is_class(known: Known, text: str) -> bool:
+def is_class(known: ObjectIdentity, text: str) -> bool:
     """Whether `text` names the class of an object."""
     package, _, name = text.lower().rpartition(":")
     return known.class_key.name.lower() == name and package in ("", known.class_key.package.lower())
 
 
-def classes_of(world: World, target: str) -> list[ClassSchema]:
+def classes_of(world: CompletionData, target: str) -> list[ClassSchema]:
     """The classes of every object that `target` could name; the class itself where it names one."""
     front = target.replace(",", "-").partition("-")[0]
     digits = target if target.isdigit() else front
@@ -307,7 +317,7 @@ def classes_of(world: World, target: str) -> list[ClassSchema]:
     return list(schemas.values())
 
 
-def method_of(world: World, target: str, method: str) -> Method | None:
+def method_of(world: CompletionData, target: str, method: str) -> Method | None:
     """The method that a call of `target` means."""
     for schema in classes_of(world, target):
         found = find_method(schema.methods, method)
@@ -316,16 +326,16 @@ def method_of(world: World, target: str, method: str) -> Method | None:
     return None
 
 
-def _slots(world: World, target: str) -> Iterator[Slot]:
+def _slots(world: CompletionData, target: str) -> Iterator[ObjectField]:
     seen: set[str] = set()
     for schema in classes_of(world, target):
-        for slot in slots_of(schema).values():
+        for slot in fields_of(schema).values():
             if slot.name not in seen:
                 seen.add(slot.name)
                 yield slot
 
 
-def _settable(world: World, target: str) -> list[Property]:
+def _settable(world: CompletionData, target: str) -> list[Property]:
     return [item for schema in classes_of(world, target) for item in schema.properties if item.access is Access.RW]
 
 
@@ -337,40 +347,40 @@ def free_inputs(method: Method, wanted: ArgumentNames) -> list[Argument]:
     return [item for item in method.inputs if item.name not in wanted.used][wanted.position :]
 
 
-def _argument_names(wanted: ArgumentNames, world: World) -> list[Name]:
+def _argument_names(wanted: ArgumentNames, world: CompletionData) -> list[Candidate]:
     method = method_of(world, wanted.target, wanted.method)
     if method is None:
         return []
     free = free_inputs(method, wanted)
-    names = [Name(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in free]
+    names = [Candidate(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in free]
     return names + (_value_names(free[0], world) if free else [])
 
 
-def _value_names(item: Argument, world: World, prefix: str = "") -> list[Name]:
+def _value_names(item: Argument, world: CompletionData, prefix: str = "") -> list[Candidate]:
     if item.type.name == "objId":
         found = _objects(world, str(item.references) if item.references else None, prefix)
         # They were compared with what was typed already, by more names than the one that is put into the line.
         return [attrs.evolve(name, also=(prefix,)) for _, name in found]
     words = _of_type(item.type, item.name)
-    return words if words or item.default is None else [Name(value_text(item.default), f"default of {item.name}")]
+    return words if words or item.default is None else [Candidate(value_text(item.default), f"default of {item.name}")]
 
 
-def _of_type(kind: QmfType, name: str) -> list[Name]:
-    return [Name(word, name, anywhere=False) for word in ("true", "false")] if kind.name == "bool" else []
+def _of_type(kind: QmfType, name: str) -> list[Candidate]:
+    return [Candidate(word, name, anywhere=False) for word in ("true", "false")] if kind.name == "bool" else []
 
 
-def _files(typed: str) -> list[Name]:
+def _files(typed: str) -> list[Candidate]:
     """Files that a path could mean. Reads a folder, at most so many of its names."""
     folder, slash, front = typed.rpartition("/")
     base = Path(folder + slash).expanduser() if slash else Path()
-    names: list[Name] = []
+    names: list[Candidate] = []
     try:
         for number, path in enumerate(base.iterdir()):
             if number >= _FILES:
                 break
             if path.name.startswith(front) and (front or not path.name.startswith(".")):
                 end = "/" if path.is_dir() else ""
-                names.append(Name(f"{folder}{slash}{path.name}{end}", "folder" if end else "file"))
+                names.append(Candidate(f"{folder}{slash}{path.name}{end}", "folder" if end else "file"))
     except OSError:
         return []
     return sorted(names, key=lambda name: name.text)

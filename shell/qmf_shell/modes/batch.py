@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from qmf_shell.exit_codes import FAILED, FINE, INTERRUPTED
+from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK
 from qmf_shell.modes.executor import Outcome, execute
 from qmf_shell.render.screen import Screen
 from qmf_shell.session.context import Context
@@ -42,4 +42,4 @@ def run(steps: Iterable[Step], context: Context, screen: Screen, *, stop: bool =
                 break
     except KeyboardInterrupt:
         return INTERRUPTED
-    return FAILED if failed else FINE
+    return FAILED if failed else OK

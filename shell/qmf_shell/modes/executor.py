@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from qmf.errors import QmfError
 from qmf_shell.commands.help import explain
 from qmf_shell.parsing.binding import bind
-from qmf_shell.parsing.words import is_comment, split, split_typed
+from qmf_shell.parsing.words import is_comment, split_line, split_partial
 from qmf_shell.render.screen import Screen
-from qmf_shell.results.result import Quit, Result
+from qmf_shell.results.result import QuitRequest, Result
 from qmf_shell.session.context import Context
 
 logger = logging.getLogger("qmf.shell")
@@ -32,7 +32,7 @@ def expand(line: str, aliases: Mapping[str, str]) -> str:
     """A line whose first word is an alias, with what that stands for. Aliases within aliases are not looked at."""
     if not aliases or is_comment(line):
         return line
-    word = split_typed(line).before or split(line)
+    word = split_partial(line).before or split_line(line)
     first = word[0]
     text = aliases.get(first.text) if first.plain else None
     return line if text is None else text + line[first.end :]
@@ -47,7 +47,7 @@ def evaluate(line: str, context: Context) -> Result | None:
     if is_comment(line):
         return None
     line = expand(line, context.settings.aliases)
-    first, *rest = split(line)
+    first, *rest = split_line(line)
     command = context.registry.find(first.text)
     if rest and rest[0].text == "--help" and rest[0].plain:
         return explain(command)
@@ -89,6 +89,6 @@ def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> 
         logger.debug("internal error in %r", line, exc_info=True)
         screen.error(f"{where}internal error: {type(error).__name__}: {error} (--verbose tells more)")
         return Outcome.FAILED
-    if isinstance(result, Quit):
+    if isinstance(result, QuitRequest):
         return Outcome.QUIT
     return Outcome.FAILED if context.warnings else Outcome.DONE

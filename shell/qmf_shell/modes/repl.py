@@ -24,17 +24,17 @@ from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
-from qmf_shell.exit_codes import FINE
+from qmf_shell.exit_codes import OK
 from qmf_shell.modes.executor import Outcome, execute
-from qmf_shell.render.screen import Look, Screen
+from qmf_shell.render.screen import OutputStyle, Screen
 from qmf_shell.session.context import Context
-from qmf_shell.session.name_cache import Refresher
+from qmf_shell.session.name_cache import NameRefresher
 from qmf_shell.settings import xdg_path
 from qmf_shell.text import clean, plural
 
 if TYPE_CHECKING:
     from qmf_shell.completion.completer import LineCompleter
-    from qmf_shell.completion.hints import Hint
+    from qmf_shell.completion.hints import HintPart
 
 logger = logging.getLogger("qmf.shell")
 
@@ -72,7 +72,7 @@ def open_history(path: Path | None) -> History:
     return FileHistory(str(path))
 
 
-def toolbar(context: Context, hints: Sequence[Hint] = (), columns: int | None = None) -> StyleAndTextTuples:
+def toolbar(context: Context, hints: Sequence[HintPart] = (), columns: int | None = None) -> StyleAndTextTuples:
     """What is expected at the cursor, where a line is being typed; else brokers and agents, or what is missing.
 
     Args:
@@ -96,7 +96,7 @@ def toolbar(context: Context, hints: Sequence[Hint] = (), columns: int | None = 
     return [("", f" {'  '.join(parts)} ")]
 
 
-def _fitting(hints: Sequence[Hint], columns: int | None) -> Sequence[Hint]:
+def _fitting(hints: Sequence[HintPart], columns: int | None) -> Sequence[HintPart]:
     """The hints, or just what is expected now and what that is."""
     now = [item for item in hints if item.now]
     if columns is None or not now or sum(len(item.text) for item in hints) + 2 <= columns:
@@ -111,7 +111,7 @@ class Repl:
         self,
         context: Context,
         screen: Screen,
-        refresher: Refresher,
+        refresher: NameRefresher,
         *,
         history: History | None = None,
         terminal: tuple[Input, Output] | None = None,
@@ -128,7 +128,7 @@ class Repl:
         self._screen = screen
         self._refresher = refresher
         self._completer: LineCompleter | None = None
-        colour = screen.look is Look.COLOUR
+        colour = screen.look is OutputStyle.COLOUR
         self._session: PromptSession[str] = PromptSession(
             [("class:prompt", PROMPT)],
             history=history or InMemoryHistory(),
@@ -185,7 +185,7 @@ class Repl:
 
     def _toolbar(self) -> StyleAndTextTuples:
         text = self._session.default_buffer.document.text_before_cursor
-        hints: Sequence[Hint] = ()
+        hints: Sequence[HintPart] = ()
         try:
             hints = self._loaded().hint(text) if text else ()
         except Exception:
@@ -201,7 +201,7 @@ class Repl:
             except KeyboardInterrupt:
                 continue
             except EOFError:
-                return FINE
+                return OK
             try:
                 outcome = execute(line, self._context, self._screen)
             except KeyboardInterrupt:
@@ -209,7 +209,7 @@ class Repl:
                 self._screen.error("cancelled")
                 continue
             if outcome is Outcome.QUIT:
-                return FINE
+                return OK
 
     def redraw(self) -> None:
         """Draw the toolbar again; may be called from any thread."""

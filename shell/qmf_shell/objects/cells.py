@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from qmf.schema import Argument, Property, QmfType, Statistic, Style
-from qmf_shell.results.result import Amount, Cell, Data, Extremes, Fields, Instant, Link, Span, Spread
-from qmf_shell.session.backend import Event, Object, ObjectKey
+from qmf_shell.results.result import (
+    Cell,
+    Collection,
+    Duration,
+    HiLo,
+    Instant,
+    MinMaxMean,
+    NamedValues,
+    Quantity,
+    ReferenceCell,
+)
+from qmf_shell.session.backend import EventRecord, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
 #: What the manual of qpid-tool calls properties and statistics in the column "Type".
@@ -25,8 +35,8 @@ def value_cell(
         if kind.base == "absTime":
             return Instant(int(value))
         if kind.base == "deltaTime":
-            return Span(int(value))
-        return Amount(value, unit) if measured or unit else value
+            return Duration(int(value))
+        return Quantity(value, unit) if measured or unit else value
     return free_cell(context, value)
 
 
@@ -37,7 +47,7 @@ def free_cell(context: Context, value: object) -> Cell:
     if isinstance(value, ObjectKey):
         return link_cell(context, value)
     if isinstance(value, Mapping | list | tuple):
-        return Data(value)
+        return Collection(value)
     if isinstance(value, bytes | bytearray):
         return bytes(value).hex(" ") if value else ""
     return str(value)
@@ -49,7 +59,9 @@ def link_cell(context: Context, key: ObjectKey) -> Cell:
         return None
     number = context.ids.number(key)
     entry = None if number is None else context.ids.entry(number)
-    return key.name if entry is None else Link(entry.number, f"{entry.known.class_key.name} {entry.known.index}")
+    return (
+        key.name if entry is None else ReferenceCell(entry.number, f"{entry.known.class_key.name} {entry.known.index}")
+    )
 
 
 def property_cell(context: Context, item: Property, values: Mapping[str, object]) -> Cell:
@@ -69,16 +81,16 @@ def statistic_cell(context: Context, item: Statistic, values: Mapping[str, objec
     numbers = [_number(part) for part in parts]
     if item.type.style is Style.HILO:
         value, high, low = numbers
-        return Extremes(value, high, low, item.unit)
+        return HiLo(value, high, low, item.unit)
     if item.type.style is Style.MMA:
         count, low, high, mean = numbers
-        return Spread(
+        return MinMaxMean(
             None if count is None else int(count), low, high, mean, item.unit, duration=item.type.base == "deltaTime"
         )
     return value_cell(context, item.type, parts[0], item.unit, measured=True)
 
 
-def element_cells(context: Context, target: Object) -> dict[tuple[str, str], Cell]:
+def element_cells(context: Context, target: ObjectRecord) -> dict[tuple[str, str], Cell]:
     """Everything of an object by (`CONFIG` or `INST`, name), in schema order.
 
     Statistics that a peer described only in their expanded form fall together here: ``x``, ``xHigh``, ``xLow``.
@@ -110,6 +122,6 @@ def argument_cells(context: Context, arguments: Sequence[Argument], values: Mapp
     return cells
 
 
-def event_fields(context: Context, event: Event) -> Fields:
+def event_fields(context: Context, event: EventRecord) -> NamedValues:
     """The arguments of an event on one line."""
-    return Fields(argument_cells(context, event.schema.arguments if event.schema else (), event.values))
+    return NamedValues(argument_cells(context, event.schema.arguments if event.schema else (), event.values))

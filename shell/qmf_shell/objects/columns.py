@@ -8,20 +8,20 @@ import attrs
 
 from qmf.schema import ClassSchema, Property, Statistic, Style
 from qmf_shell.objects.cells import property_cell, statistic_cell, value_cell
-from qmf_shell.objects.filtering import EXTRAS, Slot, find_slot, slots_of, value_of
-from qmf_shell.parsing.conditions import names
+from qmf_shell.objects.filtering import COMMON_FIELDS, ObjectField, field_value, fields_of, find_field
+from qmf_shell.parsing.conditions import value_names
 from qmf_shell.parsing.selection import Selection
 from qmf_shell.results.result import Cell, Column, Instant, Role
-from qmf_shell.session.backend import Object
+from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean
 
 #: Stands for every value of a class.
-EVERYTHING = ("all", "*")
+ALL_COLUMNS = ("all", "*")
 
 
 @attrs.frozen
-class Shown:
+class ValueColumn:
     """A value as a column.
 
     Attributes:
@@ -30,7 +30,7 @@ class Shown:
             value of the object.
     """
 
-    slot: Slot
+    slot: ObjectField
     item: Property | Statistic | None = None
 
     @property
@@ -44,28 +44,28 @@ class Shown:
             return Column(clean(title), Role.NUMBER, key=title)
         return Column(clean(title), wraps=True, key=title)
 
-    def cell(self, context: Context, target: Object) -> Cell:
+    def cell(self, context: Context, target: ObjectRecord) -> Cell:
         """What an object has there."""
         if isinstance(self.item, Property):
             return property_cell(context, self.item, target.values)
         if isinstance(self.item, Statistic):
             return statistic_cell(context, self.item, target.values)
-        value = value_of(target, self.slot)
+        value = field_value(target, self.slot)
         if self.slot.type is None:
             return Instant(value) if isinstance(value, int) else None if value is None else str(value)
         return value_cell(context, self.slot.type, value, self.slot.unit, measured=self.slot.statistic)
 
 
-def shown_values(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list[Shown]:
+def value_columns(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list[ValueColumn]:
     """The columns that `wanted` names, in its order; ``all`` stands for everything.
 
     Raises:
         NotFoundError: the class has no such value.
     """
-    found: dict[str, Shown] = {}
+    found: dict[str, ValueColumn] = {}
     for name in wanted:
-        if name.lower() in EVERYTHING:
-            wholes = dict.fromkeys(slot.whole for schema in schemas for slot in slots_of(schema).values())
+        if name.lower() in ALL_COLUMNS:
+            wholes = dict.fromkeys(slot.whole for schema in schemas for slot in fields_of(schema).values())
             more = [_shown(schemas, whole) for whole in wholes]
         else:
             more = [_shown(schemas, name)]
@@ -74,21 +74,21 @@ def shown_values(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list[
     return list(found.values())
 
 
-def _shown(schemas: Sequence[ClassSchema], name: str) -> Shown:
-    slot = find_slot(schemas, name)
+def _shown(schemas: Sequence[ClassSchema], name: str) -> ValueColumn:
+    slot = find_field(schemas, name)
     whole = slot.whole.lower() == name.lower()
     if slot.type is None or not whole:
-        return Shown(slot)
+        return ValueColumn(slot)
     for schema in schemas:
         item = schema.property(slot.whole) or schema.statistic(slot.whole)
         if item is not None:
-            return Shown(slot, item)
-    return Shown(slot)
+            return ValueColumn(slot, item)
+    return ValueColumn(slot)
 
 
-def wanted_names(selection: Selection) -> list[str]:
+def column_names(selection: Selection) -> list[str]:
     """The values that a selection is about: those asked for, or else those that its condition and order name."""
     if selection.columns:
         return list(selection.columns)
-    mentioned = [*(names(selection.where) if selection.where else ()), *(item.name for item in selection.order)]
-    return [name for name in dict.fromkeys(mentioned) if name.lower() not in EXTRAS]
+    mentioned = [*(value_names(selection.where) if selection.where else ()), *(item.name for item in selection.order)]
+    return [name for name in dict.fromkeys(mentioned) if name.lower() not in COMMON_FIELDS]

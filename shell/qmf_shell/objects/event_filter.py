@@ -13,8 +13,8 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Severity
-from qmf_shell.parsing.conditions import Both, Comparison, Condition, ConditionError, Either, Not, Operator, Truth
-from qmf_shell.session.backend import Event, ObjectKey
+from qmf_shell.parsing.conditions import And, Comparison, Condition, ConditionError, Not, Operator, Or, Truthy
+from qmf_shell.session.backend import EventRecord, ObjectKey
 
 #: Other words for severities: those of syslog and of the old tools.
 _SPELLINGS = {
@@ -73,7 +73,7 @@ class EventFilter:
         """Whether to show a heartbeat of an agent. It counts as `HEARTBEAT`, and has neither class nor arguments."""
         return self.severity >= HEARTBEAT and self.agent.lower() in agent.lower()
 
-    def passes(self, event: Event) -> bool:
+    def passes(self, event: EventRecord) -> bool:
         """Whether to show it. Severities that QMF does not define pass as if they were the least."""
         name = event.name.lower()
         if self.classes and name not in self.classes and name.rpartition(":")[2] not in self.classes:
@@ -85,7 +85,7 @@ class EventFilter:
         return self.condition is None or holds(self.condition, _values(event))
 
 
-def _values(event: Event) -> Values:
+def _values(event: EventRecord) -> Values:
     def get(name: str) -> object:
         if name in event.values:
             return event.values[name]
@@ -106,7 +106,7 @@ def check_patterns(condition: Condition) -> None:
                 raise ConditionError(f"{text!r} is no regular expression: {error}") from None
         case Not(part):
             check_patterns(part)
-        case Both(parts) | Either(parts):
+        case And(parts) | Or(parts):
             for item in parts:
                 check_patterns(item)
 
@@ -116,13 +116,13 @@ def holds(condition: Condition, values: Values) -> bool:
     match condition:
         case Comparison(name, operator, text):
             return _compare(values(name), operator, text, severity=name.lower() == "severity")
-        case Truth(name):
+        case Truthy(name):
             return bool(values(name))
         case Not(part):
             return not holds(part, values)
-        case Both(parts):
+        case And(parts):
             return all(holds(part, values) for part in parts)
-        case Either(parts):
+        case Or(parts):
             return any(holds(part, values) for part in parts)
 
 

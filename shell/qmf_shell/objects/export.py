@@ -13,14 +13,14 @@ from typing import IO, Any
 from uuid import UUID
 
 from qmf.errors import CallerError
-from qmf_shell.objects.columns import EVERYTHING
-from qmf_shell.objects.filtering import find_slot, slots_of
-from qmf_shell.objects.selecting import Chosen
+from qmf_shell.objects.columns import ALL_COLUMNS
+from qmf_shell.objects.filtering import fields_of, find_field
+from qmf_shell.objects.selecting import SelectedObjects
 from qmf_shell.render.json_lines import plain_tree
-from qmf_shell.session.backend import Object, ObjectKey
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 
 #: What every row begins with.
-FRONT = ("package", "class", "agent", "broker", "object", "index", "created", "updated")
+COMMON_COLUMNS = ("package", "class", "agent", "broker", "object", "index", "created", "updated")
 Row = Mapping[str, object]
 
 
@@ -28,7 +28,7 @@ class ExportError(CallerError):
     """A file cannot be written, or what it takes is not installed; the message says which and why."""
 
 
-def write_rows(path: Path, chosen: Sequence[Chosen], columns: Sequence[str] = ()) -> int:
+def write_file(path: Path, chosen: Sequence[SelectedObjects], columns: Sequence[str] = ()) -> int:
     """Write objects to a file; how many. It is there as a whole, or not at all.
 
     Args:
@@ -65,7 +65,7 @@ def write_rows(path: Path, chosen: Sequence[Chosen], columns: Sequence[str] = ()
     return len(rows)
 
 
-def _row(item: Object) -> dict[str, object]:
+def _row(item: ObjectRecord) -> dict[str, object]:
     known = item.known
     front = (
         known.class_key.package,
@@ -77,22 +77,22 @@ def _row(item: Object) -> dict[str, object]:
         item.created,
         item.updated,
     )
-    return dict(zip(FRONT, front, strict=True)) | {
+    return dict(zip(COMMON_COLUMNS, front, strict=True)) | {
         _column(name): value.name if isinstance(value, ObjectKey) else value for name, value in item.values.items()
     }
 
 
 def _column(name: str) -> str:
     """The column of a value; one that is called like what every row begins with gets a ``_`` in front."""
-    return f"_{name}" if name in FRONT else name
+    return f"_{name}" if name in COMMON_COLUMNS else name
 
 
-def _names(chosen: Sequence[Chosen], rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
+def _names(chosen: Sequence[SelectedObjects], rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
     schemas = [schema for one in chosen for schema in one.schemas]
-    if columns and not any(name.lower() in EVERYTHING for name in columns):
-        return [*FRONT, *dict.fromkeys(_column(find_slot(schemas, name).name) for name in columns)]
-    slots = (_column(name) for schema in schemas for name in slots_of(schema))
-    return list(dict.fromkeys((*FRONT, *slots, *(name for row in rows for name in row))))
+    if columns and not any(name.lower() in ALL_COLUMNS for name in columns):
+        return [*COMMON_COLUMNS, *dict.fromkeys(_column(find_field(schemas, name).name) for name in columns)]
+    slots = (_column(name) for schema in schemas for name in fields_of(schema))
+    return list(dict.fromkeys((*COMMON_COLUMNS, *slots, *(name for row in rows for name in row))))
 
 
 def _write_csv(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:

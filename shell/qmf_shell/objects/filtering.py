@@ -18,27 +18,27 @@ from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema, QmfType, Style, parse_value
 from qmf_shell.objects.counters import is_counter
 from qmf_shell.parsing.conditions import (
-    Both,
+    And,
     Comparison,
     Condition,
     ConditionError,
-    Either,
     Not,
     Operator,
-    Truth,
-    names,
-    truths,
+    Or,
+    Truthy,
+    truthy_names,
+    value_names,
 )
-from qmf_shell.session.backend import Object, ObjectKey
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.text import clean
 
 #: What every object has besides its values.
-EXTRAS = ("index", "agent", "broker", "class", "created", "updated")
+COMMON_FIELDS = ("index", "agent", "broker", "class", "created", "updated")
 
 #: Types that are times and no numbers.
-TIMES = ("absTime", "deltaTime")
+TIME_TYPES = ("absTime", "deltaTime")
 
-Test = Callable[[Object], bool]
+ObjectTest = Callable[[ObjectRecord], bool]
 T = TypeVar("T")
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h|d)")
@@ -49,12 +49,12 @@ _BINARY = {"ki": 1024, "Mi": 1024**2, "Gi": 1024**3, "Ti": 1024**4}
 
 
 @attrs.frozen
-class Slot:
+class ObjectField:
     """A value that objects of a class have.
 
     Attributes:
-        name: its wire name, e.g. ``latencyAvg``; or one of `EXTRAS`.
-        type: its type; None where no schema tells, and for `EXTRAS`.
+        name: its wire name, e.g. ``latencyAvg``; or one of `COMMON_FIELDS`.
+        type: its type; None where no schema tells, and for `COMMON_FIELDS`.
         unit: of the value, or None.
         desc: what it is, or empty.
         statistic: it is measured.
@@ -90,22 +90,22 @@ class Slot:
         return self.type is not None and self.type.name in ("map", "list")
 
 
-def slots_of(schema: ClassSchema) -> dict[str, Slot]:
+def fields_of(schema: ClassSchema) -> dict[str, ObjectField]:
     """Every wire value of a class by name, in schema order."""
-    found: dict[str, Slot] = {}
+    found: dict[str, ObjectField] = {}
     for item in schema.properties:
-        found[item.name] = Slot(item.name, item.type, item.unit, item.desc or "", whole=item.name)
+        found[item.name] = ObjectField(item.name, item.type, item.unit, item.desc or "", whole=item.name)
     for statistic in schema.statistics:
         counter = is_counter(schema.package, statistic)
         for entry in statistic.entries:
             about = (statistic.desc or "") + entry.v1_suffix
-            found[entry.name] = Slot(
+            found[entry.name] = ObjectField(
                 entry.name, statistic.type, statistic.unit, about.strip(), True, counter, statistic.name
             )
     return found
 
 
-def find_slot(schemas: Sequence[ClassSchema], name: str) -> Slot:
+def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:
     """The value called `name` in one of several versions of a class, or of what every object has.
 
     A statistic with averages (mma) stands for its average.
@@ -113,9 +113,9 @@ def find_slot(schemas: Sequence[ClassSchema], name: str) -> Slot:
     Raises:
         NotFoundError: none of them has it; tells which are similar.
     """
-    found: dict[str, Slot] = {}
+    found: dict[str, ObjectField] = {}
     for schema in schemas:
-        for slot in slots_of(schema).values():
+        for slot in fields_of(schema).values():
             found.setdefault(slot.name.lower(), slot)
         for item in schema.statistics:
             if item.type.style is Style.MMA:
@@ -123,15 +123,15 @@ def find_slot(schemas: Sequence[ClassSchema], name: str) -> Slot:
     there = found.get(name.lower())
     if there is not None:
         return there
-    if name.lower() in EXTRAS:
-        return Slot(name.lower(), whole=name.lower())
+    if name.lower() in COMMON_FIELDS:
+        return ObjectField(name.lower(), whole=name.lower())
     owner = clean(schemas[0].name) if schemas else "object"
     raise NotFoundError(f"value of {owner}", clean(name), [slot.name for slot in found.values()])
 
 
-def value_of(target: Object, slot: Slot) -> object:
+def field_value(target: ObjectRecord, slot: ObjectField) -> object:
     """The value of an object, or None."""
-    if slot.type is None and slot.name in EXTRAS:
+    if slot.type is None and slot.name in COMMON_FIELDS:
         known = target.known
         match slot.name:
             case "index":
@@ -150,7 +150,7 @@ def value_of(target: Object, slot: Slot) -> object:
 
 
 @attrs.frozen
-class Filter:
+class ObjectFilter:
     """A condition, ready.
 
     Attributes:
@@ -159,12 +159,12 @@ class Filter:
     """
 
     predicate: Sequence[object] = ()
-    test: Test | None = None
+    test: ObjectTest | None = None
 
 
 def compile_filter(
-    condition: Condition | None, schemas: Sequence[ClassSchema], resolve: Callable[[str, Slot], ObjectKey]
-) -> Filter:
+    condition: Condition | None, schemas: Sequence[ClassSchema], resolve: Callable[[str, ObjectField], ObjectKey]
+) -> ObjectFilter:
     """A condition on objects of a class.
 
     Args:
@@ -177,12 +177,12 @@ def compile_filter(
         ConditionError: a text is no value of the type, or no regular expression.
     """
     if condition is None:
-        return Filter()
-    slots = {name: find_slot(schemas, name) for name in names(condition)}
+        return ObjectFilter()
+    slots = {name: find_field(schemas, name) for name in value_names(condition)}
     unseen = any(slot.type is None or slot.is_reference for slot in slots.values())
-    if unseen or any(slots[name].is_collection for name in truths(condition)):
-        return Filter(test=_test(condition, slots, resolve))
-    return Filter(predicate=_predicate(condition, slots))
+    if unseen or any(slots[name].is_collection for name in truthy_names(condition)):
+        return ObjectFilter(test=_test(condition, slots, resolve))
+    return ObjectFilter(predicate=_predicate(condition, slots))
 
 
 # -- for the agents ----------------------------------------------------------------------------------------------------
@@ -197,7 +197,7 @@ _WORDS = {
 }
 
 
-def _predicate(condition: Condition, slots: Mapping[str, Slot]) -> list[object]:
+def _predicate(condition: Condition, slots: Mapping[str, ObjectField]) -> list[object]:
     match condition:
         case Comparison(name, Operator.MATCH, text):
             return ["re_match", slots[name].name, ["quote", _pattern(text).pattern]]
@@ -207,46 +207,50 @@ def _predicate(condition: Condition, slots: Mapping[str, Slot]) -> list[object]:
         case Comparison(name, operator, text):
             slot = slots[name]
             return [_WORDS[operator], slot.name, ["quote", literal(slot, text)]]
-        case Truth(name):
+        case Truthy(name):
             key = slots[name].name
             empty = (["eq", key, ["quote", zero]] for zero in (False, 0, ""))
             return ["and", ["exists", key], ["not", *empty]]
         case Not(part):
             return ["not", _predicate(part, slots)]
-        case Both(parts):
+        case And(parts):
             return ["and", *(_predicate(part, slots) for part in parts)]
-        case Either(parts):
+        case Or(parts):
             return ["or", *(_predicate(part, slots) for part in parts)]
 
 
 # -- made here ---------------------------------------------------------------------------------------------------------
 
 
-def _test(condition: Condition, slots: Mapping[str, Slot], resolve: Callable[[str, Slot], ObjectKey]) -> Test:
+def _test(
+    condition: Condition, slots: Mapping[str, ObjectField], resolve: Callable[[str, ObjectField], ObjectKey]
+) -> ObjectTest:
     match condition:
         case Comparison(name, operator, text):
             return _comparison(slots[name], operator, text, resolve)
-        case Truth(name):
+        case Truthy(name):
             slot = slots[name]
-            return lambda target: bool(value_of(target, slot))
+            return lambda target: bool(field_value(target, slot))
         case Not(part):
             inner = _test(part, slots, resolve)
             return lambda target: not inner(target)
-        case Both(parts):
+        case And(parts):
             every = [_test(part, slots, resolve) for part in parts]
             return lambda target: all(test(target) for test in every)
-        case Either(parts):
+        case Or(parts):
             some = [_test(part, slots, resolve) for part in parts]
             return lambda target: any(test(target) for test in some)
 
 
-def _comparison(slot: Slot, operator: Operator, text: str, resolve: Callable[[str, Slot], ObjectKey]) -> Test:
+def _comparison(
+    slot: ObjectField, operator: Operator, text: str, resolve: Callable[[str, ObjectField], ObjectKey]
+) -> ObjectTest:
     if operator in (Operator.MATCH, Operator.NO_MATCH):
         pattern = _pattern(text)
         wanted = operator is Operator.MATCH
 
-        def search(target: Object) -> bool:
-            value = value_of(target, slot)
+        def search(target: ObjectRecord) -> bool:
+            value = field_value(target, slot)
             shown = value.name if isinstance(value, ObjectKey) else value
             return shown is not None and (pattern.search(str(shown)) is not None) is wanted
 
@@ -262,8 +266,8 @@ def _comparison(slot: Slot, operator: Operator, text: str, resolve: Callable[[st
         other = literal(slot, text)
     compare = _COMPARE[operator]
 
-    def test(target: Object) -> bool:
-        value = value_of(target, slot)
+    def test(target: ObjectRecord) -> bool:
+        value = field_value(target, slot)
         try:
             return value is not None and compare(value, other)
         except TypeError:
@@ -292,7 +296,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 # -- texts as values ---------------------------------------------------------------------------------------------------
 
 
-def literal(slot: Slot, text: str) -> object:
+def literal(slot: ObjectField, text: str) -> object:
     """The value that a text stands for: of the slot's type, with ``10k``, ``5s`` and dates where they make sense.
 
     Raises:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
-from qmf_shell.session.backend import ClassName, Known, Object
+from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, names_of
-from qmf_shell.text import clean, listing, natural, plural
+from qmf_shell.text import clean, listing, natural_key, plural
 
 #: How many candidates an error names.
 SHOWN = 5
@@ -80,7 +80,7 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
     return found
 
 
-def class_called(context: Context, text: str) -> list[ClassKey]:
+def classes_or_none(context: Context, text: str) -> list[ClassKey]:
     """All versions of the classes of objects that `text` names; empty where it names none. Never fails for that."""
     try:
         return find_classes(context.classes(), text)
@@ -93,7 +93,7 @@ def class_names(keys: Iterable[ClassKey]) -> list[ClassName]:
     return list(dict.fromkeys((key.package, key.name) for key in keys))
 
 
-def label(known: Known) -> str:
+def object_label(known: ObjectIdentity) -> str:
     """An object in a sentence: ``filesystem /``."""
     return clean(f"{known.class_key.name} {known.index}")
 
@@ -104,7 +104,7 @@ def find_object(
     *,
     classes: Sequence[ClassKey] = (),
     wanted: Callable[[ClassSchema], bool] | None = None,
-) -> Object:
+) -> ObjectRecord:
     """The one object that `text` names, as it is now.
 
     Args:
@@ -123,14 +123,14 @@ def find_object(
     if entry is not None and (not within or class_name(entry.known) in within):
         target = context.source.get(entry.known)
         if target is None:
-            raise GoneError(entry.number, label(entry.known))
+            raise GoneError(entry.number, object_label(entry.known))
         return target
     return _search(context, text, within, wanted)
 
 
 def _search(
     context: Context, text: str, within: Sequence[ClassName], wanted: Callable[[ClassSchema], bool] | None
-) -> Object:
+) -> ObjectRecord:
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
     names = within or _likely_classes(keys, text)
     seen = _candidates(context, keys, names, text)
@@ -148,14 +148,14 @@ def _search(
     return found[0]
 
 
-def _ambiguous(context: Context, text: str, found: Sequence[Object]) -> AmbiguousError:
-    numbered = sorted(found, key=lambda item: natural(item.known.index))
+def _ambiguous(context: Context, text: str, found: Sequence[ObjectRecord]) -> AmbiguousError:
+    numbered = sorted(found, key=lambda item: natural_key(item.known.index))
     return AmbiguousError(
-        clean(text), [f"{context.ids.give(item.known, item.created)} {label(item.known)}" for item in numbered]
+        clean(text), [f"{context.ids.give(item.known, item.created)} {object_label(item.known)}" for item in numbered]
     )
 
 
-def _called(objects: Sequence[Object], text: str) -> list[Object]:
+def _called(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:
     """Those that `text` names; or else those whose property `name` it is, though that is not their whole key."""
     return [item for item in objects if text in names_of(item.known)] or [
         item
@@ -164,13 +164,13 @@ def _called(objects: Sequence[Object], text: str) -> list[Object]:
     ]
 
 
-def find_single(context: Context, text: str) -> Object:
+def find_single(context: Context, text: str) -> ObjectRecord:
     """The one object that `text` names, see `find_object`; a class stands for its only object.
 
     Raises:
         NotFoundError, GoneError, AmbiguousError: as of `find_object`; the last also of a class with several objects.
     """
-    keys = class_called(context, text)
+    keys = classes_or_none(context, text)
     objects = context.objects(class_names(keys)) if keys else ()
     if len(objects) == 1:
         return objects[0]
@@ -182,7 +182,9 @@ def find_single(context: Context, text: str) -> Object:
         raise
 
 
-def _candidates(context: Context, keys: Sequence[ClassKey], names: Sequence[ClassName], text: str) -> Sequence[Object]:
+def _candidates(
+    context: Context, keys: Sequence[ClassKey], names: Sequence[ClassName], text: str
+) -> Sequence[ObjectRecord]:
     """Objects that `text` could be a name of: asked for by the values of their keys, so that not thousands are sent."""
     versions: dict[ClassName, list[ClassKey]] = {}
     for key in keys:

@@ -19,7 +19,7 @@ _WRAPS = 32
 _RESET = 10
 
 
-def growth(kind: QmfType, before: int | float, now: int | float) -> int | float:
+def counter_growth(kind: QmfType, before: int | float, now: int | float) -> int | float:
     """By how much a counter grew; negative where it was taken down."""
     if now >= before:
         return now - before
@@ -30,7 +30,7 @@ def growth(kind: QmfType, before: int | float, now: int | float) -> int | float:
     return now if now * _RESET <= before else now - before
 
 
-class Rates:
+class RateTracker:
     """Rates of many counters."""
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ class Rates:
             seconds = at - last[0]
             if seconds <= 0:
                 return last[2]
-            grown = value if epoch != last[3] else growth(kind, last[1], value)
+            grown = value if epoch != last[3] else counter_growth(kind, last[1], value)
             rate = grown / seconds
         self._last[key] = (at, value, rate, epoch)
         return rate
 
 
-class Changes:
+class ChangeTracker:
     """Which values are not what they were at the look before."""
 
     def __init__(self) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import attrs
 
 from qmf.schema import ClassSchema, Property
-from qmf_shell.session.backend import Object, ObjectKey
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 
 
 @attrs.frozen
-class Reference:
+class ObjectReference:
     """A property of an object that names another.
 
     Attributes:
@@ -20,16 +20,16 @@ class Reference:
         target: what it names.
     """
 
-    owner: Object
+    owner: ObjectRecord
     name: str
     target: ObjectKey
 
 
-def references(item: Object) -> Iterator[Reference]:
+def references(item: ObjectRecord) -> Iterator[ObjectReference]:
     """What an object refers to, in schema order; unset ones left out."""
     for name, value in item.values.items():
         if isinstance(value, ObjectKey) and value.name:
-            yield Reference(item, name, value)
+            yield ObjectReference(item, name, value)
 
 
 def parent_property(schema: ClassSchema) -> Property | None:
@@ -51,7 +51,7 @@ def parent_property(schema: ClassSchema) -> Property | None:
     return None
 
 
-def parents(objects: Iterable[Object]) -> dict[ObjectKey, ObjectKey]:
+def parents(objects: Iterable[ObjectRecord]) -> dict[ObjectKey, ObjectKey]:
     """The parent of each object that has one, as far as that is among the objects. Nobody is their own ancestor."""
     by_key = {item.known.key: item for item in objects}
     result: dict[ObjectKey, ObjectKey] = {}
@@ -88,6 +88,6 @@ def children(found: Mapping[ObjectKey, ObjectKey]) -> dict[ObjectKey, list[Objec
     return result
 
 
-def referring(objects: Sequence[Object], target: ObjectKey) -> list[Reference]:
+def referring(objects: Sequence[ObjectRecord], target: ObjectKey) -> list[ObjectReference]:
     """Every reference to an object."""
     return [item for one in objects for item in references(one) if item.target == target]

@@ -9,14 +9,14 @@ import attrs
 
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
-from qmf_shell.objects.filtering import Slot, compile_filter, find_slot, sorted_by, value_of
-from qmf_shell.objects.lookup import GoneError, class_names, find_classes, find_object, label
+from qmf_shell.objects.filtering import ObjectField, compile_filter, field_value, find_field, sorted_by
+from qmf_shell.objects.lookup import GoneError, class_names, find_classes, find_object, object_label
 from qmf_shell.parsing.selection import Selection
-from qmf_shell.session.backend import ClassName, Object, ObjectKey
+from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
-from qmf_shell.session.short_ids import Entry
-from qmf_shell.text import natural
+from qmf_shell.session.short_ids import NumberedObject
+from qmf_shell.text import natural_key
 
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 #: From so many objects of a class on, the whole class is asked for at once.
@@ -24,7 +24,7 @@ WHOLE = 8
 
 
 @attrs.frozen
-class Chosen:
+class SelectedObjects:
     """Objects of one class.
 
     Attributes:
@@ -36,16 +36,16 @@ class Chosen:
 
     name: ClassName
     schemas: Sequence[ClassSchema]
-    objects: Sequence[Object]
+    objects: Sequence[ObjectRecord]
     limit: int | None
 
     @property
-    def shown(self) -> Sequence[Object]:
+    def shown(self) -> Sequence[ObjectRecord]:
         """The objects within the limit."""
         return self.objects if self.limit is None else self.objects[: self.limit]
 
 
-def schemas_of(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchema]:
+def known_schemas(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchema]:
     """The versions of a class that can be had."""
     found = []
     for key in keys:
@@ -58,7 +58,7 @@ def schemas_of(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchema]:
     return found
 
 
-def choose(context: Context, keys: Sequence[ClassKey], selection: Selection) -> list[Chosen]:
+def select_objects(context: Context, keys: Sequence[ClassKey], selection: Selection) -> list[SelectedObjects]:
     """The selected objects of each class among `keys`.
 
     Raises:
@@ -70,16 +70,16 @@ def choose(context: Context, keys: Sequence[ClassKey], selection: Selection) -> 
     ]
 
 
-def _choose(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: Selection) -> Chosen:
-    schemas = schemas_of(context, keys)
+def _choose(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: Selection) -> SelectedObjects:
+    schemas = known_schemas(context, keys)
 
-    def resolve(text: str, slot: Slot) -> ObjectKey:
+    def resolve(text: str, slot: ObjectField) -> ObjectKey:
         return find_object(context, text, classes=_referred(context, schemas, slot)).known.key
 
     chosen = compile_filter(selection.where, schemas, resolve)
-    order = [(find_slot(schemas, item.name), item.down) for item in selection.order]
+    order = [(find_field(schemas, item.name), item.down) for item in selection.order]
     if selection.ids:
-        objects: Sequence[Object] = find_objects(context, selection.ids, classes=keys)
+        objects: Sequence[ObjectRecord] = find_objects(context, selection.ids, classes=keys)
     else:
         objects = context.objects([name], chosen.predicate)
         objects = sorted(objects, key=_order)
@@ -88,19 +88,19 @@ def _choose(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
     for slot, down in reversed(order):
         objects = _sorted(objects, slot, down)
     schemas = schemas or list({id(item.schema): item.schema for item in objects}.values())
-    return Chosen(name, schemas, objects, selection.limit)
+    return SelectedObjects(name, schemas, objects, selection.limit)
 
 
-def _order(item: Object) -> tuple[object, str, str]:
+def _order(item: ObjectRecord) -> tuple[object, str, str]:
     """By index as people count; of the same index, by agent, so that lists come out the same each time."""
-    return natural(item.known.index), item.known.key.agent, item.known.key.broker
+    return natural_key(item.known.index), item.known.key.agent, item.known.key.broker
 
 
-def _sorted(objects: Sequence[Object], slot: Slot, down: bool) -> list[Object]:
-    return sorted_by(objects, lambda item: value_of(item, slot), down=down)
+def _sorted(objects: Sequence[ObjectRecord], slot: ObjectField, down: bool) -> list[ObjectRecord]:
+    return sorted_by(objects, lambda item: field_value(item, slot), down=down)
 
 
-def _referred(context: Context, schemas: Sequence[ClassSchema], slot: Slot) -> list[ClassKey]:
+def _referred(context: Context, schemas: Sequence[ClassSchema], slot: ObjectField) -> list[ClassKey]:
     """The classes that a reference may name, where the schema tells."""
     for schema in schemas:
         item = schema.property(slot.name)
@@ -113,7 +113,7 @@ def _referred(context: Context, schemas: Sequence[ClassSchema], slot: Slot) -> l
     return []
 
 
-def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[ClassKey] = ()) -> list[Object]:
+def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[ClassKey] = ()) -> list[ObjectRecord]:
     """The objects that texts name, each a short id, a range such as ``1004-1010``, or a name.
 
     Raises:
@@ -122,7 +122,7 @@ def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[Cl
         AmbiguousError: a name has several objects.
     """
     within = class_names(classes)
-    found: list[Object] = []
+    found: list[ObjectRecord] = []
     for text in texts:
         match = _RANGE.fullmatch(text)
         entries = _in_range(context, int(match[1]), int(match[2]), within) if match else []
@@ -135,7 +135,7 @@ def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[Cl
     return list({item.known.key: item for item in found}.values())
 
 
-def _in_range(context: Context, first: int, last: int, within: Sequence[ClassName]) -> list[Entry]:
+def _in_range(context: Context, first: int, last: int, within: Sequence[ClassName]) -> list[NumberedObject]:
     return [
         entry
         for entry in context.ids.entries()
@@ -143,9 +143,9 @@ def _in_range(context: Context, first: int, last: int, within: Sequence[ClassNam
     ]
 
 
-def _get_all(context: Context, entries: Sequence[Entry]) -> list[Object]:
+def _get_all(context: Context, entries: Sequence[NumberedObject]) -> list[ObjectRecord]:
     """Objects by their entries, as they are now."""
-    found: list[Object] = []
+    found: list[ObjectRecord] = []
     if len(entries) < WHOLE:
         found = [item for entry in entries if (item := context.source.get(entry.known)) is not None]
     else:
@@ -154,5 +154,5 @@ def _get_all(context: Context, entries: Sequence[Entry]) -> list[Object]:
         found = [item for item in context.objects(names) if item.known.key in wanted]
         found.sort(key=lambda item: wanted[item.known.key])
     if not found:
-        raise GoneError(entries[0].number, label(entries[0].known))
+        raise GoneError(entries[0].number, object_label(entries[0].known))
     return found

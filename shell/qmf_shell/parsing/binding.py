@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from qmf_shell.parsing.command import Command, Given, UsageError
+from qmf_shell.parsing.command import BoundArguments, Command, UsageError
 from qmf_shell.parsing.words import Word
 from qmf_shell.text import listing
 
@@ -27,7 +27,7 @@ def looks_like_option(command: Command, word: Word) -> bool:
     )
 
 
-def bind(command: Command, words: Sequence[Word], line: str = "") -> Given:
+def bind(command: Command, words: Sequence[Word], line: str = "") -> BoundArguments:
     """Check the words after a command's name.
 
     `line` is the line that the words stand in. ``--`` ends options. An option's value is the next word, or follows
@@ -51,7 +51,7 @@ def bind(command: Command, words: Sequence[Word], line: str = "") -> Given:
         else:
             found.append(word)
     _check_count(command, found)
-    return Given(tuple(found), options, line)
+    return BoundArguments(tuple(found), options, line)
 
 
 def _take_option(command: Command, word: Word, rest: list[Word], options: dict[str, str]) -> None:

@@ -47,7 +47,7 @@ class UnknownCommandError(NotFoundError):
         return super().__str__() + ("" if self.near else "; `help` lists them")
 
 
-class Takes(enum.Enum):
+class ParameterKind(enum.Enum):
     """What a parameter stands for: what Tab offers there."""
 
     COMMAND = "command"
@@ -79,11 +79,11 @@ class Parameter:
         help: what it means, in a few words.
         required: must be given.
         many: takes all words that are left.
-        words: for `Takes.WORDS`: what it may be, with what that means.
+        words: for `ParameterKind.WORDS`: what it may be, with what that means.
     """
 
     name: str
-    takes: Takes
+    takes: ParameterKind
     help: str
     required: bool = False
     many: bool = False
@@ -111,7 +111,7 @@ class Option:
 
 
 @attrs.frozen
-class Given:
+class BoundArguments:
     """What the user gave to a command, checked against its parameters and options.
 
     Attributes:
@@ -134,7 +134,7 @@ class Given:
         return self.words[number].text if number < len(self.words) else None
 
 
-Handler = Callable[["Context", Given], "Result"]
+Handler = Callable[["Context", BoundArguments], "Result"]
 
 
 @attrs.frozen(kw_only=True)

@@ -54,7 +54,7 @@ class Comparison:
 
 
 @attrs.frozen
-class Truth:
+class Truthy:
     """A value that counts as true."""
 
     name: str
@@ -68,20 +68,20 @@ class Not:
 
 
 @attrs.frozen
-class Both:
+class And:
     """All of several conditions."""
 
     parts: tuple[Condition, ...]
 
 
 @attrs.frozen
-class Either:
+class Or:
     """At least one of several conditions."""
 
     parts: tuple[Condition, ...]
 
 
-Condition = Comparison | Truth | Not | Both | Either
+Condition = Comparison | Truthy | Not | And | Or
 
 
 @attrs.frozen
@@ -107,7 +107,7 @@ class Token:
         return not self.quoted and not self.sign and self.text.lower() == keyword
 
 
-def tokens(words: Sequence[Word]) -> list[Token]:
+def tokenize(words: Sequence[Word]) -> list[Token]:
     """Words taken apart at operators and brackets that are not in quotes."""
     return [token for number, word in enumerate(words) for token in _of_word(word, number)]
 
@@ -129,13 +129,13 @@ def _of_word(word: Word, number: int) -> Iterator[Token]:
         column += len(piece)
 
 
-def parse(words: Sequence[Word]) -> tuple[Condition, int]:
+def parse_condition(words: Sequence[Word]) -> tuple[Condition, int]:
     """A condition at the front of `words`, and how many words it takes.
 
     Raises:
         ConditionError: there is none, or it ends too early.
     """
-    parser = _Parser(tokens(words))
+    parser = _Parser(tokenize(words))
     condition = parser.condition()
     used = parser.used()
     if used is None:
@@ -167,13 +167,13 @@ class _Parser:
         parts = [self._term()]
         while self._take("or"):
             parts.append(self._term())
-        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
     def _term(self) -> Condition:
         parts = [self._factor()]
         while self._take("and"):
             parts.append(self._factor())
-        return parts[0] if len(parts) == 1 else Both(tuple(parts))
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def _factor(self) -> Condition:
         if self._take("not"):
@@ -189,7 +189,7 @@ class _Parser:
         self._at += 1
         sign = self.current
         if sign is None or not sign.sign or sign.text not in _OPERATORS:
-            return Truth(token.text)
+            return Truthy(token.text)
         self._at += 1
         value = self.current
         if value is None or value.sign:
@@ -216,25 +216,25 @@ class _Parser:
         return ConditionError(f"expected {what} {where}")
 
 
-def truths(condition: Condition) -> Iterator[str]:
+def truthy_names(condition: Condition) -> Iterator[str]:
     """The names in a condition that stand alone, in order."""
     match condition:
-        case Truth(name):
+        case Truthy(name):
             yield name
         case Not(part):
-            yield from truths(part)
-        case Both(parts) | Either(parts):
+            yield from truthy_names(part)
+        case And(parts) | Or(parts):
             for item in parts:
-                yield from truths(item)
+                yield from truthy_names(item)
 
 
-def names(condition: Condition) -> Iterator[str]:
+def value_names(condition: Condition) -> Iterator[str]:
     """The names of values in a condition, in order."""
     match condition:
-        case Comparison(name, _, _) | Truth(name):
+        case Comparison(name, _, _) | Truthy(name):
             yield name
         case Not(part):
-            yield from names(part)
-        case Both(parts) | Either(parts):
+            yield from value_names(part)
+        case And(parts) | Or(parts):
             for item in parts:
-                yield from names(item)
+                yield from value_names(item)

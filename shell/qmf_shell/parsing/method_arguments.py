@@ -17,20 +17,20 @@ from qmf_shell.text import clean, listing
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 #: Turns what stands for an object into the value to send.
-Resolve = Callable[[str, Argument], object]
+ResolveReference = Callable[[str, Argument], object]
 
 
 class ArgumentError(CallerError):
     """An argument of a method is missing, double, too much, or no value of its type. The message says which and why."""
 
 
-def named(word: Word) -> str | None:
+def argument_name(word: Word) -> str | None:
     """The name of a word written ``name=value``, or None."""
     name, equals, _ = word.text[: word.plain].partition("=")
     return name if equals and _NAME.fullmatch(name) else None
 
 
-def parse_arguments(method: Method, words: Sequence[Word], resolve: Resolve) -> dict[str, object]:
+def parse_arguments(method: Method, words: Sequence[Word], resolve: ResolveReference) -> dict[str, object]:
     """Arguments by name, checked. Those that are not given and have a default are left out.
 
     Args:
@@ -60,7 +60,7 @@ def missing_arguments(method: Method, words: Sequence[Word]) -> list[Argument]:
     return [item for item in method.inputs if item.name not in texts and item.default is None]
 
 
-def parse_one(method: Method, item: Argument, text: str, resolve: Resolve) -> object:
+def parse_argument(method: Method, item: Argument, text: str, resolve: ResolveReference) -> object:
     """The value of one argument, checked; raises as `parse_arguments`."""
     return _convert(method, item, text, resolve)
 
@@ -83,7 +83,7 @@ def _assign(method: Method, words: Sequence[Word]) -> dict[str, str]:
     inputs = {item.name: item for item in method.inputs}
     texts: dict[str, str] = {}
     for word in words:
-        name = named(word)
+        name = argument_name(word)
         text = word.text
         if name is None:
             name = next((item for item in inputs if item not in texts), None)
@@ -106,13 +106,13 @@ def _check_missing(method: Method, texts: dict[str, str]) -> None:
         raise ArgumentError(f"{names} {'is' if len(missing) == 1 else 'are'} missing: {signature(method)}")
 
 
-def _convert(method: Method, item: Argument, text: str, resolve: Resolve) -> object:
+def _convert(method: Method, item: Argument, text: str, resolve: ResolveReference) -> object:
     if item.type.name == "objId":
         return resolve(text, item)
-    return converted(item, text, f"argument {item.name!r} of {method.name}")
+    return parse_value_of(item, text, f"argument {item.name!r} of {method.name}")
 
 
-def converted(item: Argument | Property, text: str, where: str) -> object:
+def parse_value_of(item: Argument | Property, text: str, where: str) -> object:
     """The value that a text stands for, of the type and within the bounds of an argument or property.
 
     Raises:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from qmf_shell.parsing.command import Command, Given, UsageError
+from qmf_shell.parsing.command import BoundArguments, Command, UsageError
 
 
-def count_option(command: Command, given: Given, key: str, default: int) -> int:
+def count_option(command: Command, given: BoundArguments, key: str, default: int) -> int:
     """The whole number that an option gives, or the default.
 
     Raises:
@@ -22,7 +22,7 @@ def count_option(command: Command, given: Given, key: str, default: int) -> int:
     return int(text)
 
 
-def seconds_option(command: Command, given: Given, key: str, default: float) -> float:
+def seconds_option(command: Command, given: BoundArguments, key: str, default: float) -> float:
     """The seconds that an option gives, or the default: 0.1 to 86400.
 
     Raises:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import CallerError
-from qmf_shell.parsing.conditions import Condition, parse
+from qmf_shell.parsing.conditions import Condition, parse_condition
 from qmf_shell.parsing.words import Word
 
 KEYWORDS = ("active", "where", "sort", "columns", "limit")
@@ -24,7 +24,7 @@ class SelectionError(CallerError):
 
 
 @attrs.frozen
-class Order:
+class SortKey:
     """One value to sort by."""
 
     name: str
@@ -47,12 +47,12 @@ class Selection:
     ids: tuple[str, ...] = ()
     active: bool = False
     where: Condition | None = None
-    order: tuple[Order, ...] = ()
+    order: tuple[SortKey, ...] = ()
     columns: tuple[str, ...] = ()
     limit: int | None = None
 
 
-def keyword(word: Word) -> str | None:
+def keyword_of(word: Word) -> str | None:
     """The keyword that `word` is, or None. A keyword is written without quotes."""
     text = word.text.lower()
     return text if text in KEYWORDS and word.plain == len(word.text) == word.end - word.start else None
@@ -66,12 +66,12 @@ def parse_selection(words: Sequence[Word]) -> Selection:
     """
     result = Selection()
     rest = list(words)
-    while rest and keyword(rest[0]) is None:
+    while rest and keyword_of(rest[0]) is None:
         result = attrs.evolve(result, ids=(*result.ids, rest.pop(0).text))
     done: set[str] = set()
     while rest:
         word = rest.pop(0)
-        part = keyword(word)
+        part = keyword_of(word)
         if part is None:
             raise SelectionError(f"{word.text!r} in column {word.start + 1} is neither of {', '.join(KEYWORDS)}")
         if part in done:
@@ -80,7 +80,7 @@ def parse_selection(words: Sequence[Word]) -> Selection:
         if part == "active":
             result = attrs.evolve(result, active=True)
         elif part == "where":
-            condition, used = parse(rest) if rest else (None, 0)
+            condition, used = parse_condition(rest) if rest else (None, 0)
             if condition is None:
                 raise SelectionError("where needs a condition, e.g. where depth > 100")
             result = attrs.evolve(result, where=condition)
@@ -93,7 +93,7 @@ def parse_selection(words: Sequence[Word]) -> Selection:
 
 def _until_keyword(rest: list[Word]) -> list[Word]:
     taken = []
-    while rest and keyword(rest[0]) is None:
+    while rest and keyword_of(rest[0]) is None:
         taken.append(rest.pop(0))
     return taken
 
@@ -110,12 +110,12 @@ def _take(result: Selection, part: str, words: Sequence[Word]) -> Selection:
         return attrs.evolve(result, columns=tuple(dict.fromkeys(texts)))
     if texts and texts[0].lower() == "by" and len(texts) > 1:
         del texts[0]
-    order: list[Order] = []
+    order: list[SortKey] = []
     for text in texts:
         if text.lower() in ("asc", "desc") and order:
             order[-1] = attrs.evolve(order[-1], down=text.lower() == "desc")
         else:
-            order.append(Order(text))
+            order.append(SortKey(text))
     if not order:
         raise SelectionError("sort needs the name of a value, e.g. sort depth desc")
     return attrs.evolve(result, order=tuple(order))

@@ -62,7 +62,7 @@ class Word:
         return self.text
 
 
-class Open(enum.Enum):
+class Unclosed(enum.Enum):
     """What is still open where a line ends."""
 
     SINGLE = "'"
@@ -72,7 +72,7 @@ class Open(enum.Enum):
 
 
 @attrs.frozen
-class Typed:
+class PartialLine:
     """A line up to the cursor.
 
     Attributes:
@@ -83,7 +83,7 @@ class Typed:
 
     before: tuple[Word, ...]
     word: Word
-    open: Open | None
+    open: Unclosed | None
 
 
 def is_comment(line: str) -> bool:
@@ -91,7 +91,7 @@ def is_comment(line: str) -> bool:
     return line.lstrip()[:1] in ("", "#", "!")
 
 
-def split(line: str) -> tuple[Word, ...]:
+def split_line(line: str) -> tuple[Word, ...]:
     """The words of a finished line.
 
     Raises:
@@ -104,15 +104,15 @@ def split(line: str) -> tuple[Word, ...]:
     raise LineError(_complaint(what, line, column), column + 1)
 
 
-def split_typed(line: str) -> Typed:
+def split_partial(line: str) -> PartialLine:
     """The words of a line that ends at the cursor. Never fails: what is open is part of the last word."""
     words, current, opened = _scan(line)
     at_end = Word("", len(line), len(line), 0)
-    return Typed(words, current or at_end, opened[0] if opened else None)
+    return PartialLine(words, current or at_end, opened[0] if opened else None)
 
 
 def quote(text: str) -> str:
-    """`text` written so that `split` gives it back as one word."""
+    """`text` written so that `split_line` gives it back as one word."""
     if _SAFE.fullmatch(text):
         return text
     if "'" not in text:
@@ -120,10 +120,10 @@ def quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _complaint(what: Open, line: str, column: int) -> str:
-    if what is Open.ESCAPE:
+def _complaint(what: Unclosed, line: str, column: int) -> str:
+    if what is Unclosed.ESCAPE:
         return f"nothing follows the backslash in column {column + 1}; write \\\\ for a backslash"
-    if what is Open.JSON:
+    if what is Unclosed.JSON:
         sign = line[column]
         return (
             f"the {sign} in column {column + 1} has no matching {_CLOSER[sign]}; quote the word to mean a plain {sign}"
@@ -131,7 +131,7 @@ def _complaint(what: Open, line: str, column: int) -> str:
     return f"the quote {what.value} in column {column + 1} is not closed"
 
 
-def _scan(line: str) -> tuple[tuple[Word, ...], Word | None, tuple[Open, int] | None]:
+def _scan(line: str) -> tuple[tuple[Word, ...], Word | None, tuple[Unclosed, int] | None]:
     """Finished words, the word that the line's end cuts off (if any), and what is open there with its column."""
     words: list[Word] = []
     at = 0
@@ -147,25 +147,25 @@ def _scan(line: str) -> tuple[tuple[Word, ...], Word | None, tuple[Open, int] | 
     return tuple(words), None, None
 
 
-def _scan_word(line: str, start: int) -> tuple[Word, tuple[Open, int] | None]:
+def _scan_word(line: str, start: int) -> tuple[Word, tuple[Unclosed, int] | None]:
     text = ""
     plain: int | None = None
     tail = 0
-    opened: tuple[Open, int] | None = None
+    opened: tuple[Unclosed, int] | None = None
     at = start
     while at < len(line) and not line[at].isspace() and opened is None:
         char = line[at]
         if char in "'\"":
             plain = len(text) if plain is None else plain
             part, end, closed = _scan_quoted(line, at)
-            opened = None if closed else (Open(char), at)
+            opened = None if closed else (Unclosed(char), at)
         elif char == "\\":
             plain = len(text) if plain is None else plain
             part, end = line[at + 1 : at + 2], min(at + 2, len(line))
-            opened = None if part else (Open.ESCAPE, at)
+            opened = None if part else (Unclosed.ESCAPE, at)
         elif char in _CLOSER and (at == start or (text.endswith("=") and text.count("=") == 1)):
             part, end, closed = _scan_json(line, at)
-            opened = None if closed else (Open.JSON, at)
+            opened = None if closed else (Unclosed.JSON, at)
         else:
             part, end = char, at + 1
         text += part

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from qmf_shell.render.json_lines import cell_value, column_names
-from qmf_shell.results.result import Cell, Details, Group, Line, Plot, Result, Table
+from qmf_shell.results.result import Cell, Details, Plot, Result, ResultGroup, StreamLine, Table
 from qmf_shell.text import clean
 
 
@@ -33,12 +33,12 @@ class CsvWriter:
                 yield from self._rows(column_names(columns), rows)
             case Details(pairs):
                 yield from self._rows([name for name, _ in pairs], [[cell for _, cell in pairs]])
-            case Line(columns, cells):
+            case StreamLine(columns, cells):
                 yield from self._rows(column_names(columns), [cells])
             case Plot(series, _, at):
                 values = [item.points[-1][1] if item.points else None for item in series]
                 yield from self._rows(["time", *(item.name for item in series)], [[at, *values]])
-            case Group(parts):
+            case ResultGroup(parts):
                 tables = [part for part in parts if isinstance(part, Table | Details)]
                 for number, part in enumerate(tables):
                     if number:

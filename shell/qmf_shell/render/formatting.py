@@ -9,7 +9,18 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import attrs
 
-from qmf_shell.results.result import Amount, Cell, Data, Extremes, Fields, Followed, Instant, Link, Span, Spread
+from qmf_shell.results.result import (
+    Cell,
+    Collection,
+    Duration,
+    HiLo,
+    Instant,
+    MinMaxMean,
+    NamedValues,
+    Quantity,
+    ReferenceCell,
+    WatchedValue,
+)
 from qmf_shell.text import clean
 
 #: What stands where there is no value.
@@ -51,21 +62,21 @@ class Formatter:
                 return clean(cell)
             case Instant(ns):
                 return self.instant(ns)
-            case Span(ns):
+            case Duration(ns):
                 return span_text(ns)
-            case Amount(value, unit):
+            case Quantity(value, unit):
                 return amount_text(value, unit)
-            case Extremes():
+            case HiLo():
                 return _extremes(cell)
-            case Spread():
+            case MinMaxMean():
                 return _spread(cell)
-            case Link(number, name):
+            case ReferenceCell(number, name):
                 return clean(f"{number} ({name})")
-            case Data(value):
+            case Collection(value):
                 return data_text(value)
-            case Followed(inner, _, rate):
+            case WatchedValue(inner, _, rate):
                 return self.text(inner) + (f" ({rate_text(rate)}/s)" if rate is not None else "")
-            case Fields(values):
+            case NamedValues(values):
                 return " ".join(f"{clean(name)}={self._field(value)}" for name, value in values.items())
 
     def _field(self, cell: Cell) -> str:
@@ -153,13 +164,13 @@ def amount_text(value: int | float, unit: str | None) -> str:
     return clean(f"{number} {unit}")
 
 
-def _extremes(cell: Extremes) -> str:
+def _extremes(cell: HiLo) -> str:
     known = [(name, value) for name, value in (("high", cell.high), ("low", cell.low)) if value is not None]
     text = ABSENT if cell.value is None else amount_text(cell.value, cell.unit)
     return f"{text} ({', '.join(f'{name} {number_text(value)}' for name, value in known)})" if known else text
 
 
-def _spread(cell: Spread) -> str:
+def _spread(cell: MinMaxMean) -> str:
     if not cell.count:
         return "no samples"
 

@@ -22,7 +22,7 @@ Size = tuple[int, int]
 
 
 @contextlib.contextmanager
-def second_screen(out: TextIO) -> Iterator[None]:
+def alternate_screen(out: TextIO) -> Iterator[None]:
     """The terminal's second screen, without a cursor, for the block."""
     out.write(_ENTER)
     out.flush()
@@ -59,7 +59,7 @@ def single_keys() -> Iterator[int | None]:
         termios.tcsetattr(fd, termios.TCSAFLUSH, before)
 
 
-def wait(keys: int | None, seconds: float, size: Callable[[], Size]) -> str:
+def wait_for_key(keys: int | None, seconds: float, size: Callable[[], Size]) -> str:
     """Wait for the next picture.
 
     Returns:
@@ -82,7 +82,7 @@ def wait(keys: int | None, seconds: float, size: Callable[[], Size]) -> str:
     return "time"
 
 
-def place(out: TextIO, lines: Sequence[str], status: str, size: Size, left: int = 0) -> None:
+def draw_screen(out: TextIO, lines: Sequence[str], status: str, size: Size, left: int = 0) -> None:
     """Draw lines from the top of the screen, the status below; what does not fit is counted.
 
     Args:

@@ -14,24 +14,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from qmf_shell.results.result import (
-    Amount,
     Cell,
+    Collection,
     Column,
-    Data,
     Details,
-    Extremes,
-    Fields,
-    Followed,
-    Group,
+    Duration,
+    HiLo,
     Instant,
-    Line,
-    Link,
+    MinMaxMean,
+    NamedValues,
     Plot,
+    PlotSeries,
+    Quantity,
+    ReferenceCell,
     Result,
-    Series,
-    Span,
-    Spread,
+    ResultGroup,
+    StreamLine,
     Table,
+    WatchedValue,
 )
 
 #: Types of most cells, which are themselves in JSON.
@@ -51,11 +51,11 @@ def _values(result: Result) -> Iterator[object]:
             yield [dict(zip(names, map(cell_value, row), strict=True)) for row in rows]
         case Details(pairs):
             yield {name: cell_value(cell) for name, cell in pairs}
-        case Line(columns, cells):
+        case StreamLine(columns, cells):
             yield dict(zip(column_names(columns), map(cell_value, cells), strict=True))
         case Plot(series, _, at):
             yield {"time": cell_value(at), **{item.name: _latest(item) for item in series}}
-        case Group(parts, data):
+        case ResultGroup(parts, data):
             if data is not None:
                 yield plain_tree(data)
                 return
@@ -75,7 +75,7 @@ def column_names(columns: Sequence[Column]) -> list[str]:
     return names
 
 
-def _latest(series: Series) -> object:
+def _latest(series: PlotSeries) -> object:
     return plain_tree(series.points[-1][1]) if series.points else None
 
 
@@ -86,26 +86,26 @@ def cell_value(cell: Cell) -> object:
     match cell:
         case Instant(ns):
             return _iso(ns) if ns else None
-        case Span(ns):
+        case Duration(ns):
             return ns
-        case Amount(value, _):
+        case Quantity(value, _):
             return plain_tree(value)
-        case Extremes(value, high, low, _):
+        case HiLo(value, high, low, _):
             return {"value": plain_tree(value), "high": plain_tree(high), "low": plain_tree(low)}
-        case Spread():
+        case MinMaxMean():
             return {
                 "count": cell.count,
                 "min": plain_tree(cell.low),
                 "max": plain_tree(cell.high),
                 "mean": plain_tree(cell.mean),
             }
-        case Followed(inner, _, rate, counter):
+        case WatchedValue(inner, _, rate, counter):
             return {"value": cell_value(inner), "rate": plain_tree(rate)} if counter else cell_value(inner)
-        case Link(number, name):
+        case ReferenceCell(number, name):
             return {"id": number, "name": name}
-        case Data(value):
+        case Collection(value):
             return plain_tree(value)
-        case Fields(values):
+        case NamedValues(values):
             return {name: cell_value(value) for name, value in values.items()}
         case _:
             return plain_tree(cell)

@@ -31,21 +31,23 @@ def indent(width: int | None) -> int:
     return 4 if width is None or width >= 80 else 2 if width >= 60 else 0
 
 
-def columns_of(text: str) -> int:
+def display_width(text: str) -> int:
     """The columns that clean text takes on a terminal."""
     return len(text) if text.isascii() else cell_len(text)
 
 
-def natural(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+def natural_widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     """The width of each column when nothing is broken."""
-    return [max(map(columns_of, texts)) for texts in zip(titles, *rows, strict=True)]
+    return [max(map(display_width, texts)) for texts in zip(titles, *rows, strict=True)]
 
 
-def fit(widths: Sequence[int], wraps: Sequence[bool], room: int | None, least: int = NARROWEST) -> list[int] | None:
+def fit_widths(
+    widths: Sequence[int], wraps: Sequence[bool], room: int | None, least: int = NARROWEST
+) -> list[int] | None:
     """Widths that fit, or None when the table must be written as records.
 
     Args:
-        widths: as `natural` gives them.
+        widths: as `natural_widths` gives them.
         wraps: which columns may be narrowed.
         room: how wide the table may be, without its indent, or None for no limit.
         least: no column is made narrower than this.
@@ -67,7 +69,7 @@ def fit(widths: Sequence[int], wraps: Sequence[bool], room: int | None, least: i
 
 
 @attrs.frozen
-class Plan:
+class ColumnPlan:
     """How a table is drawn.
 
     Attributes:
@@ -79,16 +81,16 @@ class Plan:
     widths: tuple[int, ...] | None
 
 
-def plan(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> Plan:
+def plan_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> ColumnPlan:
     """Fit a table into `room`. Spare columns go first, then text is wrapped, then columns that say nothing go.
 
     Where text has to be wrapped even without the spare columns, these stay as long as it reads well.
     """
-    widths = natural([clean(item.title) for item in columns], rows)
+    widths = natural_widths([clean(item.title) for item in columns], rows)
 
-    def fitted(shown: Sequence[int], least: int = NARROWEST) -> Plan | None:
-        found = fit([widths[at] for at in shown], [columns[at].wraps for at in shown], room, least)
-        return None if found is None else Plan(tuple(shown), tuple(found))
+    def fitted(shown: Sequence[int], least: int = NARROWEST) -> ColumnPlan | None:
+        found = fit_widths([widths[at] for at in shown], [columns[at].wraps for at in shown], room, least)
+        return None if found is None else ColumnPlan(tuple(shown), tuple(found))
 
     def overfull(shown: Sequence[int]) -> bool:
         return room is not None and sum(widths[at] for at in shown) + GAP * (len(shown) - 1) > room
@@ -97,12 +99,12 @@ def plan(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | N
     needed = [at for at in everything if not columns[at].spare]
     saying = [at for at in needed if any(row[at] not in SILENT for row in rows)]
     whole = fitted(everything, READABLE) if overfull(needed) or not overfull(everything) else None
-    return whole or fitted(needed) or fitted(saying) or Plan(tuple(saying), None)
+    return whole or fitted(needed) or fitted(saying) or ColumnPlan(tuple(saying), None)
 
 
 def wrap(text: str, width: int) -> list[str]:
     """`text` in lines of at most `width` columns, broken at blanks where that is possible. At least one line."""
-    if columns_of(text) <= width:
+    if display_width(text) <= width:
         return [text]
     lines: list[str] = []
     # What stands below something keeps its indent on every line.
@@ -112,7 +114,7 @@ def wrap(text: str, width: int) -> list[str]:
     line = ""
     for word in text.split(" "):
         joined = f"{line} {word}" if line else word
-        if columns_of(joined) <= width:
+        if display_width(joined) <= width:
             line = joined
             continue
         if line:
@@ -124,5 +126,5 @@ def wrap(text: str, width: int) -> list[str]:
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
     """`text` filled with blanks to `width` columns; `right` aligns it to the right."""
-    blanks = " " * max(0, width - columns_of(text))
+    blanks = " " * max(0, width - display_width(text))
     return blanks + text if right else text + blanks

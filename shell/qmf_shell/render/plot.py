@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from qmf_shell.render.formatting import Formatter, number_text, span_text
 from qmf_shell.render.layout import wrap
-from qmf_shell.results.result import Plot, Series
+from qmf_shell.results.result import Plot, PlotSeries
 from qmf_shell.text import clean
 
 #: Where the dots of a braille character are, by column and row.
@@ -29,7 +29,7 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @attrs.frozen
-class Piece:
+class Segment:
     """Some characters of a line.
 
     Attributes:
@@ -41,10 +41,10 @@ class Piece:
     series: int | None = None
 
 
-Row = tuple[Piece, ...]
+SegmentRow = tuple[Segment, ...]
 
 
-def draw(plot: Plot, formatter: Formatter, width: int, height: int, *, braille: bool = True) -> list[Row]:
+def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, braille: bool = True) -> list[SegmentRow]:
     """A plot as rows of pieces, so that the colours are somebody else's.
 
     Args:
@@ -56,7 +56,7 @@ def draw(plot: Plot, formatter: Formatter, width: int, height: int, *, braille: 
     legend = [
         row for number, item in enumerate(plot.series) for row in _legend(number, item, formatter, width, braille)
     ]
-    note = [(Piece(clean(plot.note)),)] if plot.note else []
+    note = [(Segment(clean(plot.note)),)] if plot.note else []
     rows = max(_LEAST[1], height - len(legend) - len(note) - 2)
     low, high, step = _scale([value for item in plot.series for _, value in item.points if value is not None])
     marks = _marks(low, high, step, rows)
@@ -67,24 +67,24 @@ def draw(plot: Plot, formatter: Formatter, width: int, height: int, *, braille: 
     for number, series in enumerate(plot.series):
         canvas.line(number, _dots(series, first, last, low, high, canvas.size))
     edges = ("┤", "│") if braille else ("|", "|")
-    body: list[Row] = []
+    body: list[SegmentRow] = []
     for at, pieces in enumerate(canvas.rows()):
         mark = marks.get(at, "")
         edge = edges[0] if mark else edges[1]
-        body.append((Piece(f"{' ' * (margin - cell_len(mark))}{mark} {edge}"), *pieces))
+        body.append((Segment(f"{' ' * (margin - cell_len(mark))}{mark} {edge}"), *pieces))
     ago = f"-{span_text(round((last - first) * 1e9))}" if last > first else ""
     axis = " " * (margin + 2) + ago + " " * max(1, columns - len(ago) - len("now")) + "now"
-    return [(Piece(clean(plot.title)),), *body, (Piece(axis),), *legend, *note]
+    return [(Segment(clean(plot.title)),), *body, (Segment(axis),), *legend, *note]
 
 
-def _legend(number: int, series: Series, formatter: Formatter, width: int, braille: bool) -> Iterator[Row]:
+def _legend(number: int, series: PlotSeries, formatter: Formatter, width: int, braille: bool) -> Iterator[SegmentRow]:
     sign = "──" if braille else _ASCII[number % len(_ASCII)] * 2
     first, *more = wrap(f"{clean(series.name)}  {formatter.text(series.cell)}", max(1, width - len(sign) - 1))
-    yield Piece(f"{sign} ", number), Piece(first)
-    yield from ((Piece(" " * (len(sign) + 1) + line),) for line in more)
+    yield Segment(f"{sign} ", number), Segment(first)
+    yield from ((Segment(" " * (len(sign) + 1) + line),) for line in more)
 
 
-def _times(series: Sequence[Series]) -> tuple[float, float]:
+def _times(series: Sequence[PlotSeries]) -> tuple[float, float]:
     times = [at for item in series for at, _ in item.points]
     return (min(times), max(times)) if times else (0.0, 0.0)
 
@@ -117,7 +117,7 @@ def _marks(low: float, high: float, step: float, rows: int) -> dict[int, str]:
 
 
 def _dots(
-    series: Series, first: float, last: float, low: float, high: float, size: tuple[int, int]
+    series: PlotSeries, first: float, last: float, low: float, high: float, size: tuple[int, int]
 ) -> list[tuple[int, int] | None]:
     """Points as dots of the canvas; None is a gap."""
     wide, tall = size
@@ -163,18 +163,18 @@ class _Canvas:
         # Where two lines meet, the later one has the colour of the character.
         self._cells[row][column] = (bits | dot, number)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SegmentRow]:
         """The picture, with what is drawn by the same line in one piece."""
-        result: list[Row] = []
+        result: list[SegmentRow] = []
         for cells in self._cells:
-            pieces: list[Piece] = []
+            pieces: list[Segment] = []
             for bits, number in cells:
                 owner = number if bits else None
                 char = self._char(bits, number)
                 if pieces and pieces[-1].series == owner:
-                    pieces[-1] = Piece(pieces[-1].text + char, owner)
+                    pieces[-1] = Segment(pieces[-1].text + char, owner)
                 else:
-                    pieces.append(Piece(char, owner))
+                    pieces.append(Segment(char, owner))
             result.append(tuple(pieces))
         return result
 

@@ -17,7 +17,7 @@ _STEP = 0.2
 _SIGNS = "-\\|/"
 
 
-class Progress:
+class ProgressLine:
     """The line."""
 
     def __init__(self, err: TextIO, *, enabled: bool) -> None:

@@ -16,10 +16,20 @@ import attrs
 from qmf.errors import QmfError
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap
-from qmf_shell.render.progress_line import Progress
-from qmf_shell.render.styles import Paint
-from qmf_shell.render.text_lines import Sheet, lines
-from qmf_shell.results.result import Group, Instant, Message, Quit, Recording, Result, Stream, Table, View
+from qmf_shell.render.progress_line import ProgressLine
+from qmf_shell.render.styles import Styler
+from qmf_shell.render.text_lines import TextOptions, text_lines
+from qmf_shell.results.result import (
+    Instant,
+    LiveView,
+    Notice,
+    QuitRequest,
+    Result,
+    ResultGroup,
+    ResultStream,
+    Table,
+    TranscriptRequest,
+)
 from qmf_shell.settings import Settings
 from qmf_shell.text import clean, one_line
 
@@ -27,7 +37,7 @@ if TYPE_CHECKING:
     from qmf_shell.render.csv_lines import CsvWriter
 
 
-class Look(enum.Enum):
+class OutputStyle(enum.Enum):
     """How results are written."""
 
     COLOUR = "colour"
@@ -37,19 +47,21 @@ class Look(enum.Enum):
 
 
 #: Looks for programs: messages for people go to stderr.
-MACHINE = (Look.JSON, Look.CSV)
+MACHINE_READABLE = (OutputStyle.JSON, OutputStyle.CSV)
 
 
-def choose_look(out: TextIO, environ: Mapping[str, str], *, no_color: bool, output: str = "table") -> Look:
+def choose_output_style(
+    out: TextIO, environ: Mapping[str, str], *, no_color: bool, output: str = "table"
+) -> OutputStyle:
     """The look of an output format (``table``, ``json`` or ``csv``).
 
     Colour only on a terminal that can do it, and only without NO_COLOR (any value that is not empty).
     """
     if output != "table":
-        return Look(output)
+        return OutputStyle(output)
     if no_color or environ.get("NO_COLOR") or environ.get("TERM") == "dumb" or not out.isatty():
-        return Look.PLAIN
-    return Look.COLOUR
+        return OutputStyle.PLAIN
+    return OutputStyle.COLOUR
 
 
 def cropped(frame: Result, height: int) -> tuple[Result, int]:
@@ -60,7 +72,7 @@ def cropped(frame: Result, height: int) -> tuple[Result, int]:
     match frame:
         case Table(rows=rows) if len(rows) > height:
             return attrs.evolve(frame, rows=rows[:height]), len(rows) - height
-        case Group(parts):
+        case ResultGroup(parts):
             pieces = [cropped(part, height) for part in parts]
             return attrs.evolve(frame, parts=tuple(part for part, _ in pieces)), sum(left for _, left in pieces)
         case _:
@@ -82,7 +94,7 @@ class Screen:
         self,
         out: TextIO,
         err: TextIO,
-        look: Look,
+        look: OutputStyle,
         *,
         width: int | None = None,
         formatter: Formatter | None = None,
@@ -102,18 +114,18 @@ class Screen:
         """
         self.look = look
         self.settings = settings or Settings()
-        if look in MACHINE:
+        if look in MACHINE_READABLE:
             self.settings.change("output", look.value)
         self.paging = paging
         self.interrupted = False
-        self._plain = Look.COLOUR if look is Look.COLOUR else Look.PLAIN
+        self._plain = OutputStyle.COLOUR if look is OutputStyle.COLOUR else OutputStyle.PLAIN
         self._out = out
         self._err = err
         self._fixed_width = width
         self._formatter = formatter or Formatter()
         able = os.environ.get("TERM", "dumb") != "dumb" if cursor is None else cursor
         self._cursor = able and out.isatty()
-        self.progress = Progress(err, enabled=able and err.isatty())
+        self.progress = ProgressLine(err, enabled=able and err.isatty())
         self._record: TextIO | None = None
         self._csv: CsvWriter | None = None
 
@@ -135,13 +147,13 @@ class Screen:
         self._follow_settings()
         self.interrupted = False
         match result:
-            case Quit():
+            case QuitRequest():
                 return
-            case Stream():
+            case ResultStream():
                 self._show_stream(result)
-            case View():
+            case LiveView():
                 self._show_view(result)
-            case Recording(path):
+            case TranscriptRequest(path):
                 self._start_record(path)
             case _:
                 self._show_whole(result)
@@ -173,7 +185,7 @@ class Screen:
 
     def _show_whole(self, result: Result) -> None:
         self._messages(result)
-        if self.paging and self._cursor and self.look not in MACHINE and self.settings["pager"] == "auto":
+        if self.paging and self._cursor and self.look not in MACHINE_READABLE and self.settings["pager"] == "auto":
             with self.progress.busy():
                 text = self._text(result, self.width or 80)
             if text.count("\n") >= self._size()[1] and self._paged(text):
@@ -187,22 +199,22 @@ class Screen:
 
     def _messages(self, result: Result) -> None:
         """In the looks for programs, what is meant for people goes to stderr."""
-        if self.look not in MACHINE:
+        if self.look not in MACHINE_READABLE:
             return
-        if isinstance(result, Message):
+        if isinstance(result, Notice):
             self._err.write("".join(f"{clean(line)}\n" for line in result.text.split("\n")))
             self._err.flush()
-        elif isinstance(result, Group) and result.data is None:
+        elif isinstance(result, ResultGroup) and result.data is None:
             for part in result.parts:
                 self._messages(part)
 
     def _lines(self, result: Result, once: bool = False) -> Iterable[str]:
         """A result as lines without their ends, in the look of this screen."""
-        if self.look is Look.JSON:
+        if self.look is OutputStyle.JSON:
             from qmf_shell.render.json_lines import json_lines
 
             return json_lines(result)
-        if self.look is Look.CSV:
+        if self.look is OutputStyle.CSV:
             if not once or self._csv is None:
                 from qmf_shell.render.csv_lines import CsvWriter
 
@@ -211,13 +223,13 @@ class Screen:
         return self._text(result, self.width).splitlines()
 
     def _text(self, result: Result, width: int | None, height: int = 20) -> str:
-        paint = Paint(self.look is Look.COLOUR)
-        sheet = Sheet(formatter=self._formatter, width=width, height=height, paint=paint, braille=self._braille())
-        return "".join(f"{line}\n" for line in lines(result, sheet))
+        paint = Styler(self.look is OutputStyle.COLOUR)
+        sheet = TextOptions(formatter=self._formatter, width=width, height=height, paint=paint, braille=self._braille())
+        return "".join(f"{line}\n" for line in text_lines(result, sheet))
 
     def _plain_lines(self, result: Result) -> list[str]:
         """For a recording; nothing where there is none, as drawing costs time."""
-        return [] if self._record is None else list(lines(result, Sheet(formatter=self._formatter)))
+        return [] if self._record is None else list(text_lines(result, TextOptions(formatter=self._formatter)))
 
     def _write(self, texts: Iterable[str]) -> None:
         self._out.writelines(f"{text}\n" for text in texts)
@@ -231,10 +243,10 @@ class Screen:
 
     # -- streams and views
 
-    def _show_stream(self, stream: Stream) -> None:
+    def _show_stream(self, stream: ResultStream) -> None:
         if stream.title:
             title = wrap(clean(stream.title), self.width or 10_000)
-            if self.look in MACHINE:
+            if self.look in MACHINE_READABLE:
                 self._err.writelines(f"{line}\n" for line in title)
                 self._err.flush()
             else:
@@ -254,8 +266,8 @@ class Screen:
             if close is not None:
                 close()
 
-    def _show_view(self, view: View) -> None:
-        if self._cursor and self.look not in MACHINE:
+    def _show_view(self, view: LiveView) -> None:
+        if self._cursor and self.look not in MACHINE_READABLE:
             last = self._draw_view(view)
             if last is not None:
                 width, height = self._size()
@@ -269,7 +281,7 @@ class Screen:
             while view.count is None or number < view.count:
                 if number:
                     time.sleep(view.interval)
-                    if self.look is Look.PLAIN:
+                    if self.look is OutputStyle.PLAIN:
                         self._write([""])
                 number += 1
                 try:
@@ -292,24 +304,24 @@ class Screen:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _draw_view(self, view: View) -> Result | None:
+    def _draw_view(self, view: LiveView) -> Result | None:
         """Pictures in place, until the end; the last one."""
-        from qmf_shell.render.in_place import place, second_screen, single_keys, wait
+        from qmf_shell.render.in_place import alternate_screen, draw_screen, single_keys, wait_for_key
 
         # Before the terminal changes its look: what is wrong with the first picture is an error like others.
         with self.progress.busy():
             last = view.frame()
         trouble = ""
         number = 1
-        with self._interruptible(), single_keys() as keys, second_screen(self._out):
+        with self._interruptible(), single_keys() as keys, alternate_screen(self._out):
             while True:
                 width, height = self._size()
                 frame, left = cropped(last, height)
                 shown = self._text(frame, width, height - 1).splitlines()
-                place(self._out, shown, self._status(view, trouble), (width, height), left)
+                draw_screen(self._out, shown, self._status(view, trouble), (width, height), left)
                 if view.count is not None and number >= view.count:
                     break
-                why = wait(keys, view.interval, self._size)
+                why = wait_for_key(keys, view.interval, self._size)
                 if why == "quit":
                     break
                 if why == "size":
@@ -321,22 +333,22 @@ class Screen:
                     trouble = one_line(str(error))
         return last
 
-    def _status(self, view: View, trouble: str) -> str:
+    def _status(self, view: LiveView, trouble: str) -> str:
         width = self._size()[0]
         if trouble:
             text = trouble[: width - 1]
-            return f"\x1b[31m{text}\x1b[0m" if self.look is Look.COLOUR else text
+            return f"\x1b[31m{text}\x1b[0m" if self.look is OutputStyle.COLOUR else text
         every = f"{view.interval:g} s"
         now = attrs.evolve(self._formatter, short=True).text(Instant(time.time_ns()))
         text = f"{now}  every {every}  q or Ctrl-C ends it"[: width - 1]
-        return f"\x1b[2m{text}\x1b[0m" if self.look is Look.COLOUR else text
+        return f"\x1b[2m{text}\x1b[0m" if self.look is OutputStyle.COLOUR else text
 
     # -- recording
 
     def _start_record(self, path: Path | None) -> None:
         self.close()
         if path is None:
-            self._write(self._lines(Message("not recording any more")))
+            self._write(self._lines(Notice("not recording any more")))
             return
         from qmf_shell.settings import SettingsError
 
@@ -346,8 +358,8 @@ class Screen:
         except OSError as error:
             raise SettingsError(f"cannot record to {path}: {error.strerror or error}") from None
         self._record = os.fdopen(file, "a", encoding="utf-8", errors="backslashreplace", buffering=1)
-        self._messages(Message(f"recording to {path}"))
-        self._write(self._lines(Message(f"recording to {path}")))
+        self._messages(Notice(f"recording to {path}"))
+        self._write(self._lines(Notice(f"recording to {path}")))
 
     def _note(self, texts: Iterable[str]) -> None:
         if self._record is None:
@@ -374,9 +386,9 @@ class Screen:
         return encoding.startswith(("utf", "cp65001"))
 
     def _red(self) -> bool:
-        return self.look is Look.COLOUR and self._err.isatty()
+        return self.look is OutputStyle.COLOUR and self._err.isatty()
 
     def _follow_settings(self) -> None:
         self._formatter = attrs.evolve(self._formatter, short=self.settings["time-format"] == "short")
         output = self.settings["output"]
-        self.look = self._plain if output == "table" else Look(output)
+        self.look = self._plain if output == "table" else OutputStyle(output)

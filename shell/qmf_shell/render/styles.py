@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import attrs
 
 from qmf_shell.render.formatting import ABSENT
-from qmf_shell.results.result import Column, Level, Role
+from qmf_shell.results.result import Column, NoticeLevel, Role
 
 #: Behind what has changed: so it is seen without colour, too.
-MARK = " *"
+CHANGED_MARK = " *"
 
 _OFF = "\x1b[0m"
 _BOLD, _DIM = "\x1b[1m", "\x1b[2m"
@@ -29,14 +29,14 @@ _SEVERITIES = {
     "inform": "\x1b[32m",
     "debug": _DIM,
 }
-_LEVELS = {Level.PLAIN: "", Level.GOOD: "\x1b[32m", Level.WARNING: "\x1b[33m"}
+_LEVELS = {NoticeLevel.PLAIN: "", NoticeLevel.GOOD: "\x1b[32m", NoticeLevel.WARNING: "\x1b[33m"}
 _CHANGED = "\x1b[1;30;43m"
 #: Of the lines of a plot, in this order.
 _LINES = ("\x1b[32m", "\x1b[33m", "\x1b[35m", "\x1b[36m", "\x1b[31m", "\x1b[34m")
 
 
 @attrs.frozen
-class Paint:
+class Styler:
     """A way to paint; without colour every text stays as it is.
 
     Attributes:
@@ -62,7 +62,7 @@ class Paint:
         """What is beside the point: names of pairs, notes, rules."""
         return self._with(_DIM, text)
 
-    def message(self, level: Level, text: str) -> str:
+    def message(self, level: NoticeLevel, text: str) -> str:
         """A sentence."""
         return self._with(_LEVELS[level], text)
 
@@ -78,7 +78,7 @@ class Paint:
             return part
         if whole == ABSENT:
             return self._with(_DIM, part)
-        if whole.endswith(MARK):
+        if whole.endswith(CHANGED_MARK):
             return self._with(_CHANGED, part)
         if column.role is Role.SEVERITY:
             return self._with(_SEVERITIES.get(whole.strip(), ""), part)

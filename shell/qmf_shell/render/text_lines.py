@@ -11,19 +11,31 @@ from operator import gt
 import attrs
 
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.layout import GAP, NARROWEST, columns_of, indent, natural, pad, plan, wrap
-from qmf_shell.render.plot import draw
-from qmf_shell.render.styles import MARK, Paint
-from qmf_shell.results.result import Cell, Column, Details, Followed, Group, Line, Message, Plot, Result, Role, Table
+from qmf_shell.render.layout import GAP, NARROWEST, display_width, indent, natural_widths, pad, plan_columns, wrap
+from qmf_shell.render.plot import draw_plot
+from qmf_shell.render.styles import CHANGED_MARK, Styler
+from qmf_shell.results.result import (
+    Cell,
+    Column,
+    Details,
+    Notice,
+    Plot,
+    Result,
+    ResultGroup,
+    Role,
+    StreamLine,
+    Table,
+    WatchedValue,
+)
 from qmf_shell.text import clean
 
-_BLANK = " " * len(MARK)
+_BLANK = " " * len(CHANGED_MARK)
 #: Cells of a line of a stream that are painted where the line has to be broken: time, severity and name.
 _FRONT = 3
 
 
 @attrs.frozen(kw_only=True)
-class Sheet:
+class TextOptions:
     """What results are drawn on.
 
     Attributes:
@@ -37,11 +49,11 @@ class Sheet:
     formatter: Formatter
     width: int | None = None
     height: int = 20
-    paint: Paint = attrs.field(factory=Paint)
+    paint: Styler = attrs.field(factory=Styler)
     braille: bool = True
 
 
-def lines(result: Result, sheet: Sheet) -> Iterator[str]:
+def text_lines(result: Result, sheet: TextOptions) -> Iterator[str]:
     """The lines of a result, without their ends.
 
     Args:
@@ -56,24 +68,24 @@ def lines(result: Result, sheet: Sheet) -> Iterator[str]:
                 yield from map(sheet.paint.title, _wrapped(title, sheet.width))
             texts = [(clean(name), sheet.formatter.text(cell)) for name, cell in pairs]
             yield from _pairs(texts, [Column("", Role.NAME)] * len(texts), sheet)
-        case Message(text, level):
+        case Notice(text, level):
             for line in text.split("\n"):
                 yield from (sheet.paint.message(level, part) for part in _wrapped(line, sheet.width))
-        case Group(parts):
+        case ResultGroup(parts):
             for number, part in enumerate(parts):
                 if number:
                     yield ""
-                yield from lines(part, sheet)
+                yield from text_lines(part, sheet)
         case Plot():
-            rows = draw(result, sheet.formatter, sheet.width or 80, sheet.height, braille=sheet.braille)
+            rows = draw_plot(result, sheet.formatter, sheet.width or 80, sheet.height, braille=sheet.braille)
             for number, row in enumerate(rows):
                 text = "".join(sheet.paint.series(piece.series, piece.text) for piece in row)
                 yield text.rstrip() if number else sheet.paint.title(text)
-        case Line():
+        case StreamLine():
             yield from _line(result, sheet)
 
 
-def _line(line: Line, sheet: Sheet) -> Iterator[str]:
+def _line(line: StreamLine, sheet: TextOptions) -> Iterator[str]:
     """The cells of a line of a stream, severities padded so that what follows stays in line."""
     texts = [
         pad(sheet.formatter.text(cell), 6 if column.role is Role.SEVERITY else 0)
@@ -99,13 +111,13 @@ def _wrapped(text: str, width: int | None) -> list[str]:
 
 def _cell_text(formatter: Formatter, cell: Cell) -> str:
     text = formatter.text(cell)
-    if not isinstance(cell, Followed):
+    if not isinstance(cell, WatchedValue):
         return text
     # What has not changed gets blanks, so that nothing moves when it does.
-    return text + (MARK if cell.changed else _BLANK)
+    return text + (CHANGED_MARK if cell.changed else _BLANK)
 
 
-def _table(table: Table, sheet: Sheet) -> Iterator[str]:
+def _table(table: Table, sheet: TextOptions) -> Iterator[str]:
     paint, width = sheet.paint, sheet.width
     if not table.rows:
         yield from map(paint.faint, _wrapped(table.empty, width))
@@ -116,7 +128,7 @@ def _table(table: Table, sheet: Sheet) -> Iterator[str]:
     formatter = sheet.formatter
     rows = [[_cell_text(formatter, cell) for cell in row] for row in table.rows]
     margin = " " * indent(width)
-    planned = plan(table.columns, rows, None if width is None else width - len(margin))
+    planned = plan_columns(table.columns, rows, None if width is None else width - len(margin))
     columns = [table.columns[at] for at in planned.shown]
     if planned.widths is None:
         for number, row in enumerate(rows):
@@ -137,10 +149,10 @@ def _grid(
     titles: Sequence[str],
     rows: Sequence[Sequence[str]],
     widths: Sequence[int],
-    paint: Paint,
+    paint: Styler,
 ) -> Iterator[str]:
     plain = [Column(column.title, column.role if is_right(column) else Role.TEXT) for column in columns]
-    yield from map(paint.head, _row(plain, titles, widths, Paint()))
+    yield from map(paint.head, _row(plain, titles, widths, Styler()))
     yield paint.faint(paint.rule * (sum(widths) + GAP * (len(widths) - 1)))
     # Most rows are ASCII that fits: there are thousands of them, and one operation writes each.
     form = (" " * GAP).join(
@@ -158,23 +170,23 @@ def is_right(column: Column) -> bool:
     return column.role in (Role.NUMBER, Role.ID)
 
 
-def _row(columns: Sequence[Column], texts: Sequence[str], widths: Sequence[int], paint: Paint) -> Iterator[str]:
+def _row(columns: Sequence[Column], texts: Sequence[str], widths: Sequence[int], paint: Styler) -> Iterator[str]:
     cells = [wrap(text, width) for text, width in zip(texts, widths, strict=True)]
     for number in range(max(map(len, cells))):
         parts = []
         for column, whole, cell, width in zip(columns, texts, cells, widths, strict=True):
             part = cell[number] if number < len(cell) else ""
-            blanks = " " * max(0, width - columns_of(part))
+            blanks = " " * max(0, width - display_width(part))
             painted = paint.cell(column, whole, part)
             parts.append(blanks + painted if is_right(column) else painted + blanks)
         yield (" " * GAP).join(parts).rstrip()
 
 
-def _pairs(pairs: Sequence[tuple[str, str]], columns: Sequence[Column], sheet: Sheet) -> Iterator[str]:
+def _pairs(pairs: Sequence[tuple[str, str]], columns: Sequence[Column], sheet: TextOptions) -> Iterator[str]:
     """Names and values; where it is very narrow, each value stands below its name."""
     paint, width = sheet.paint, sheet.width
     margin = " " * indent(width)
-    longest = natural(["", ""], pairs)[0]
+    longest = natural_widths(["", ""], pairs)[0]
     room = None if width is None else width - len(margin) - longest - GAP
     for (name, value), column in zip(pairs, columns, strict=True):
         if room is not None and room < NARROWEST:
@@ -183,6 +195,6 @@ def _pairs(pairs: Sequence[tuple[str, str]], columns: Sequence[Column], sheet: S
             yield from (f"{margin}  {paint.cell(column, value, part)}" for part in parts)
             continue
         first, *more = [value] if room is None else wrap(value, room)
-        front = margin + paint.faint(name) + " " * (longest + GAP - columns_of(name))
+        front = margin + paint.faint(name) + " " * (longest + GAP - display_width(name))
         yield (front + paint.cell(column, value, first)).rstrip()
         yield from (margin + " " * (longest + GAP) + paint.cell(column, value, line) for line in more)

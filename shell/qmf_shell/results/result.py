@@ -21,14 +21,14 @@ class Instant:
 
 
 @attrs.frozen
-class Span:
+class Duration:
     """A duration in nanoseconds."""
 
     ns: int
 
 
 @attrs.frozen
-class Amount:
+class Quantity:
     """A measured number.
 
     Attributes:
@@ -41,7 +41,7 @@ class Amount:
 
 
 @attrs.frozen
-class Extremes:
+class HiLo:
     """A value with its highest and lowest of the interval (hilo statistics).
 
     Attributes:
@@ -56,7 +56,7 @@ class Extremes:
 
 
 @attrs.frozen
-class Spread:
+class MinMaxMean:
     """Samples of an interval (mma statistics).
 
     Attributes:
@@ -75,7 +75,7 @@ class Spread:
 
 
 @attrs.frozen
-class Link:
+class ReferenceCell:
     """A reference to an object.
 
     Attributes:
@@ -88,21 +88,21 @@ class Link:
 
 
 @attrs.frozen
-class Data:
+class Collection:
     """A map or list."""
 
     value: object
 
 
 @attrs.frozen
-class Fields:
+class NamedValues:
     """Named values on one line, e.g. the arguments of an event."""
 
     values: Mapping[str, Cell]
 
 
 @attrs.frozen
-class Followed:
+class WatchedValue:
     """A value that is looked at again and again.
 
     Attributes:
@@ -118,7 +118,22 @@ class Followed:
     counter: bool = False
 
 
-Cell = None | bool | int | float | str | Instant | Span | Amount | Extremes | Spread | Link | Data | Fields | Followed
+Cell = (
+    None
+    | bool
+    | int
+    | float
+    | str
+    | Instant
+    | Duration
+    | Quantity
+    | HiLo
+    | MinMaxMean
+    | ReferenceCell
+    | Collection
+    | NamedValues
+    | WatchedValue
+)
 
 
 class Role(enum.Enum):
@@ -185,7 +200,7 @@ class Details:
     title: str | None = None
 
 
-class Level(enum.Enum):
+class NoticeLevel(enum.Enum):
     """How loud a message is."""
 
     PLAIN = "plain"
@@ -194,15 +209,15 @@ class Level(enum.Enum):
 
 
 @attrs.frozen
-class Message:
+class Notice:
     """A sentence, or several lines of prose."""
 
     text: str
-    level: Level = Level.PLAIN
+    level: NoticeLevel = NoticeLevel.PLAIN
 
 
 @attrs.frozen
-class Group:
+class ResultGroup:
     """Several results, one after the other.
 
     Attributes:
@@ -215,7 +230,7 @@ class Group:
 
 
 @attrs.frozen
-class Line:
+class StreamLine:
     """One line of a stream.
 
     Attributes:
@@ -228,7 +243,7 @@ class Line:
 
 
 @attrs.frozen
-class Stream:
+class ResultStream:
     """Results that arrive while one waits; printed as they come, until Ctrl-C.
 
     Attributes:
@@ -241,7 +256,7 @@ class Stream:
 
 
 @attrs.frozen
-class Series:
+class PlotSeries:
     """A line of a plot.
 
     Attributes:
@@ -266,14 +281,14 @@ class Plot:
         note: line below, or None.
     """
 
-    series: tuple[Series, ...]
+    series: tuple[PlotSeries, ...]
     title: str
     at: Instant
     note: str | None = None
 
 
 @attrs.frozen
-class View:
+class LiveView:
     """A picture that is drawn again and again, until Ctrl-C, ``q`` or so many pictures.
 
     Attributes:
@@ -288,7 +303,7 @@ class View:
 
 
 @attrs.frozen
-class Recording:
+class TranscriptRequest:
     """The user wants lines and results written to a file, or no longer.
 
     Attributes:
@@ -299,8 +314,19 @@ class Recording:
 
 
 @attrs.frozen
-class Quit:
+class QuitRequest:
     """The user wants to leave."""
 
 
-Result = Table | Details | Message | Group | Line | Stream | Plot | View | Recording | Quit
+Result = (
+    Table
+    | Details
+    | Notice
+    | ResultGroup
+    | StreamLine
+    | ResultStream
+    | Plot
+    | LiveView
+    | TranscriptRequest
+    | QuitRequest
+)

@@ -1,4 +1,4 @@
-"""What commands may ask of the bus: the interface `Source`, and the values that it answers with.
+"""What commands may ask of the bus: the interface `Backend`, and the values that it answers with.
 
 `session.live` implements it over `qmf.console`; tests implement it over a list. All methods block, may be called from
 any thread and end at once on Ctrl-C. Every method raises `qmf.errors.QmfError` only.
@@ -39,7 +39,7 @@ ClassName = tuple[str, str]
 
 
 @attrs.frozen
-class Agent:
+class AgentRecord:
     """An agent that was seen.
 
     Attributes:
@@ -62,7 +62,7 @@ class Agent:
 
 
 @attrs.frozen
-class Known:
+class ObjectIdentity:
     """An object as far as one needs it to be named.
 
     Attributes:
@@ -79,7 +79,7 @@ class Known:
 
 
 @attrs.frozen(eq=False)
-class Object:
+class ObjectRecord:
     """An object as an agent answered it.
 
     Attributes:
@@ -91,7 +91,7 @@ class Object:
         broker: name of the broker that it is on, also in a session with one.
     """
 
-    known: Known
+    known: ObjectIdentity
     schema: ClassSchema
     values: Mapping[str, object]
     updated: int = 0
@@ -102,7 +102,7 @@ class Object:
 
 
 @attrs.frozen(eq=False)
-class Event:
+class EventRecord:
     """An event that was received.
 
     Attributes:
@@ -125,7 +125,7 @@ class Event:
 
 
 @attrs.frozen
-class Heartbeat:
+class HeartbeatRecord:
     """A sign of life.
 
     Attributes:
@@ -144,7 +144,7 @@ class Heartbeat:
 
 
 @attrs.frozen(eq=False)
-class Found(Generic[T]):
+class QueryResult(Generic[T]):
     """What several agents answered.
 
     Attributes:
@@ -157,7 +157,7 @@ class Found(Generic[T]):
 
 
 @attrs.frozen
-class Health:
+class ConnectionStatus:
     """Whether the bus is there.
 
     Attributes:
@@ -173,31 +173,31 @@ class Health:
     name: str = ""
 
 
-Answer = Mapping[str, object] | QmfError
+CallOutcome = Mapping[str, object] | QmfError
 """Outputs of a method by name, or why there are none."""
 
 
-class Source(Protocol):
+class Backend(Protocol):
     """Access to a bus, or to several as one."""
 
     @property
-    def health(self) -> Health:
+    def health(self) -> ConnectionStatus:
         """Whether the bus is there, at this moment; asks nobody. Of several, the first that is not."""
 
     @property
-    def healths(self) -> Sequence[Health]:
+    def healths(self) -> Sequence[ConnectionStatus]:
         """The same of each broker."""
 
-    def agents(self) -> Sequence[Agent]:
+    def agents(self) -> Sequence[AgentRecord]:
         """The agents that are alive, in the order of their names; asks nobody."""
 
-    def classes(self) -> Found[ClassKey]:
+    def classes(self) -> QueryResult[ClassKey]:
         """Every version of every class of objects and events that the agents have told of."""
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
         """The class with this key. Asks for it the first time."""
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
         """All living objects of all versions of some classes, from all agents, as they are now. Asks all at once.
 
         Args:
@@ -205,10 +205,10 @@ class Source(Protocol):
             where: a predicate (QMF2.md 4.4.2) for the agents; those that ignore it are filtered here.
         """
 
-    def get(self, known: Known) -> Object | None:
+    def get(self, known: ObjectIdentity) -> ObjectRecord | None:
         """One object as it is now; None when its agent says that it is not there (any more)."""
 
-    def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Call a method.
 
         Args:
@@ -226,10 +226,10 @@ class Source(Protocol):
 
     def call_all(
         self,
-        targets: Sequence[Object],
+        targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, Answer], None],
+        done: Callable[[int, CallOutcome], None],
     ) -> None:
         """Call the same method of many objects, several at a time. Ctrl-C leaves out those that were not begun.
 
@@ -238,7 +238,7 @@ class Source(Protocol):
             done: told the place in `targets` and the answer of each call as it comes, on any thread.
         """
 
-    def assign(self, target: Object, values: Mapping[str, object]) -> None:
+    def assign(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
         """Set read-write properties of an object, all or none.
 
         Raises:

@@ -33,16 +33,16 @@ from qmf.console.loopthread import LoopThread
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf_shell.session.backend import (
-    Agent,
-    Answer,
+    AgentRecord,
+    CallOutcome,
     ClassName,
-    Event,
-    Found,
-    Health,
-    Heartbeat,
-    Known,
-    Object,
+    ConnectionStatus,
+    EventRecord,
+    HeartbeatRecord,
+    ObjectIdentity,
     ObjectKey,
+    ObjectRecord,
+    QueryResult,
 )
 from qmf_shell.session.console_values import core_id, from_core, to_agent, to_core, to_event, to_object
 from qmf_shell.session.object_names import without_user
@@ -60,7 +60,7 @@ def _nobody(*_: object) -> None: ...
 
 
 @attrs.frozen(kw_only=True)
-class Watcher:
+class BackendCallbacks:
     """Whom to tell what the bus says by itself. All are called on the loop's thread and must not block.
 
     Attributes:
@@ -71,14 +71,14 @@ class Watcher:
         connected: the connection to the broker with this URL is there (True) or lost, for a reason.
     """
 
-    event: Callable[[Event], None] = _nobody
-    heartbeat: Callable[[Heartbeat], None] = _nobody
+    event: Callable[[EventRecord], None] = _nobody
+    heartbeat: Callable[[HeartbeatRecord], None] = _nobody
     gone: Callable[[ObjectKey, ClassName, int], None] = _nobody
     changed: Callable[[], None] = _nobody
     connected: Callable[[str, bool, str], None] = _nobody
 
 
-class Live:
+class ConsoleBackend:
     """One broker as commands see it; see `Source`. Any thread may call, but the loop's own."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Live:
         url: str,
         *,
         timeout: float,
-        watcher: Watcher,
+        watcher: BackendCallbacks,
         objects: bool,
         label: str = "",
         persist: bool = False,
@@ -118,9 +118,9 @@ class Live:
         self._url = url
         self._client: Client | None = None
         self._retrying: asyncio.Task[None] | None = None
-        self._agents: tuple[Agent, ...] = ()
+        self._agents: tuple[AgentRecord, ...] = ()
         self._name = label or without_user(url)
-        self._health = Health(url, connected=False, name=self._name)
+        self._health = ConnectionStatus(url, connected=False, name=self._name)
         self._seen: dict[str, int] = {}
 
     def __enter__(self) -> Self:
@@ -175,7 +175,7 @@ class Live:
             reason = error.reason if isinstance(error, ConnectError) else str(error)
             self._health = attrs.evolve(self._health, reason=reason)
             raise
-        self._health = Health(client.url, name=self._name)
+        self._health = ConnectionStatus(client.url, name=self._name)
         self._take_agents()
 
     async def _open_later(self) -> None:
@@ -191,53 +191,53 @@ class Live:
     # -- what is known without asking
 
     @property
-    def health(self) -> Health:
+    def health(self) -> ConnectionStatus:
         """See `Source.health`."""
         return self._health
 
     @property
-    def healths(self) -> Sequence[Health]:
+    def healths(self) -> Sequence[ConnectionStatus]:
         """See `Source.healths`."""
         return (self._health,)
 
-    def agents(self) -> Sequence[Agent]:
+    def agents(self) -> Sequence[AgentRecord]:
         """See `Source.agents`."""
         return tuple(attrs.evolve(item, seen=self._seen.get(item.name, 0)) for item in self._agents)
 
     # -- questions
 
-    def classes(self) -> Found[ClassKey]:
+    def classes(self) -> QueryResult[ClassKey]:
         """See `Source.classes`."""
         answers = self._loop.run(self._open_client().classes())
-        return Found(answers.items, _reasons(answers.failures))
+        return QueryResult(answers.items, _reasons(answers.failures))
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
         """See `Source.schema`."""
         return self._loop.run(self._open_client().schema(key))
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
         """See `Source.objects`."""
         return self._loop.run(self._ask(self._open_client(), names, where))
 
-    def get(self, known: Known) -> Object | None:
+    def get(self, known: ObjectIdentity) -> ObjectRecord | None:
         """See `Source.get`."""
         return self._loop.run(self._get(self._open_client(), known))
 
-    def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """See `Source.call`."""
         return self._loop.run(self._call(target, method, arguments))
 
     def call_all(
         self,
-        targets: Sequence[Object],
+        targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, Answer], None],
+        done: Callable[[int, CallOutcome], None],
     ) -> None:
         """See `Source.call_all`."""
         self._loop.run(self._call_all(targets, method, arguments, done))
 
-    def assign(self, target: Object, values: Mapping[str, object]) -> None:
+    def assign(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
         """See `Source.assign`."""
         handle = target.handle
         assert isinstance(handle, RemoteObject)
@@ -249,16 +249,18 @@ class Live:
             raise DisconnectedError(self._health.url, self._health.reason or "closed")
         return self._client
 
-    async def _ask(self, client: Client, names: Sequence[ClassName], where: Sequence[object]) -> Found[Object]:
+    async def _ask(
+        self, client: Client, names: Sequence[ClassName], where: Sequence[object]
+    ) -> QueryResult[ObjectRecord]:
         predicate = list(where) if where else None
         answers = await asyncio.gather(
             *(client.objects(name, package=package, where=predicate) for package, name in names)
         )
         found = {item.known.key: item for answer in answers for item in map(self._object, answer)}
         failures = {agent: error for answer in answers for agent, error in answer.failures.items()}
-        return Found([item for item in found.values() if not item.deleted], _reasons(failures))
+        return QueryResult([item for item in found.values() if not item.deleted], _reasons(failures))
 
-    async def _get(self, client: Client, known: Known) -> Object | None:
+    async def _get(self, client: Client, known: ObjectIdentity) -> ObjectRecord | None:
         key = known.key
         try:
             found = await client.objects(object_id=core_id(key))
@@ -271,10 +273,12 @@ class Live:
         objects = [item for item in objects if item.known.key == key and not item.deleted]
         return objects[0] if objects else None
 
-    def _object(self, item: RemoteObject) -> Object:
+    def _object(self, item: RemoteObject) -> ObjectRecord:
         return to_object(item, self._label, self._name)
 
-    async def _call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+    async def _call(
+        self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]
+    ) -> Mapping[str, object]:
         handle = target.handle
         assert isinstance(handle, RemoteObject)
         sent: dict[str, Any] = {name: to_core(value) for name, value in arguments.items()}
@@ -283,17 +287,17 @@ class Live:
 
     async def _call_all(
         self,
-        targets: Sequence[Object],
+        targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, Answer], None],
+        done: Callable[[int, CallOutcome], None],
     ) -> None:
         gate = asyncio.Semaphore(CALLS)
 
-        async def one(number: int, target: Object) -> None:
+        async def one(number: int, target: ObjectRecord) -> None:
             async with gate:
                 try:
-                    answer: Answer = await self._call(target, method, arguments)
+                    answer: CallOutcome = await self._call(target, method, arguments)
                 except QmfError as error:
                     answer = error
             done(number, answer)
@@ -312,17 +316,17 @@ class Live:
                     class_key = item.class_key or ClassKey("", "")
                     self._watcher.gone(key, (class_key.package, class_key.name), item.timestamps.delete)
             case BusConnected(url=url):
-                self._health = Health(self._health.url, name=self._name)
+                self._health = ConnectionStatus(self._health.url, name=self._name)
                 self._watcher.connected(url, True, "")
                 self._watcher.changed()
             case BusDisconnected(url=url, reason=reason):
-                self._health = Health(self._health.url, connected=False, reason=reason, name=self._name)
+                self._health = ConnectionStatus(self._health.url, connected=False, reason=reason, name=self._name)
                 self._watcher.connected(url, False, reason)
                 self._watcher.changed()
             case HeartbeatSeen(agent=agent, timestamp=timestamp):
                 now = self._seen[agent.name] = time.time_ns()
                 interval = agent.info.heartbeat_interval
-                self._watcher.heartbeat(Heartbeat(agent.name, timestamp, now, interval, self._health.url))
+                self._watcher.heartbeat(HeartbeatRecord(agent.name, timestamp, now, interval, self._health.url))
                 if not any(item.name == agent.name and item.epoch == agent.epoch for item in self._agents):
                     self._take_agents()
             case AgentAdded() | AgentRemoved() | AgentRestarted():

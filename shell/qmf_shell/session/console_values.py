@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from qmf.console.aio import Agent as CoreAgent
 from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
 from qmf.schema import ClassKey, ClassSchema
-from qmf_shell.session.backend import Agent, Event, Known, Object, ObjectKey
+from qmf_shell.session.backend import AgentRecord, EventRecord, ObjectIdentity, ObjectKey, ObjectRecord
 
 #: Values of an object that are converted one by one; who reads more gets all of them at once.
 FEW = 3
@@ -50,7 +50,7 @@ class RemoteValues(Mapping[str, object]):
         return self._all
 
 
-def to_object(item: RemoteObject, broker: str = "", name: str = "") -> Object:
+def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRecord:
     """A remote object as commands see it; `broker` goes into its keys, `name` is that broker's in any session."""
     class_key = item.class_key or ClassKey("", "")
     schema = item.schema or ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash)
@@ -58,8 +58,10 @@ def to_object(item: RemoteObject, broker: str = "", name: str = "") -> Object:
     object_id = item.object_id
     key = ObjectKey(item.agent, object_id.object_name, object_id.agent_epoch, broker)
     times = item.timestamps
-    known = Known(key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values))
-    return Object(known, schema, values, times.update, times.create, times.delete, item, name)
+    known = ObjectIdentity(
+        key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values)
+    )
+    return ObjectRecord(known, schema, values, times.update, times.create, times.delete, item, name)
 
 
 def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
@@ -86,17 +88,17 @@ def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:
     return value if isinstance(value, str) else ""
 
 
-def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> Event:
+def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> EventRecord:
     """A remote event as commands see it; `url` is the broker's that it came by, `broker` goes into references."""
     name = f"{event.class_key.package}:{event.class_key.name}" if event.class_key else "event"
     values = {name: from_core(value, event.agent.name, broker) for name, value in event.arguments.items()}
-    return Event(name, event.timestamp, event.severity, values, event.agent.name, event.schema, url)
+    return EventRecord(name, event.timestamp, event.severity, values, event.agent.name, event.schema, url)
 
 
-def to_agent(item: CoreAgent, url: str, seen: int = 0) -> Agent:
+def to_agent(item: CoreAgent, url: str, seen: int = 0) -> AgentRecord:
     """An agent as commands see it; `seen` is when it was last heard of."""
     interval = item.info.heartbeat_interval
-    return Agent(item.name, item.vendor, item.product, item.instance, item.epoch, interval, url, seen)
+    return AgentRecord(item.name, item.vendor, item.product, item.instance, item.epoch, interval, url, seen)
 
 
 def from_core(value: object, agent: str, broker: str = "") -> object:

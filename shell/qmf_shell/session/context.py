@@ -10,11 +10,11 @@ import attrs
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
 from qmf_shell.parsing.command import Registry
-from qmf_shell.session.backend import Agent, ClassName, Found, Object, Source
-from qmf_shell.session.heartbeats import Deaths, Heartbeats
-from qmf_shell.session.prompts import Asker
-from qmf_shell.session.recent import EventRing
-from qmf_shell.session.short_ids import Ids
+from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectRecord, QueryResult
+from qmf_shell.session.heartbeats import DeletionCounts, RecentHeartbeats
+from qmf_shell.session.prompts import Prompter
+from qmf_shell.session.recent import RecentEvents
+from qmf_shell.session.short_ids import ShortIds
 from qmf_shell.settings import Settings
 
 T = TypeVar("T")
@@ -42,33 +42,33 @@ class Context:
             command.
     """
 
-    source: Source
+    source: Backend
     registry: Registry
-    ids: Ids = attrs.field(factory=Ids)
-    events: EventRing = attrs.field(factory=EventRing)
-    heartbeats: Heartbeats = attrs.field(factory=Heartbeats)
-    deaths: Deaths = attrs.field(factory=Deaths)
+    ids: ShortIds = attrs.field(factory=ShortIds)
+    events: RecentEvents = attrs.field(factory=RecentEvents)
+    heartbeats: RecentHeartbeats = attrs.field(factory=RecentHeartbeats)
+    deaths: DeletionCounts = attrs.field(factory=DeletionCounts)
     settings: Settings = attrs.field(factory=Settings)
-    ask: Asker | None = None
+    ask: Prompter | None = None
     report: Callable[[str], None] = _tell_nobody
     warnings: list[str] = attrs.field(factory=list)
 
-    def agents(self) -> Sequence[Agent]:
-        """The agents that are alive, see `Source.agents`. Brokers that are not there become warnings."""
+    def agents(self) -> Sequence[AgentRecord]:
+        """The agents that are alive, see `Backend.agents`. Brokers that are not there become warnings."""
         for health in self.source.healths:
             if not health.connected:
                 self._warn("broker", health.name, str(DisconnectedError(health.url, health.reason)))
         return self.source.agents()
 
     def classes(self) -> Sequence[ClassKey]:
-        """Every version of every class, see `Source.classes`. Agents that did not answer become warnings."""
+        """Every version of every class, see `Backend.classes`. Agents that did not answer become warnings."""
         return self._complete(self.source.classes())
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Sequence[Object]:
-        """All living objects of some classes, see `Source.objects`. Agents that did not answer become warnings."""
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Sequence[ObjectRecord]:
+        """All living objects of some classes, see `Backend.objects`. Agents that did not answer become warnings."""
         return self._complete(self.source.objects(names, where)) if names else ()
 
-    def _complete(self, found: Found[T]) -> Sequence[T]:
+    def _complete(self, found: QueryResult[T]) -> Sequence[T]:
         for agent, reason in found.failures.items():
             who = "broker" if agent.startswith("at ") else "agent"
             self._warn(who, agent.removeprefix("at "), reason)

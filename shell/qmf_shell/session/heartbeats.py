@@ -9,23 +9,23 @@ import collections
 import threading
 from collections.abc import Iterator, Mapping
 
-from qmf_shell.session.backend import ClassName, Heartbeat
+from qmf_shell.session.backend import ClassName, HeartbeatRecord
 
 #: Heartbeats kept for whoever follows them; a reader that is slower misses the oldest.
 KEPT = 1000
 
 
-class Heartbeats:
+class RecentHeartbeats:
     """The latest heartbeat of each agent, and waiting for more."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._latest: dict[tuple[str, str], Heartbeat] = {}
+        self._latest: dict[tuple[str, str], HeartbeatRecord] = {}
         self._counts: collections.Counter[tuple[str, str]] = collections.Counter()
-        self._recent: collections.deque[Heartbeat] = collections.deque(maxlen=KEPT)
+        self._recent: collections.deque[HeartbeatRecord] = collections.deque(maxlen=KEPT)
         self._total = 0
 
-    def add(self, heartbeat: Heartbeat) -> None:
+    def add(self, heartbeat: HeartbeatRecord) -> None:
         """Take note of one."""
         with self._changed:
             key = (heartbeat.agent, heartbeat.broker)
@@ -35,12 +35,12 @@ class Heartbeats:
             self._total += 1
             self._changed.notify_all()
 
-    def latest(self) -> Mapping[tuple[str, str], tuple[Heartbeat, int]]:
+    def latest(self) -> Mapping[tuple[str, str], tuple[HeartbeatRecord, int]]:
         """By agent and broker: the last one, and how many came so far."""
         with self._changed:
             return {key: (item, self._counts[key]) for key, item in self._latest.items()}
 
-    def follow(self) -> Iterator[Heartbeat]:
+    def follow(self) -> Iterator[HeartbeatRecord]:
         """Heartbeats from now on, for ever; blocks between them."""
         seen = self._total
         while True:
@@ -52,7 +52,7 @@ class Heartbeats:
             yield from new
 
 
-class Deaths:
+class DeletionCounts:
     """How many objects of each class were seen to end."""
 
     def __init__(self) -> None:

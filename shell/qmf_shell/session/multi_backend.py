@@ -1,4 +1,4 @@
-"""Several brokers as one `Source`. Objects know their broker by `ObjectKey.broker`; the rest is joined."""
+"""Several brokers as one `Backend`. Objects know their broker by `ObjectKey.broker`; the rest is joined."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ from typing import TypeVar
 
 from qmf.errors import DisconnectedError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
-from qmf_shell.session.backend import Agent, Answer, ClassName, Found, Health, Known, Object, Source
+from qmf_shell.session.backend import (
+    AgentRecord,
+    Backend,
+    CallOutcome,
+    ClassName,
+    ConnectionStatus,
+    ObjectIdentity,
+    ObjectRecord,
+    QueryResult,
+)
 
 T = TypeVar("T")
 
 
-class Many:
-    """Several sources, asked at the same time; see `Source`."""
+class MultiBackend:
+    """Several sources, asked at the same time; see `Backend`."""
 
-    def __init__(self, sources: Mapping[str, Source]) -> None:
+    def __init__(self, sources: Mapping[str, Backend]) -> None:
         """
         Args:
             sources: by the label in the keys of their objects, which is the broker's URL.
@@ -24,28 +33,28 @@ class Many:
         self._sources = dict(sources)
 
     @property
-    def health(self) -> Health:
+    def health(self) -> ConnectionStatus:
         """The first that is not connected, or the first."""
         healths = self.healths
         return next((item for item in healths if not item.connected), healths[0])
 
     @property
-    def healths(self) -> Sequence[Health]:
-        """See `Source.healths`."""
+    def healths(self) -> Sequence[ConnectionStatus]:
+        """See `Backend.healths`."""
         return tuple(source.health for source in self._sources.values())
 
-    def agents(self) -> Sequence[Agent]:
-        """See `Source.agents`."""
+    def agents(self) -> Sequence[AgentRecord]:
+        """See `Backend.agents`."""
         agents = [item for source in self._sources.values() for item in source.agents()]
         return tuple(sorted(agents, key=lambda item: (item.name, item.broker)))
 
-    def classes(self) -> Found[ClassKey]:
-        """See `Source.classes`."""
+    def classes(self) -> QueryResult[ClassKey]:
+        """See `Backend.classes`."""
         found = self._join(lambda source: source.classes())
-        return Found(tuple(dict.fromkeys(found.items)), found.failures)
+        return QueryResult(tuple(dict.fromkeys(found.items)), found.failures)
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
-        """See `Source.schema`."""
+        """See `Backend.schema`."""
         error: QmfError | None = None
         for source in self._sources.values():
             try:
@@ -54,42 +63,42 @@ class Many:
                 error = error if isinstance(error, NotFoundError) else reason
         raise error or NotFoundError("class", str(key))
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Found[Object]:
-        """See `Source.objects`."""
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
+        """See `Backend.objects`."""
         return self._join(lambda source: source.objects(names, where))
 
-    def get(self, known: Known) -> Object | None:
-        """See `Source.get`."""
+    def get(self, known: ObjectIdentity) -> ObjectRecord | None:
+        """See `Backend.get`."""
         return self._of(known.key.broker).get(known)
 
-    def call(self, target: Object, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """See `Source.call`."""
+    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """See `Backend.call`."""
         return self._of(target.known.key.broker).call(target, method, arguments)
 
     def call_all(
         self,
-        targets: Sequence[Object],
+        targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, Answer], None],
+        done: Callable[[int, CallOutcome], None],
     ) -> None:
-        """See `Source.call_all`. One broker after the other."""
+        """See `Backend.call_all`. One broker after the other."""
         for label, source in self._sources.items():
             places = [at for at, item in enumerate(targets) if item.known.key.broker == label]
 
-            def tell(number: int, answer: Answer, places: Sequence[int] = places) -> None:
+            def tell(number: int, answer: CallOutcome, places: Sequence[int] = places) -> None:
                 done(places[number], answer)
 
             source.call_all([targets[at] for at in places], method, arguments, tell)
 
-    def assign(self, target: Object, values: Mapping[str, object]) -> None:
-        """See `Source.assign`."""
+    def assign(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+        """See `Backend.assign`."""
         self._of(target.known.key.broker).assign(target, values)
 
-    def _of(self, label: str) -> Source:
+    def _of(self, label: str) -> Backend:
         return self._sources[label]
 
-    def _join(self, ask: Callable[[Source], Found[T]]) -> Found[T]:
+    def _join(self, ask: Callable[[Backend], QueryResult[T]]) -> QueryResult[T]:
         """Ask all at the same time; a broker that is not there is told among the failures, unless none is.
 
         Raises:
@@ -114,4 +123,4 @@ class Many:
             pool.shutdown(wait=False, cancel_futures=True)
         if len(errors) == len(asked):
             raise errors[0]
-        return Found(items, failures)
+        return QueryResult(items, failures)

@@ -17,7 +17,7 @@ import attrs
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 from qmf_shell.objects.lookup import class_names
-from qmf_shell.session.backend import Known, Source
+from qmf_shell.session.backend import Backend, ObjectIdentity
 from qmf_shell.session.object_names import search_text
 
 logger = logging.getLogger("qmf.shell")
@@ -31,7 +31,7 @@ IDLE = 30.0
 
 
 @attrs.frozen
-class Snapshot:
+class NameSnapshot:
     """What was known at one moment.
 
     Attributes:
@@ -42,7 +42,7 @@ class Snapshot:
     """
 
     schemas: Mapping[ClassKey, ClassSchema | EventSchema | None] = attrs.field(factory=dict)
-    objects: Sequence[Known] = ()
+    objects: Sequence[ObjectIdentity] = ()
     searches: Sequence[str] = attrs.field(
         default=attrs.Factory(lambda self: tuple(map(search_text, self.objects)), takes_self=True)
     )
@@ -51,19 +51,19 @@ class Snapshot:
     )
 
 
-class Refresher:
+class NameRefresher:
     """Keeps a snapshot fresh, on a thread of its own.
 
     Attributes:
         snapshot: the latest; read it once and use that.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Backend) -> None:
         """
         Args:
             source: the bus.
         """
-        self.snapshot = Snapshot()
+        self.snapshot = NameSnapshot()
         self._source = source
         self._listener: Callable[[], None] = lambda: None
         self._wake = threading.Condition()
@@ -140,6 +140,6 @@ class Refresher:
         names = class_names(sorted(key for key in schemas if key.kind is Kind.DATA))
         found = self._source.objects(names).items if names else ()
         # Made here, on this thread, so that Tab finds it ready.
-        self.snapshot = Snapshot(schemas, tuple(item.known for item in found))
+        self.snapshot = NameSnapshot(schemas, tuple(item.known for item in found))
         self._objects_at = time.monotonic()
         self._fresh = max(FRESH, SHARE * (self._objects_at - began))

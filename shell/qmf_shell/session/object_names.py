@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from qmf_shell.session.backend import ClassName, Known
+from qmf_shell.session.backend import ClassName, ObjectIdentity
 
 #: Stands in front of each name in a search text; no typed text holds it.
 MARK = "\n"
 
 
-def names_of(known: Known) -> tuple[str, ...]:
+def names_of(known: ObjectIdentity) -> tuple[str, ...]:
     """Every way to write an object but its short id."""
     key = known.class_key
     return known.index, f"{key.name}:{known.index}", f"{key.package}:{key.name}:{known.index}", known.key.name
@@ -20,12 +20,12 @@ def without_user(url: str) -> str:
     return scheme + slashes + rest.rpartition("@")[2]
 
 
-def class_name(known: Known) -> ClassName:
+def class_name(known: ObjectIdentity) -> ClassName:
     """Package and name of an object's class."""
     return known.class_key.package, known.class_key.name
 
 
-def search_text(known: Known, *more: str) -> str:
+def search_text(known: ObjectIdentity, *more: str) -> str:
     """All of an object's names in one text: one look for ``MARK + typed`` finds what begins so, whatever the name.
 
     Completion compares what was typed with 10,000 objects; so each of them takes one look.

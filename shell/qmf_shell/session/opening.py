@@ -10,19 +10,19 @@ import attrs
 
 from qmf.errors import ConnectError
 from qmf_shell.commands import standard
-from qmf_shell.session.backend import ClassName, ObjectKey, Source
-from qmf_shell.session.console_backend import Live, Watcher
+from qmf_shell.session.backend import Backend, ClassName, ObjectKey
+from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from qmf_shell.session.context import Context
-from qmf_shell.session.heartbeats import Deaths, Heartbeats
-from qmf_shell.session.multi_backend import Many
+from qmf_shell.session.heartbeats import DeletionCounts, RecentHeartbeats
+from qmf_shell.session.multi_backend import MultiBackend
 from qmf_shell.session.object_names import without_user
-from qmf_shell.session.recent import EventRing
-from qmf_shell.session.short_ids import Ids
+from qmf_shell.session.recent import RecentEvents
+from qmf_shell.session.short_ids import ShortIds
 from qmf_shell.settings import Settings
 
 
 @attrs.frozen
-class Opened:
+class OpenSession:
     """A session that is open.
 
     Attributes:
@@ -48,7 +48,7 @@ def open_session(
     live: bool,
     settings: Settings | None = None,
     meanwhile: Callable[[], None] = lambda: None,
-) -> Iterator[Opened]:
+) -> Iterator[OpenSession]:
     """A session, closed with the block.
 
     Args:
@@ -65,7 +65,7 @@ def open_session(
         UrlError: a URL is none.
     """
     listeners: list[Callable[[], None]] = []
-    ids, events, heartbeats, deaths = Ids(), EventRing(), Heartbeats(), Deaths()
+    ids, events, heartbeats, deaths = ShortIds(), RecentEvents(), RecentHeartbeats(), DeletionCounts()
 
     def changed() -> None:
         for listener in listeners:
@@ -75,7 +75,7 @@ def open_session(
         ids.bury(key, when)
         deaths.add(name)
 
-    watcher = Watcher(event=events.add, heartbeat=heartbeats.add, gone=gone, changed=changed)
+    watcher = BackendCallbacks(event=events.add, heartbeat=heartbeats.add, gone=gone, changed=changed)
     with contextlib.ExitStack() as stack:
         where = list(dict.fromkeys(urls)) or [stack.enter_context(_embedded(interval))]
         lives = _make(where, timeout, watcher, live)
@@ -86,28 +86,28 @@ def open_session(
         meanwhile()
         for item in connecting:
             item.wait()
-        source: Source = next(iter(lives.values())) if len(lives) == 1 else Many(lives)
+        source: Backend = next(iter(lives.values())) if len(lives) == 1 else MultiBackend(lives)
         if not any(item.connected for item in source.healths):
             raise ConnectError(source.health.url, source.health.reason)
         context = Context(source, standard(), ids, events, heartbeats, deaths, settings or Settings())
-        yield Opened(context, embedded=not urls, listeners=listeners)
+        yield OpenSession(context, embedded=not urls, listeners=listeners)
 
 
-def _make(urls: Sequence[str], timeout: float, watcher: Watcher, live: bool) -> dict[str, Live]:
+def _make(urls: Sequence[str], timeout: float, watcher: BackendCallbacks, live: bool) -> dict[str, ConsoleBackend]:
     if len(urls) == 1:
-        return {"": Live(urls[0], timeout=timeout, watcher=watcher, objects=live)}
-    lives: dict[str, Live] = {}
+        return {"": ConsoleBackend(urls[0], timeout=timeout, watcher=watcher, objects=live)}
+    lives: dict[str, ConsoleBackend] = {}
     for number, url in enumerate(urls, 1):
         label = without_user(url)
         label = f"{label}#{number}" if label in lives else label
-        lives[label] = Live(url, timeout=timeout, watcher=watcher, objects=live, label=label, persist=True)
+        lives[label] = ConsoleBackend(url, timeout=timeout, watcher=watcher, objects=live, label=label, persist=True)
     return lives
 
 
 class _Connecting:
     """A connection that is being made on a thread of its own, so that several are made at a time."""
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: ConsoleBackend) -> None:
         self._live = live
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="qmf-shell-connect", daemon=True)

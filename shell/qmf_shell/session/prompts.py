@@ -10,11 +10,11 @@ from typing import Protocol
 from qmf.errors import CallerError
 
 
-class CancelledError(CallerError):
+class PromptCancelledError(CallerError):
     """The user was asked, and said no."""
 
 
-class Asker(Protocol):
+class Prompter(Protocol):
     """Somebody at a terminal."""
 
     def value(self, question: str, check: Callable[[str], object], default: str | None) -> str:
@@ -33,7 +33,7 @@ class Asker(Protocol):
         """Whether the user says yes."""
 
 
-class TerminalAsker:
+class TerminalPrompter:
     """Asks on the terminal."""
 
     def __init__(self, quiet: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext) -> None:
@@ -44,7 +44,7 @@ class TerminalAsker:
         self._quiet = quiet
 
     def value(self, question: str, check: Callable[[str], object], default: str | None) -> str:
-        """See `Asker.value`."""
+        """See `Prompter.value`."""
         # Late: a session that never asks does not load it.
         from prompt_toolkit import prompt
         from prompt_toolkit.validation import ValidationError, Validator
@@ -63,10 +63,10 @@ class TerminalAsker:
             with self._quiet():
                 return prompt(f"{question}: ", validator=Check(), validate_while_typing=False) or default or ""
         except (KeyboardInterrupt, EOFError):
-            raise CancelledError("cancelled: nothing was called") from None
+            raise PromptCancelledError("cancelled: nothing was called") from None
 
     def confirm(self, question: str) -> bool:
-        """See `Asker.confirm`."""
+        """See `Prompter.confirm`."""
         from prompt_toolkit import prompt
 
         try:

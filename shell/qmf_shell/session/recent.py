@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Iterator
 
-from qmf_shell.session.backend import Event
+from qmf_shell.session.backend import EventRecord
 
 #: Events kept. An event is about a kilobyte, so a storm costs a few megabytes at most.
 KEPT = 1000
 
 
-class EventRing:
+class RecentEvents:
     """The last events, oldest first.
 
     Attributes:
@@ -27,7 +27,7 @@ class EventRing:
     def __init__(self, kept: int = KEPT) -> None:
         self.since = time.time()
         self._changed = threading.Condition()
-        self._events: collections.deque[Event] = collections.deque(maxlen=kept)
+        self._events: collections.deque[EventRecord] = collections.deque(maxlen=kept)
         self._total = 0
 
     @property
@@ -35,19 +35,19 @@ class EventRing:
         """How many events were received, those no longer kept included."""
         return self._total
 
-    def add(self, event: Event) -> None:
+    def add(self, event: EventRecord) -> None:
         """Append an event; the oldest leaves when the ring is full."""
         with self._changed:
             self._events.append(event)
             self._total += 1
             self._changed.notify_all()
 
-    def recent(self) -> tuple[Event, ...]:
+    def recent(self) -> tuple[EventRecord, ...]:
         """The events kept, oldest first."""
         with self._changed:
             return tuple(self._events)
 
-    def follow(self) -> Iterator[Event]:
+    def follow(self) -> Iterator[EventRecord]:
         """Events from now on, for ever; blocks between them. A reader slower than the ring misses the oldest."""
         seen = self._total
         while True:

@@ -10,14 +10,14 @@ import threading
 
 import attrs
 
-from qmf_shell.session.backend import Known, ObjectKey
+from qmf_shell.session.backend import ObjectIdentity, ObjectKey
 from qmf_shell.session.object_names import search_text
 
 FIRST = 101
 
 
 @attrs.frozen
-class Entry:
+class NumberedObject:
     """An object with a number.
 
     Attributes:
@@ -29,39 +29,39 @@ class Entry:
     """
 
     number: int
-    known: Known
+    known: ObjectIdentity
     deleted: int = 0
     created: int = 0
     search: str = ""
 
 
-class Ids:
+class ShortIds:
     """The numbers given in this session."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._by_key: dict[ObjectKey, int] = {}
-        self._entries: dict[int, Entry] = {}
+        self._entries: dict[int, NumberedObject] = {}
 
-    def give(self, known: Known, created: int = 0) -> int:
+    def give(self, known: ObjectIdentity, created: int = 0) -> int:
         """The number of a living object; a new one if it has none."""
         with self._lock:
             number = self._by_key.setdefault(known.key, FIRST + len(self._by_key))
             before = self._entries.get(number)
             search = before.search if before is not None else search_text(known, str(number))
             # The latest `known` has the epoch that finds the object after its agent was restarted.
-            self._entries[number] = Entry(number, known, 0, created, search)
+            self._entries[number] = NumberedObject(number, known, 0, created, search)
             return number
 
     def number(self, key: ObjectKey) -> int | None:
         """The number that `key` has, or None."""
         return self._by_key.get(key)
 
-    def entry(self, number: int) -> Entry | None:
+    def entry(self, number: int) -> NumberedObject | None:
         """The object with this number, or None."""
         return self._entries.get(number)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[NumberedObject, ...]:
         """All of them, by number."""
         with self._lock:
             # Numbers are given in rising order and never taken back.
