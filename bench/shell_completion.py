@@ -68,8 +68,8 @@ def make_world(count: int = OBJECTS) -> CompletionData:
         for number in range(count)
     ]
     ids = ShortIds()
-    for known in objects[: count // 2]:
-        ids.give(known)
+    for identity in objects[: count // 2]:
+        ids.assign(identity)
     return CompletionData(NameSnapshot({key: QUEUE}, tuple(objects)), ids, standard())
 
 
@@ -93,7 +93,7 @@ def answer(world: CompletionData, line: str) -> list[str]:
 def plain(world: CompletionData, line: str) -> list[str]:
     """The peer: look at each name."""
     typed = line.rsplit(" ", 1)[1]
-    return [known.index for known in world.snapshot.objects if known.index.startswith(typed)]
+    return [identity.index for identity in world.snapshot.objects if identity.index.startswith(typed)]
 
 
 def main() -> int:

@@ -130,8 +130,8 @@ def _run(options: argparse.Namespace) -> int:
         settings.change("output", options.output)
     interactive = not sources and sys.stdin is not None and sys.stdin.isatty()
     somebody = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
-    look = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
-    screen = Screen(sys.stdout, sys.stderr, look, settings=settings, paging=somebody)
+    style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
+    screen = Screen(sys.stdout, sys.stderr, style, settings=settings, paging=somebody)
     brokers = options.broker or ([] if options.interval is not None else settings.brokers)
     from qmf_shell.session.opening import open_session
 
@@ -157,7 +157,7 @@ def _run(options: argparse.Namespace) -> int:
         if somebody:
             from qmf_shell.session.prompts import TerminalPrompter
 
-            opened.context.ask = TerminalPrompter(screen.progress.paused)
+            opened.context.prompter = TerminalPrompter(screen.progress.paused)
         if interactive:
             return _interact(opened, screen)
         from qmf_shell.modes.batch import numbered, run
@@ -206,7 +206,7 @@ def _interact(opened: OpenSession, screen: Screen) -> int:
     from qmf_shell.modes.repl import Repl, history_path, open_history
     from qmf_shell.session.name_cache import NameRefresher
 
-    refresher = NameRefresher(opened.context.source)
+    refresher = NameRefresher(opened.context.backend)
     repl = Repl(opened.context, screen, refresher, history=open_history(history_path(os.environ)))
     opened.on_change(refresher.want_classes)
     opened.on_change(repl.redraw)
@@ -222,15 +222,15 @@ def _greet(opened: OpenSession, screen: Screen) -> None:
     from qmf_shell.results.result import Notice, NoticeLevel
     from qmf_shell.text import listing, plural
 
-    source = opened.context.source
-    agents = len(source.agents())
-    there = [item.url for item in source.healths if item.connected]
+    backend = opened.context.backend
+    agents = len(backend.agents())
+    there = [item.url for item in backend.statuses if item.connected]
     if opened.embedded:
         where = f"Connected to an embedded broker at {there[0]}, with a host agent that describes this machine."
     else:
         where = f"Connected to {listing(there, 'and')}, {plural(agents, 'agent')}."
     screen.show(Notice(f"qmf-shell {__version__}. {where}", NoticeLevel.PLAIN))
-    for item in source.healths:
+    for item in backend.statuses:
         if not item.connected:
             text = f"No connection to {item.url} yet: {item.reason}. It is tried again."
             screen.show(Notice(text, NoticeLevel.WARNING))

@@ -145,11 +145,11 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
         except QmfError as error:
             sys.stderr.write(f"error: {error}\n")
             return failed_to_open(error)
-        lost = [live.health for live in lives if not live.health.connected]
-        for health in lost:
-            _tell("brokerDisconnected", health.url, health.reason)
+        lost = [live.status for live in lives if not live.status.connected]
+        for status in lost:
+            _tell("brokerDisconnected", status.url, status.reason)
         if len(lost) == len(lives) and not options.wait:
-            sys.stderr.write(f"error: no connection to {', '.join(health.url for health in lost)}\n")
+            sys.stderr.write(f"error: no connection to {', '.join(status.url for status in lost)}\n")
             return UNREACHABLE
         return _print(news, writer, dropped, options.count)
 
@@ -194,8 +194,8 @@ class _Writer:
 
         self._json = options.json
         self._local = options.local_time
-        look = choose_output_style(sys.stdout, os.environ, no_color=options.no_color)
-        self._colour = look is OutputStyle.COLOUR and not options.json
+        style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color)
+        self._colour = style is OutputStyle.COLOUR and not options.json
 
     def line(self, item: EventRecord | HeartbeatRecord) -> str:
         """One line, without its end."""

@@ -107,8 +107,8 @@ def _run(options: argparse.Namespace) -> int:
     from qmf_shell.session.opening import open_session
     from qmf_shell.stat_views import make_view
 
-    look = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=options.output)
-    screen = Screen(sys.stdout, sys.stderr, look)
+    style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=options.output)
+    screen = Screen(sys.stdout, sys.stderr, style)
     with contextlib.ExitStack() as stack:
         try:
             with screen.progress.busy():

@@ -127,7 +127,7 @@ def _since(item: ObjectRecord) -> Cell:
 
 
 _QUEUES = (
-    _Field("queue", lambda item: item.known.index, Role.NAME, wraps=True),
+    _Field("queue", lambda item: item.identity.index, Role.NAME, wraps=True),
     _Field("dur", _value("durable"), Role.TEXT, spare=True),
     _Field("autoDel", _value("autoDelete"), Role.TEXT, spare=True),
     _Field("excl", _value("exclusive"), Role.TEXT, spare=True),
@@ -141,7 +141,7 @@ _QUEUES = (
     _Field("bind", _value("bindingCount"), spare=True),
 )
 _EXCHANGES = (
-    _Field("exchange", lambda item: item.known.index or "(default)", Role.NAME, wraps=True),
+    _Field("exchange", lambda item: item.identity.index or "(default)", Role.NAME, wraps=True),
     _Field("type", _value("type"), Role.TEXT),
     _Field("dur", _value("durable"), Role.TEXT, spare=True),
     _Field("bind", _value("bindingCount")),
@@ -153,7 +153,7 @@ _EXCHANGES = (
     _Field("byteDrop", _value("byteDrops"), spare=True),
 )
 _CONNECTIONS = (
-    _Field("connection", lambda item: item.known.index, Role.NAME, wraps=True),
+    _Field("connection", lambda item: item.identity.index, Role.NAME, wraps=True),
     _Field("process", _value("remoteProcessName"), Role.TEXT),
     _Field("pid", lambda item: _identifier(item.values.get("remotePid")), spare=True),
     _Field("mech", _value("saslMechanism"), Role.TEXT, spare=True),
@@ -164,7 +164,7 @@ _CONNECTIONS = (
     _Field("msgOut", _value("msgsToClient")),
 )
 _SUBSCRIPTIONS = (
-    _Field("subscription", lambda item: _plain(item.values.get("name")) or item.known.index, Role.NAME, wraps=True),
+    _Field("subscription", lambda item: _plain(item.values.get("name")) or item.identity.index, Role.NAME, wraps=True),
     _Field("queue", _value("queueRef", "source"), Role.TEXT, wraps=True),
     _Field("session", _value("sessionRef"), Role.FAINT, wraps=True, spare=True),
     _Field("browse", _value("browsing"), Role.TEXT, spare=True),
@@ -201,23 +201,23 @@ def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectRecord]:
             f"{listing(where, 'and')} {be} not managed by QMF: no agent has the class {PACKAGE}:{name}"
         ) from None
     keys += [key for key in classes if key.package == PACKAGE and key.name in more]
-    return sorted(context.objects(class_names(keys)), key=lambda item: natural_key(item.known.index))
+    return sorted(context.objects(class_names(keys)), key=lambda item: natural_key(item.identity.index))
 
 
 def _there(context: Context) -> list[str]:
     """URLs of the brokers that answer."""
-    return [item.url for item in context.source.healths if item.connected]
+    return [item.url for item in context.backend.statuses if item.connected]
 
 
 def _table(context: Context, names: Sequence[str], fields: Sequence[_Field]) -> Table:
     name = names[0]
     objects = _objects(context, *names)
-    several = len(context.source.healths) > 1
+    several = len(context.backend.statuses) > 1
     columns = [Column(item.title, item.role, item.wraps, item.spare, item.title) for item in fields]
     rows = [tuple(item.value(one) for item in fields) for one in objects]
     if several:
         columns.append(Column("broker", Role.FAINT, wraps=True))
-        rows = [(*row, one.known.key.broker) for row, one in zip(rows, objects, strict=True)]
+        rows = [(*row, one.identity.key.broker) for row, one in zip(rows, objects, strict=True)]
     return Table(tuple(columns), tuple(rows), title=plural(len(rows), name), empty=f"No {name}s.")
 
 
@@ -225,7 +225,7 @@ def _classes(context: Context) -> Table:
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     counts: dict[tuple[str, str], int] = dict.fromkeys(names, 0)
     for item in context.objects(names):
-        counts[class_name(item.known)] = counts.get(class_name(item.known), 0) + 1
+        counts[class_name(item.identity)] = counts.get(class_name(item.identity), 0) + 1
     rows = tuple((*name, counts[name]) for name in names)
     columns = (
         Column("package", Role.FAINT),
@@ -263,19 +263,21 @@ def _overview(context: Context) -> Result:
     counted = context.objects([(PACKAGE, name) for names in _COUNTED for name in names])
     agents = context.agents()
     for broker in brokers:
-        key = broker.known.key
-        urls = [item.url for item in context.source.healths if key.broker in ("", item.name)]
-        mine = [item for item in counted if (item.known.key.agent, item.known.key.broker) == (key.agent, key.broker)]
+        key = broker.identity.key
+        urls = [item.url for item in context.backend.statuses if key.broker in ("", item.name)]
+        mine = [
+            item for item in counted if (item.identity.key.agent, item.identity.key.broker) == (key.agent, key.broker)
+        ]
         pairs: list[tuple[str, Cell]] = [
-            ("broker", key.broker or context.source.health.url),
-            ("name", broker.known.index),
+            ("broker", key.broker or context.backend.status.url),
+            ("name", broker.identity.index),
             ("version", free_cell(context, broker.values.get("version"))),
             ("uptime", Duration(up) if isinstance(up := broker.values.get("uptime"), int) else None),
             ("since", Instant(broker.created)),
             ("agents", sum(1 for item in agents if item.broker in urls)),
         ]
         for names in _COUNTED:
-            pairs.append((f"{names[0]}s", sum(1 for item in mine if item.known.class_key.name.lower() in names)))
+            pairs.append((f"{names[0]}s", sum(1 for item in mine if item.identity.class_key.name.lower() in names)))
         parts += [Details(tuple(pairs), title="Broker"), _totals(broker)]
     return ResultGroup(tuple(parts))
 

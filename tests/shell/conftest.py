@@ -9,20 +9,20 @@ import pytest
 from qmf_shell.commands import standard
 from qmf_shell.session.context import Context
 from shell.programs import Terminal, environment
-from shell.world import FakeSource, Output, filesystem, make_output, process
+from shell.world import FakeBackend, Output, filesystem, make_output, process
 
 from qmf.broker import EmbeddedBroker
 from qmf.hostagent import EmbeddedHostAgent
 
 
 @pytest.fixture
-def source() -> FakeSource:
-    return FakeSource([filesystem("/home"), filesystem("/"), process(1), process(4711)])
+def backend() -> FakeBackend:
+    return FakeBackend([filesystem("/home"), filesystem("/"), process(1), process(4711)])
 
 
 @pytest.fixture
-def context(source: FakeSource) -> Context:
-    return Context(source, standard())
+def context(backend: FakeBackend) -> Context:
+    return Context(backend, standard())
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from qmf_shell.render.screen import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.session.prompts import PromptCancelledError
 from qmf_shell.settings import SETTINGS, Settings, config_path, read_settings
-from shell.world import FakeSource, Output, filesystem, make_output
+from shell.world import FakeBackend, Output, filesystem, make_output
 
 from qmf.errors import QmfError, RemoteError
 
@@ -49,8 +49,8 @@ class Somebody:
         return self.yes
 
 
-def run(context: Context, line: str, look: OutputStyle = OutputStyle.PLAIN) -> Output:
-    output = make_output(look)
+def run(context: Context, line: str, style: OutputStyle = OutputStyle.PLAIN) -> Output:
+    output = make_output(style)
     context.settings = output.screen.settings
     assert execute(line, context, output.screen) is Outcome.DONE, output.errors
     return output
@@ -66,29 +66,29 @@ def mistake(context: Context, line: str) -> str:
 # -- questions ---------------------------------------------------------------------------------------------------------
 
 
-def test_missing_arguments_are_asked_for(context: Context, source: FakeSource) -> None:
-    somebody = context.ask = Somebody(["seven", "-1", "7", "hello world"])
+def test_missing_arguments_are_asked_for(context: Context, backend: FakeBackend) -> None:
+    somebody = context.prompter = Somebody(["seven", "-1", "7", "hello world"])
     run(context, "call / echo")
-    assert source.calls[-1][1:] == ("echo", {"sequence": 7, "body": "hello world"})
+    assert backend.calls[-1][1:] == ("echo", {"sequence": 7, "body": "hello world"})
     assert somebody.asked == ["sequence (uint32) - Any number", "body (lstr) - Any text"]
     assert len(somebody.refused) == 2
     assert "not a whole number" in somebody.refused[0]
     assert "must be 0 to 4294967295" in somebody.refused[1]
 
 
-def test_only_what_is_missing_is_asked_for(context: Context, source: FakeSource) -> None:
-    somebody = context.ask = Somebody(["7"])
+def test_only_what_is_missing_is_asked_for(context: Context, backend: FakeBackend) -> None:
+    somebody = context.prompter = Somebody(["7"])
     run(context, "call / echo body=x")
     assert len(somebody.asked) == 1
-    assert source.calls[-1][2] == {"sequence": 7, "body": "x"}
+    assert backend.calls[-1][2] == {"sequence": 7, "body": "x"}
     run(context, "call / configure {}")
     assert len(somebody.asked) == 1
 
 
-def test_giving_up_calls_nothing(context: Context, source: FakeSource) -> None:
-    context.ask = Somebody()
+def test_giving_up_calls_nothing(context: Context, backend: FakeBackend) -> None:
+    context.prompter = Somebody()
     assert mistake(context, "call / echo") == "error: cancelled: nothing was called"
-    assert source.calls == []
+    assert backend.calls == []
 
 
 def test_without_a_terminal_nobody_is_asked(context: Context) -> None:
@@ -99,54 +99,54 @@ def test_without_a_terminal_nobody_is_asked(context: Context) -> None:
 
 
 @pytest.fixture
-def many(source: FakeSource) -> None:
-    source.things = [filesystem(f"/{n}", threshold=n) for n in range(1, 21)]
+def many(backend: FakeBackend) -> None:
+    backend.things = [filesystem(f"/{n}", threshold=n) for n in range(1, 21)]
 
 
 @pytest.mark.usefixtures("many")
-def test_call_of_many(context: Context, source: FakeSource) -> None:
-    source.answer = {"sequence": 7, "body": "x"}
+def test_call_of_many(context: Context, backend: FakeBackend) -> None:
+    backend.answer = {"sequence": 7, "body": "x"}
     lines = run(context, "call -y filesystem where threshold > 17 echo 7 x").lines
     assert lines[0] == "echo of 3 objects: 3 done, 0 failed"
     assert lines[1].split() == ["ID", "Object", "Result", "sequence", "body"]
     assert [line.split()[2:] for line in lines[3:]] == [[f"/{n}", "done", "7", "x"] for n in (18, 19, 20)]
-    assert [name for name, _, _ in source.calls] == [f"org.example:filesystem:/{n}" for n in (18, 19, 20)]
+    assert [name for name, _, _ in backend.calls] == [f"org.example:filesystem:/{n}" for n in (18, 19, 20)]
 
 
 @pytest.mark.usefixtures("many")
-def test_call_of_all_and_of_ranges(context: Context, source: FakeSource) -> None:
+def test_call_of_all_and_of_ranges(context: Context, backend: FakeBackend) -> None:
     run(context, "call --yes filesystem all sync")
-    assert len(source.calls) == 20
+    assert len(backend.calls) == 20
     run(context, "call -y 103-105 sync")
     run(context, "call -y 101,107 sync")
-    assert len(source.calls) == 25
+    assert len(backend.calls) == 25
 
 
 @pytest.mark.usefixtures("many")
-def test_calls_of_many_are_confirmed(context: Context, source: FakeSource) -> None:
+def test_calls_of_many_are_confirmed(context: Context, backend: FakeBackend) -> None:
     assert mistake(context, "call filesystem all sync") == (
         "error: sync would be called of 20 objects: say so with call --yes"
     )
-    somebody = context.ask = Somebody(yes=False)
+    somebody = context.prompter = Somebody(yes=False)
     assert mistake(context, "call filesystem all sync") == "error: nothing was called"
     assert somebody.asked == ["Call sync of 20 objects (filesystem /1, filesystem /2, filesystem /3 and ...)?"]
-    assert source.calls == []
+    assert backend.calls == []
     somebody.yes = True
     run(context, "call filesystem all sync")
-    assert len(source.calls) == 20
+    assert len(backend.calls) == 20
     context.settings.change("confirm", "off")
 
 
 @pytest.mark.usefixtures("many")
-def test_dry_run(context: Context, source: FakeSource) -> None:
+def test_dry_run(context: Context, backend: FakeBackend) -> None:
     lines = run(context, "call -n filesystem where threshold < 3 sync").lines
     assert lines[0] == "sync would be called of 2 objects"
-    assert source.calls == []
+    assert backend.calls == []
 
 
 @pytest.mark.usefixtures("many")
-def test_failures_of_some_are_shown_and_counted(context: Context, source: FakeSource) -> None:
-    source.refusals = {"/19": RemoteError("disk is gone", 7, "a")}
+def test_failures_of_some_are_shown_and_counted(context: Context, backend: FakeBackend) -> None:
+    backend.refusals = {"/19": RemoteError("disk is gone", 7, "a")}
     output = make_output()
     assert execute("call -y filesystem where threshold > 18 sync", context, output.screen) is Outcome.FAILED
     assert output.lines[0] == "sync of 2 objects: 1 done, 1 failed"
@@ -155,8 +155,8 @@ def test_failures_of_some_are_shown_and_counted(context: Context, source: FakeSo
 
 
 @pytest.mark.usefixtures("many")
-def test_ctrl_c_tells_what_was_done(context: Context, source: FakeSource) -> None:
-    source.stop_at = 5
+def test_ctrl_c_tells_what_was_done(context: Context, backend: FakeBackend) -> None:
+    backend.stop_at = 5
     output = make_output()
     assert execute("call -y filesystem all sync", context, output.screen) is Outcome.FAILED
     assert output.lines[0] == "sync of 20 objects: 5 done, 0 failed, 15 not called or unanswered"
@@ -175,15 +175,15 @@ def test_ctrl_c_tells_what_was_done(context: Context, source: FakeSource) -> Non
         ("call -x / sync", ["no option -x"]),
     ],
 )
-def test_mistakes(context: Context, source: FakeSource, line: str, parts: list[str]) -> None:
+def test_mistakes(context: Context, backend: FakeBackend, line: str, parts: list[str]) -> None:
     error = mistake(context, line)
     for part in parts:
         assert part in error
-    assert source.calls == []
+    assert backend.calls == []
 
 
 @pytest.mark.usefixtures("many")
-def test_none_match(context: Context, source: FakeSource) -> None:
+def test_none_match(context: Context, backend: FakeBackend) -> None:
     assert run(context, "call filesystem where threshold > 99 sync").lines == [
         "No objects of filesystem match: nothing was called."
     ]
@@ -192,9 +192,9 @@ def test_none_match(context: Context, source: FakeSource) -> None:
 # -- properties --------------------------------------------------------------------------------------------------------
 
 
-def test_setprop(context: Context, source: FakeSource) -> None:
+def test_setprop(context: Context, backend: FakeBackend) -> None:
     assert run(context, "setprop / threshold=75").lines == ["1 property of 101 filesystem / set"]
-    assert source.assigned == [("org.example:filesystem:/", {"threshold": 75})]
+    assert backend.assigned == [("org.example:filesystem:/", {"threshold": 75})]
 
 
 @pytest.mark.parametrize(
@@ -210,11 +210,11 @@ def test_setprop(context: Context, source: FakeSource) -> None:
         ("setprop / mountPoint=/x", ["is set when the object is made"]),
     ],
 )
-def test_setprop_mistakes(context: Context, source: FakeSource, line: str, parts: list[str]) -> None:
+def test_setprop_mistakes(context: Context, backend: FakeBackend, line: str, parts: list[str]) -> None:
     error = mistake(context, line)
     for part in parts:
         assert part in error
-    assert source.assigned == []
+    assert backend.assigned == []
 
 
 # -- export ------------------------------------------------------------------------------------------------------------
@@ -232,8 +232,8 @@ def test_export_csv(context: Context, tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
 
 
-def test_export_names_the_broker_of_any_session(context: Context, source: FakeSource, tmp_path: Path) -> None:
-    source.things = [attrs.evolve(item, broker="mq1") for item in source.things]
+def test_export_names_the_broker_of_any_session(context: Context, backend: FakeBackend, tmp_path: Path) -> None:
+    backend.things = [attrs.evolve(item, broker="mq1") for item in backend.things]
     run(context, f"export filesystem {tmp_path / 'x.json'} columns threshold")
     assert {row["broker"] for row in json.loads((tmp_path / "x.json").read_text())} == {"mq1"}
 
@@ -270,9 +270,9 @@ def test_parquet_without_pyarrow(context: Context, tmp_path: Path, monkeypatch: 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_parquet(context: Context, source: FakeSource, tmp_path: Path) -> None:
+def test_parquet(context: Context, backend: FakeBackend, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    source.things.append(filesystem("/big", bytesRead=2**64 - 1, threshold=-1, label="a\udcff"))
+    backend.things.append(filesystem("/big", bytesRead=2**64 - 1, threshold=-1, label="a\udcff"))
     path = tmp_path / "fs.parquet"
     run(context, f"export filesystem {path}")
     table = parquet.read_table(path).to_pydict()
@@ -365,16 +365,16 @@ def test_help_of_a_command(context: Context, command: Command) -> None:
     assert command.examples or not command.parameters
 
 
-def test_help_is_an_argument_elsewhere(context: Context, source: FakeSource) -> None:
+def test_help_is_an_argument_elsewhere(context: Context, backend: FakeBackend) -> None:
     run(context, "call / echo 7 --help")
-    assert source.calls[-1][2] == {"sequence": 7, "body": "--help"}
+    assert backend.calls[-1][2] == {"sequence": 7, "body": "--help"}
 
 
 # -- looks for programs ------------------------------------------------------------------------------------------------
 
 
-def test_csv(context: Context, source: FakeSource) -> None:
-    source.answer = {"sequence": 7, "body": 'a "quoted", \x1b[31mtext'}
+def test_csv(context: Context, backend: FakeBackend) -> None:
+    backend.answer = {"sequence": 7, "body": 'a "quoted", \x1b[31mtext'}
     assert run(context, "list filesystem columns label, options", OutputStyle.CSV).lines == [
         "id,index,label,options",
         '101,/,,"{""ro"": true}"',
@@ -386,22 +386,22 @@ def test_csv(context: Context, source: FakeSource) -> None:
     ]
 
 
-def test_messages_are_for_people(context: Context, source: FakeSource) -> None:
-    for look in (OutputStyle.JSON, OutputStyle.CSV):
-        output = run(context, "call / sync", look)
+def test_messages_are_for_people(context: Context, backend: FakeBackend) -> None:
+    for style in (OutputStyle.JSON, OutputStyle.CSV):
+        output = run(context, "call / sync", style)
         assert output.lines == []
         assert output.errors == ["sync of 101 filesystem /: done"]
 
 
-def test_values_keep_their_names_in_json_and_csv(context: Context, source: FakeSource) -> None:
+def test_values_keep_their_names_in_json_and_csv(context: Context, backend: FakeBackend) -> None:
     row = json.loads(run(context, "list filesystem columns bytesRead limit 1", OutputStyle.JSON).lines[0])[0]
     assert row == {"id": 101, "index": "/", "bytesRead": 1234567}
     assert run(context, "list filesystem columns bytesRead", OutputStyle.CSV).lines[0] == "id,index,bytesRead"
-    source.answer = {"bodyText": "x"}
+    backend.answer = {"bodyText": "x"}
     assert "bodyText" in json.loads(run(context, "call -y filesystem all sync", OutputStyle.JSON).lines[0])[0]
 
 
-def test_two_columns_of_one_name_are_told_apart_in_json(context: Context, source: FakeSource) -> None:
+def test_two_columns_of_one_name_are_told_apart_in_json(context: Context, backend: FakeBackend) -> None:
     row = json.loads(run(context, "list filesystem columns index limit 1", OutputStyle.JSON).lines[0])[0]
     assert row == {"id": 101, "index": "/", "index_2": "/"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from qmf_shell.modes import batch
 from qmf_shell.session.context import Context
-from shell.world import FakeSource, Output
+from shell.world import FakeBackend, Output
 
 
 def plain(*lines: str) -> list[batch.Step]:
@@ -29,8 +29,8 @@ def test_quit_ends_it(context: Context, output: Output) -> None:
     assert output.lines + output.errors == []
 
 
-def test_ctrl_c_ends_it(context: Context, source: FakeSource, output: Output) -> None:
-    source.error = KeyboardInterrupt()
+def test_ctrl_c_ends_it(context: Context, backend: FakeBackend, output: Output) -> None:
+    backend.error = KeyboardInterrupt()
     assert batch.run(plain("list", "agents"), context, output.screen) == 130
     assert output.lines == []
 
@@ -45,8 +45,8 @@ def test_ctrl_c_in_a_view_ends_it(context: Context, output: Output, monkeypatch:
     assert "2 agents" not in output.lines
 
 
-def test_a_broken_pipe_is_for_the_caller(context: Context, source: FakeSource, output: Output) -> None:
-    source.error = BrokenPipeError()
+def test_a_broken_pipe_is_for_the_caller(context: Context, backend: FakeBackend, output: Output) -> None:
+    backend.error = BrokenPipeError()
     with pytest.raises(BrokenPipeError):
         batch.run(plain("list"), context, output.screen)
 

@@ -18,7 +18,7 @@ from shell.world import (
     BETA,
     NOON,
     SECOND,
-    FakeSource,
+    FakeBackend,
     Output,
     filesystem,
     full_event,
@@ -55,8 +55,8 @@ def cells(line: str) -> list[str]:
 
 
 @pytest.mark.parametrize("line", ["agents", "heartbeats", "heartbeats alpha"])
-def test_a_broker_that_is_not_there_is_told(context: Context, source: FakeSource, line: str) -> None:
-    source.others = (ConnectionStatus("amqp://mq2:5672", False, "connection refused", "mq2"),)
+def test_a_broker_that_is_not_there_is_told(context: Context, backend: FakeBackend, line: str) -> None:
+    backend.others = (ConnectionStatus("amqp://mq2:5672", False, "connection refused", "mq2"),)
     output = make_output()
     assert execute(line, context, output.screen) is Outcome.FAILED
     assert ALPHA in output.out.getvalue()
@@ -73,17 +73,17 @@ def test_agents(context: Context) -> None:
     assert second.split()[0] == BETA
 
 
-def test_no_agents(context: Context, source: FakeSource) -> None:
-    source.known_agents = []
+def test_no_agents(context: Context, backend: FakeBackend) -> None:
+    backend.known_agents = []
     assert run(context, "agents") == ["No agents answered so far."]
 
 
-def test_list_counts_what_is_there_now(context: Context, source: FakeSource) -> None:
+def test_list_counts_what_is_there_now(context: Context, backend: FakeBackend) -> None:
     def counts() -> dict[str, int]:
         return {words[1]: int(words[2]) for line in run(context, "list")[3:] if (words := line.split())}
 
     assert counts() == {"filesystem": 2, "process": 2}
-    source.things.append(filesystem("/new"))
+    backend.things.append(filesystem("/new"))
     assert counts()["filesystem"] == 3
 
 
@@ -95,9 +95,9 @@ def test_list_a_class(context: Context) -> None:
     assert [line.split()[-1] for line in lines[3:]] == ["/", "/home"]
 
 
-def test_numbers_stay_from_list_to_list(context: Context, source: FakeSource) -> None:
+def test_numbers_stay_from_list_to_list(context: Context, backend: FakeBackend) -> None:
     run(context, "list filesystem")
-    source.things.insert(0, filesystem("/a"))
+    backend.things.insert(0, filesystem("/a"))
     lines = run(context, "list filesystem")[3:]
     assert {line.split()[-1]: line.split()[0] for line in lines} == {"/": "101", "/home": "102", "/a": "103"}
 
@@ -113,30 +113,30 @@ def test_a_name_in_two_packages_lists_both(context: Context) -> None:
     assert lines[2] == "org.example:process, 2 objects"
 
 
-def test_objects_are_sorted_as_people_count(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem(index) for index in ("eth10", "eth2", "eth1", "lo")]
+def test_objects_are_sorted_as_people_count(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem(index) for index in ("eth10", "eth2", "eth1", "lo")]
     assert [line.split()[-1] for line in run(context, "list filesystem")[3:]] == ["eth1", "eth2", "eth10", "lo"]
 
 
-def test_the_agent_is_named_where_there_are_several(context: Context, source: FakeSource) -> None:
-    source.things.append(filesystem("/", BETA))
+def test_the_agent_is_named_where_there_are_several(context: Context, backend: FakeBackend) -> None:
+    backend.things.append(filesystem("/", BETA))
     lines = run(context, "list filesystem")
     assert lines[1].split()[-1] == "Agent"
     assert {line.split()[-1] for line in lines[3:]} == {ALPHA, BETA}
 
 
-def test_objects_whose_key_is_a_number_are_listed_with_their_name(context: Context, source: FakeSource) -> None:
+def test_objects_whose_key_is_a_number_are_listed_with_their_name(context: Context, backend: FakeBackend) -> None:
     thing = process(1)
-    source.things = [attrs.evolve(thing, known=attrs.evolve(thing.known, title="init"))]
+    backend.things = [attrs.evolve(thing, identity=attrs.evolve(thing.identity, title="init"))]
     lines = run(context, "list org.example:process")
     assert lines[1].split()[-2:] == ["Index", "Name"]
     assert lines[3].split()[-2:] == ["1", "init"]
 
 
-def test_destroyed_objects_are_listed_with_their_end(context: Context, source: FakeSource) -> None:
+def test_destroyed_objects_are_listed_with_their_end(context: Context, backend: FakeBackend) -> None:
     run(context, "list filesystem")
-    gone = source.things.pop(0)
-    context.ids.bury(gone.known.key, NOON + 5 * SECOND)
+    gone = backend.things.pop(0)
+    context.ids.mark_deleted(gone.identity.key, NOON + 5 * SECOND)
     lines = run(context, "list filesystem")
     assert lines[0] == "org.example:filesystem, 1 object, 1 destroyed"
     assert cells(lines[-1])[2] != "-"
@@ -169,48 +169,48 @@ def test_show_by_name(context: Context, name: str) -> None:
     assert run(context, f"show {name}")[0] == "org.example:filesystem /home"
 
 
-def test_a_name_with_its_class_asks_that_class_only(context: Context, source: FakeSource) -> None:
+def test_a_name_with_its_class_asks_that_class_only(context: Context, backend: FakeBackend) -> None:
     run(context, "show filesystem:/home")
-    assert source.asked == ["org.example:filesystem"]
+    assert backend.asked == ["org.example:filesystem"]
 
 
-def test_objects_are_asked_for_by_their_keys(context: Context, source: FakeSource) -> None:
+def test_objects_are_asked_for_by_their_keys(context: Context, backend: FakeBackend) -> None:
     run(context, "show filesystem:/home")
     keys = [["eq", "mountPoint", ["quote", text]] for text in ("filesystem:/home", "/home")]
-    assert source.wheres == [["or", *keys]]
-    source.wheres.clear()
+    assert backend.wheres == [["or", *keys]]
+    backend.wheres.clear()
     assert "no object '/nosuch'" in mistake(context, "show /nosuch")
-    assert source.wheres[-1] == []
+    assert backend.wheres[-1] == []
 
 
-def test_objects_of_any_name_are_found(context: Context, source: FakeSource) -> None:
+def test_objects_of_any_name_are_found(context: Context, backend: FakeBackend) -> None:
     odd = filesystem("/odd")
-    known = attrs.evolve(odd.known, key=attrs.evolve(odd.known.key, name="widget-3"))
-    source.things.append(attrs.evolve(odd, known=known))
+    identity = attrs.evolve(odd.identity, key=attrs.evolve(odd.identity.key, name="widget-3"))
+    backend.things.append(attrs.evolve(odd, identity=identity))
     assert run(context, "show widget-3")[0] == "org.example:filesystem /odd"
 
 
-def test_objects_are_found_by_a_name_that_is_no_key(context: Context, source: FakeSource) -> None:
-    source.things[2] = attrs.evolve(process(1), values={"pid": 1, "name": "init"})
+def test_objects_are_found_by_a_name_that_is_no_key(context: Context, backend: FakeBackend) -> None:
+    backend.things[2] = attrs.evolve(process(1), values={"pid": 1, "name": "init"})
     assert run(context, "show init")[0] == "org.example:process 1"
     assert run(context, "show process:init")[0] == "org.example:process 1"
 
 
-def test_show_fetches_anew(context: Context, source: FakeSource) -> None:
+def test_show_fetches_anew(context: Context, backend: FakeBackend) -> None:
     run(context, "list filesystem")
-    source.things[1] = filesystem("/", threshold=75)
+    backend.things[1] = filesystem("/", threshold=75)
     assert any("75 %" in line for line in run(context, "show 101"))
 
 
-def test_references_show_short_ids(context: Context, source: FakeSource) -> None:
+def test_references_show_short_ids(context: Context, backend: FakeBackend) -> None:
     root = filesystem("/")
-    source.things = [root, filesystem("/home", parent=root.known.key)]
+    backend.things = [root, filesystem("/home", parent=root.identity.key)]
     assert any("org.example:filesystem:/" in line for line in run(context, "show /home"))
     assert any("102 (filesystem /)" in line for line in run(context, "show /", "show /home"))
 
 
-def test_values_beyond_the_schema_are_shown(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem("/", surprise="hello")]
+def test_values_beyond_the_schema_are_shown(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem("/", surprise="hello")]
     assert any(line.split() == ["other", "surprise", "hello"] for line in run(context, "show /"))
 
 
@@ -219,8 +219,8 @@ def test_objects_of_two_classes_get_two_tables(context: Context) -> None:
     assert [line for line in lines if line.startswith("org.")] == ["org.example:filesystem /", "org.example:process 1"]
 
 
-def test_short_ids_win_over_keys(context: Context, source: FakeSource) -> None:
-    source.things.append(process(101))
+def test_short_ids_win_over_keys(context: Context, backend: FakeBackend) -> None:
+    backend.things.append(process(101))
     assert run(context, "list filesystem", "show 101")[0] == "org.example:filesystem /"
     assert run(context, "show process:101")[0] == "org.example:process 101"
     assert run(context, "list process 101")[0] == "org.example:process 101"
@@ -272,26 +272,26 @@ def test_schema_of_an_event(context: Context) -> None:
         ("call / sync", "sync", {}),
         ('call / configure {"a": [1, 2]}', "configure", {"options": {"a": [1, 2]}}),
         ('call / configure options={"a": "b c"} force=yes', "configure", {"options": {"a": "b c"}, "force": True}),
-        ("call / configure {} like=/home", "configure", {"options": {}, "like": filesystem("/home").known.key}),
+        ("call / configure {} like=/home", "configure", {"options": {}, "like": filesystem("/home").identity.key}),
         ("call 1 signal 15", "signal", {"number": 15}),
     ],
 )
-def test_call(context: Context, source: FakeSource, line: str, name: str, arguments: dict[str, object]) -> None:
+def test_call(context: Context, backend: FakeBackend, line: str, name: str, arguments: dict[str, object]) -> None:
     run(context, "list filesystem", line)
-    assert [(method, given) for _, method, given in source.calls] == [(name, arguments)]
+    assert [(method, given) for _, method, given in backend.calls] == [(name, arguments)]
 
 
-def test_call_shows_outputs_or_says_that_it_is_done(context: Context, source: FakeSource) -> None:
-    source.answer = {"sequence": 7, "body": "hello"}
+def test_call_shows_outputs_or_says_that_it_is_done(context: Context, backend: FakeBackend) -> None:
+    backend.answer = {"sequence": 7, "body": "hello"}
     assert run(context, "call / echo 7 hello") == ["echo of 101 filesystem /", "    sequence  7", "    body      hello"]
-    source.answer = {}
+    backend.answer = {}
     assert run(context, "call / sync") == ["sync of 101 filesystem /: done"]
 
 
-def test_the_method_tells_which_of_two_objects_is_meant(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem("1"), process(1)]
+def test_the_method_tells_which_of_two_objects_is_meant(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem("1"), process(1)]
     run(context, "call 1 signal 15")
-    assert source.calls == [("org.example:process:1", "signal", {"number": 15})]
+    assert backend.calls == [("org.example:process:1", "signal", {"number": 15})]
 
 
 @pytest.mark.parametrize(
@@ -327,29 +327,29 @@ def test_the_method_tells_which_of_two_objects_is_meant(context: Context, source
         ("help nosuch", ["no command 'nosuch'"]),
     ],
 )
-def test_mistakes(context: Context, source: FakeSource, line: str, parts: list[str]) -> None:
+def test_mistakes(context: Context, backend: FakeBackend, line: str, parts: list[str]) -> None:
     error = mistake(context, line)
     for part in parts:
         assert part in error
-    assert source.calls == []
+    assert backend.calls == []
 
 
-def test_ambiguous_names_list_candidates_with_their_short_ids(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem("1"), process(1)]
+def test_ambiguous_names_list_candidates_with_their_short_ids(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem("1"), process(1)]
     error = mistake(context, "show 1")
     assert "'1' names 2 objects: 101 filesystem 1 and 102 process 1; use the short id" in error
     assert run(context, "show 102")[0] == "org.example:process 1"
 
 
-def test_many_candidates_are_counted(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem("/", f"example.org:host:{n}") for n in range(8)]
+def test_many_candidates_are_counted(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem("/", f"example.org:host:{n}") for n in range(8)]
     assert "names 8 objects: 101 filesystem /, 102 filesystem /" in mistake(context, "show /")
     assert mistake(context, "show /").endswith("and 3 more; use the short id")
 
 
-def test_a_listed_object_that_is_gone(context: Context, source: FakeSource) -> None:
+def test_a_listed_object_that_is_gone(context: Context, backend: FakeBackend) -> None:
     run(context, "list filesystem")
-    source.things.clear()
+    backend.things.clear()
     assert mistake(context, "show 101") == "error: object 101 (filesystem /) is gone"
 
 
@@ -363,26 +363,26 @@ def test_a_listed_object_that_is_gone(context: Context, source: FakeSource) -> N
     ],
 )
 def test_what_goes_wrong_elsewhere_is_one_line_too(
-    context: Context, source: FakeSource, raised: Exception, text: str
+    context: Context, backend: FakeBackend, raised: Exception, text: str
 ) -> None:
     run(context, "list filesystem")
-    source.error = raised
+    backend.error = raised
     assert mistake(context, "call 101 sync") == text
 
 
-def test_ctrl_c_gets_through(context: Context, source: FakeSource, output: Output) -> None:
-    source.error = KeyboardInterrupt()
+def test_ctrl_c_gets_through(context: Context, backend: FakeBackend, output: Output) -> None:
+    backend.error = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
         execute("list", context, output.screen)
 
 
-def test_silent_agents_are_told_and_count_as_failure(context: Context, source: FakeSource) -> None:
-    source.failures = {BETA: "no answer within 10 s"}
+def test_silent_agents_are_told_and_count_as_failure(context: Context, backend: FakeBackend) -> None:
+    backend.failures = {BETA: "no answer within 10 s"}
     output = make_output()
     assert execute("list filesystem", context, output.screen) is Outcome.FAILED
     assert output.lines[0] == "org.example:filesystem, 2 objects"
     assert output.errors == [f"error: incomplete: agent {BETA} did not answer: no answer within 10 s"]
-    source.failures = {}
+    backend.failures = {}
     run(context, "list filesystem")
 
 
@@ -448,12 +448,12 @@ def test_nothing_to_do(context: Context, output: Output, line: str) -> None:
     assert output.lines + output.errors == []
 
 
-@pytest.mark.parametrize("look", list(OutputStyle))
-def test_every_command_in_every_look(context: Context, source: FakeSource, look: OutputStyle) -> None:
-    source.answer = {"sequence": 7, "body": "x"}
+@pytest.mark.parametrize("style", list(OutputStyle))
+def test_every_command_in_every_look(context: Context, backend: FakeBackend, style: OutputStyle) -> None:
+    backend.answer = {"sequence": 7, "body": "x"}
     context.events.add(full_event())
     lines = "agents,list,list filesystem,show 101 102,schema,schema filesystem,call 101 echo 7 x,events,help"
     for line in lines.split(","):
-        output = make_output(look, 60)
+        output = make_output(style, 60)
         assert execute(line, context, output.screen) is Outcome.DONE
         assert output.lines

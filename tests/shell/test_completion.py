@@ -33,7 +33,7 @@ from qmf_shell.completion.kinds import (
 from qmf_shell.completion.suggestions import MAX_SUGGESTIONS, CompletionData, Suggestion, suggest
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameSnapshot
-from shell.world import FILESYSTEM, SCHEMAS, FakeSource, filesystem, process
+from shell.world import FILESYSTEM, SCHEMAS, FakeBackend, filesystem, process
 
 REGISTRY = standard()
 LIST = REGISTRY.find("list")
@@ -113,7 +113,7 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
 )
 def test_kinds(text: str, wanted: CompletionKind, prefix: str, start: int) -> None:
     question = analyse(text, REGISTRY)
-    assert (question.wanted, question.prefix, question.start) == (wanted, prefix, start)
+    assert (question.kind, question.prefix, question.start) == (wanted, prefix, start)
 
 
 @given(st.text(max_size=40))
@@ -125,7 +125,8 @@ def test_any_text_has_a_kind(text: str) -> None:
 SNAPSHOT = NameSnapshot(
     schemas=dict(SCHEMAS),
     objects=tuple(
-        item.known for item in (filesystem("/"), filesystem("/home"), filesystem("/a b"), process(101), process(4711))
+        item.identity
+        for item in (filesystem("/"), filesystem("/home"), filesystem("/a b"), process(101), process(4711))
     ),
 )
 
@@ -133,9 +134,9 @@ SNAPSHOT = NameSnapshot(
 @pytest.fixture
 def listed() -> Context:
     """A session in which / and /home were listed: 101 and 102."""
-    context = Context(FakeSource([]), REGISTRY)
+    context = Context(FakeBackend([]), REGISTRY)
     for index in ("/", "/home"):
-        context.ids.give(filesystem(index).known)
+        context.ids.assign(filesystem(index).identity)
     return context
 
 
@@ -219,19 +220,19 @@ def test_meta_tells_what_it_is(listed: Context) -> None:
 
 
 def test_dead_objects_are_not_offered(listed: Context) -> None:
-    listed.ids.bury(filesystem("/").known.key, 5)
+    listed.ids.mark_deleted(filesystem("/").identity.key, 5)
     assert "101" not in offered(listed, "show ", NameSnapshot(schemas=dict(SCHEMAS)))
 
 
 def test_names_of_peers_cannot_reach_the_terminal(listed: Context) -> None:
-    evil = NameSnapshot(schemas=dict(SCHEMAS), objects=(filesystem("\x1b[31m").known,))
+    evil = NameSnapshot(schemas=dict(SCHEMAS), objects=(filesystem("\x1b[31m").identity,))
     (found,) = [item for item in ask(listed, "list filesystem ", evil) if "31m" in item.shown]
     assert "\x1b" not in found.shown + found.meta
 
 
 def test_no_more_than_a_menu_can_hold(listed: Context) -> None:
     many = NameSnapshot(
-        schemas={FILESYSTEM.key: FILESYSTEM}, objects=tuple(filesystem(f"/{n}").known for n in range(1000))
+        schemas={FILESYSTEM.key: FILESYSTEM}, objects=tuple(filesystem(f"/{n}").identity for n in range(1000))
     )
     assert len(offered(listed, "setprop filesystem:/", many)) == MAX_SUGGESTIONS
     assert len(offered(listed, "list filesystem /", many)) < MAX_SUGGESTIONS

@@ -20,19 +20,19 @@ from qmf_shell.parsing.conditions import ConditionError, parse_condition
 from qmf_shell.parsing.words import split_line
 from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
-from shell.world import ALPHA, BETA, FILESYSTEM, NOON, SECOND, FakeSource, filesystem, make_output, process
+from shell.world import ALPHA, BETA, FILESYSTEM, NOON, SECOND, FakeBackend, filesystem, make_output, process
 
 from qmf.errors import NotFoundError
 from qmf.protocol import matches
 from qmf.schema import TYPES
 
-ROOT = filesystem("/").known.key
+ROOT = filesystem("/").identity.key
 ZEROES = [["eq", "label", ["quote", zero]] for zero in (False, 0, "")]
 
 
 def compiled(text: str) -> ObjectFilter:
-    def resolve(text: str, slot: ObjectField) -> ObjectKey:
-        assert (text, slot.name) == ("/", "parent")
+    def resolve(text: str, field: ObjectField) -> ObjectKey:
+        assert (text, field.name) == ("/", "parent")
         return ROOT
 
     return compile_filter(parse_condition(split_line(text))[0], [FILESYSTEM], resolve)
@@ -88,9 +88,9 @@ def test_what_predicates_mean(text: str, true: dict[str, object], false: dict[st
 @pytest.mark.parametrize(
     ("text", "true", "false"),
     [
-        ("parent = /", {"parent": ROOT}, {"parent": filesystem("/x").known.key}),
-        ("parent != /", {"parent": filesystem("/x").known.key}, {"parent": ROOT}),
-        ("parent ~ org.example:filesystem:/$", {"parent": ROOT}, {"parent": filesystem("/x").known.key}),
+        ("parent = /", {"parent": ROOT}, {"parent": filesystem("/x").identity.key}),
+        ("parent != /", {"parent": filesystem("/x").identity.key}, {"parent": ROOT}),
+        ("parent ~ org.example:filesystem:/$", {"parent": ROOT}, {"parent": filesystem("/x").identity.key}),
         ("parent = / and threshold > 5", {"parent": ROOT, "threshold": 6}, {"parent": ROOT, "threshold": 5}),
         ("parent = / or threshold > 5", {"threshold": 6}, {"threshold": 5}),
         ("parent and not label", {"parent": ROOT}, {"parent": ROOT, "label": "x"}),
@@ -125,8 +125,8 @@ def test_whether_a_collection_is_empty_is_tested_here(
 
 def test_the_broker_has_a_name_in_every_session() -> None:
     alone = attrs.evolve(filesystem("/a"), broker="mq1:5672")
-    known = attrs.evolve(alone.known, key=attrs.evolve(alone.known.key, broker="mq2"))
-    one_of_two = attrs.evolve(alone, known=known)
+    identity = attrs.evolve(alone.identity, key=attrs.evolve(alone.identity.key, broker="mq2"))
+    one_of_two = attrs.evolve(alone, identity=identity)
     test = compiled("broker ~ mq1").test
     assert test is not None
     assert [test(item) for item in (alone, one_of_two, filesystem("/a"))] == [True, False, False]
@@ -168,11 +168,11 @@ def test_mistakes(text: str, parts: list[str]) -> None:
 
 
 def test_slots() -> None:
-    slots = fields_of(FILESYSTEM)
-    assert slots["bytesRead"].counter
-    assert slots["openFilesHigh"].whole == "openFiles"
-    assert not slots["label"].is_number
-    assert slots["parent"].is_reference
+    fields = fields_of(FILESYSTEM)
+    assert fields["bytesRead"].counter
+    assert fields["openFilesHigh"].element == "openFiles"
+    assert not fields["label"].is_number
+    assert fields["parent"].is_reference
     assert find_field([FILESYSTEM], "LATENCY").name == "latencyAvg"
 
 
@@ -203,14 +203,14 @@ def run(context: Context, *lines: str) -> list[str]:
 
 
 @pytest.fixture
-def many(source: FakeSource) -> None:
-    source.things = [filesystem(f"/{n}", threshold=n * 10, label="x" * n) for n in range(1, 10)]
+def many(backend: FakeBackend) -> None:
+    backend.things = [filesystem(f"/{n}", threshold=n * 10, label="x" * n) for n in range(1, 10)]
 
 
 @pytest.mark.usefixtures("many")
-def test_the_condition_goes_to_the_agents(context: Context, source: FakeSource) -> None:
+def test_the_condition_goes_to_the_agents(context: Context, backend: FakeBackend) -> None:
     lines = run(context, "list filesystem where threshold > 70")
-    assert source.wheres[-1] == ["gt", "threshold", ["quote", 70]]
+    assert backend.wheres[-1] == ["gt", "threshold", ["quote", 70]]
     assert lines[0] == "org.example:filesystem, 2 objects"
     assert [line.split() for line in lines[3:]] == [["101", "/8", "80", "%"], ["102", "/9", "90", "%"]]
 
@@ -251,11 +251,11 @@ def test_show_a_class(context: Context) -> None:
     assert run(context, "show filesystem where threshold > 200") == ["No objects of filesystem."]
 
 
-def test_active_leaves_out_the_dead(context: Context, source: FakeSource) -> None:
+def test_active_leaves_out_the_dead(context: Context, backend: FakeBackend) -> None:
     run(context, "list filesystem")
-    gone = source.things.pop(0)
-    context.ids.bury(gone.known.key, NOON)
-    context.deaths.add(("org.example", "filesystem"))
+    gone = backend.things.pop(0)
+    context.ids.mark_deleted(gone.identity.key, NOON)
+    context.deletions.add(("org.example", "filesystem"))
     assert run(context, "list filesystem")[0].endswith("1 destroyed")
     assert run(context, "list filesystem active")[0] == "org.example:filesystem, 1 object"
     assert next(line.split() for line in run(context, "list") if "filesystem" in line)[2:] == ["1", "1"]
@@ -269,10 +269,10 @@ def test_short_times(context: Context) -> None:
     assert any(line.split()[:3] == ["101", "11:59:00", "-"] for line in output.lines)
 
 
-def test_several_brokers_are_told_apart(context: Context, source: FakeSource) -> None:
+def test_several_brokers_are_told_apart(context: Context, backend: FakeBackend) -> None:
     one, two = filesystem("/"), filesystem("/")
-    key = attrs.evolve(two.known.key, broker="amqp://mq2")
-    source.things = [one, attrs.evolve(two, known=attrs.evolve(two.known, key=key)), process(1)]
+    key = attrs.evolve(two.identity.key, broker="amqp://mq2")
+    backend.things = [one, attrs.evolve(two, identity=attrs.evolve(two.identity, key=key)), process(1)]
     lines = run(context, "list filesystem")
     assert [line.split()[0] for line in lines[3:]] == ["101", "102"]
     assert {line.split("  ")[-1] for line in lines[3:]} == {ALPHA, f"{ALPHA} at amqp://mq2"}

@@ -22,7 +22,7 @@ from qmf_shell.render.text_lines import TextOptions, text_lines
 from qmf_shell.results.result import Instant, LiveView, Plot, PlotSeries, Result, ResultGroup, Table, WatchedValue
 from qmf_shell.session.context import Context
 from rich.cells import cell_len
-from shell.world import NOON, FakeSource, filesystem, make_output, process
+from shell.world import NOON, FakeBackend, filesystem, make_output, process
 
 from qmf.errors import DisconnectedError
 from qmf.schema import TYPES, Statistic
@@ -89,12 +89,12 @@ def test_which_values_are_counters(package: str, item: Statistic, counter: bool)
 
 
 def test_every_number_can_be_taken_for_a_counter(
-    context: Context, source: FakeSource, clock: Callable[[float], None]
+    context: Context, backend: FakeBackend, clock: Callable[[float], None]
 ) -> None:
     view = view_of(context, "watch -r /home")
     view.frame()
     clock(10)
-    source.things[0] = filesystem("/home", threshold=70)
+    backend.things[0] = filesystem("/home", threshold=70)
     result = view.frame()
     assert followed(result, "threshold").rate == -2
     assert followed(result, "uptime").rate is None
@@ -137,14 +137,14 @@ def followed(result: Result, name: str, column: int = 2) -> WatchedValue:
     return cell
 
 
-def test_watch_an_object(context: Context, source: FakeSource, clock: Callable[[float], None]) -> None:
+def test_watch_an_object(context: Context, backend: FakeBackend, clock: Callable[[float], None]) -> None:
     view = view_of(context, "watch -n 5 -c 7 /home")
     assert (view.interval, view.count) == (5, 7)
     first = view.frame()
     assert followed(first, "bytesRead").rate is None
     assert not followed(first, "bytesRead").changed
     clock(10)
-    source.things[0] = filesystem("/home", bytesRead=1234567 + 500, label="new")
+    backend.things[0] = filesystem("/home", bytesRead=1234567 + 500, label="new")
     second = view.frame()
     assert (followed(second, "bytesRead").rate, followed(second, "bytesRead").changed) == (50, True)
     assert followed(second, "label").changed
@@ -154,25 +154,25 @@ def test_watch_an_object(context: Context, source: FakeSource, clock: Callable[[
 
 
 def test_watch_an_object_that_goes_and_comes_back(
-    context: Context, source: FakeSource, clock: Callable[[float], None]
+    context: Context, backend: FakeBackend, clock: Callable[[float], None]
 ) -> None:
     view = view_of(context, "watch /home")
     view.frame()
-    gone = source.things.pop(0)
+    gone = backend.things.pop(0)
     clock(2)
     result = table(view.frame())
     assert result.note == "Gone: these are its last values."
     assert result.columns[2].title == "101 (gone)"
     assert any(row[1] == "gone since" for row in result.rows)
-    source.things.append(gone)
+    backend.things.append(gone)
     assert table(view.frame()).note is None
 
 
-def test_watch_a_class(context: Context, source: FakeSource, clock: Callable[[float], None]) -> None:
+def test_watch_a_class(context: Context, backend: FakeBackend, clock: Callable[[float], None]) -> None:
     view = view_of(context, "watch filesystem where threshold > 5 columns bytesRead, threshold")
     assert [column.title for column in table(view.frame()).columns] == ["ID", "Index", "bytesRead", "threshold"]
     clock(1)
-    source.things = [filesystem("/", bytesRead=1234567 + 9), filesystem("/new")]
+    backend.things = [filesystem("/", bytesRead=1234567 + 9), filesystem("/new")]
     result = table(view.frame())
     assert result.note == "new: /new; gone: /home"
     rows = {row[1]: row[2] for row in result.rows}
@@ -186,11 +186,11 @@ def test_watch_a_class_shows_its_first_statistics(context: Context) -> None:
     assert titles == ["ID", "Index", "bytesRead", "openFiles", "latency", "uptime"]
 
 
-def test_top(context: Context, source: FakeSource, clock: Callable[[float], None]) -> None:
+def test_top(context: Context, backend: FakeBackend, clock: Callable[[float], None]) -> None:
     view = view_of(context, "top -l 1 filesystem by bytesRead")
     view.frame()
     clock(10)
-    source.things = [filesystem("/home", bytesRead=1234567 + 100), filesystem("/", bytesRead=1234567 + 500)]
+    backend.things = [filesystem("/home", bytesRead=1234567 + 100), filesystem("/", bytesRead=1234567 + 500)]
     result = table(view.frame())
     assert result.title == "Top of 2 objects by bytesRead per second"
     assert [(row[1], row[2].value) for row in result.rows] == [("/", 50.0)]  # type: ignore[union-attr]
@@ -221,10 +221,10 @@ def test_mistakes(context: Context, line: str, parts: list[str]) -> None:
         assert part in error
 
 
-def test_plot(context: Context, source: FakeSource, clock: Callable[[float], None]) -> None:
+def test_plot(context: Context, backend: FakeBackend, clock: Callable[[float], None]) -> None:
     view = view_of(context, "plot -s 60 /home threshold bytesRead")
     for n in range(100):
-        source.things[0] = filesystem("/home", threshold=n, bytesRead=1000 * n)
+        backend.things[0] = filesystem("/home", threshold=n, bytesRead=1000 * n)
         plot = view.frame()
         clock(1)
     assert isinstance(plot, Plot)
@@ -233,15 +233,15 @@ def test_plot(context: Context, source: FakeSource, clock: Callable[[float], Non
     assert threshold.points[-1][1] == 99
     assert rate.name == "bytesRead per second"
     assert rate.points[-1][1] == 1000
-    source.things.clear()
+    backend.things.clear()
     gone = view.frame()
     assert isinstance(gone, Plot)
     assert gone.note == "filesystem /home is gone"
     assert gone.series[0].points[-1][1] is None
 
 
-def test_pictures_are_cropped_to_the_screen(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem(f"/{number}") for number in range(500)]
+def test_pictures_are_cropped_to_the_screen(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem(f"/{number}") for number in range(500)]
     frame = view_of(context, "watch filesystem").frame()
     small, left = cropped(frame, 20)
     assert isinstance(small, Table)
@@ -254,8 +254,8 @@ def test_pictures_are_cropped_to_the_screen(context: Context, source: FakeSource
     assert "... 485 more lines" in out.getvalue()
 
 
-def test_a_class_with_one_object_stands_for_it(context: Context, source: FakeSource) -> None:
-    source.things = [process(7), filesystem("/")]
+def test_a_class_with_one_object_stands_for_it(context: Context, backend: FakeBackend) -> None:
+    backend.things = [process(7), filesystem("/")]
     assert isinstance(view_of(context, "plot filesystem threshold").frame(), Plot)
 
 
@@ -300,7 +300,7 @@ def test_any_values_can_be_drawn(values: list[float | None], braille: bool) -> N
         assert all(line.isascii() for line in text_lines)
 
 
-def test_views_without_a_terminal_follow_each_other(context: Context, source: FakeSource) -> None:
+def test_views_without_a_terminal_follow_each_other(context: Context, backend: FakeBackend) -> None:
     output = make_output()
     assert execute("watch -n 0.1 -c 2 filesystem columns threshold", context, output.screen) is Outcome.DONE
     assert [line for line in output.lines if line.startswith("org.")] == ["org.example:filesystem, 2 objects"] * 2
@@ -316,10 +316,10 @@ def test_views_without_a_terminal_follow_each_other(context: Context, source: Fa
     assert [line.split(",")[1] for line in output.lines[1:]] == ["90.0", "90.0"]
 
 
-def test_changed_values_are_marked_without_colour(context: Context, source: FakeSource) -> None:
+def test_changed_values_are_marked_without_colour(context: Context, backend: FakeBackend) -> None:
     view = view_of(context, "watch /home")
     view.frame()
-    source.things[0] = filesystem("/home", threshold=75)
+    backend.things[0] = filesystem("/home", threshold=75)
     frame = view.frame()
     plain, colour = make_output(), make_output(OutputStyle.COLOUR, 100)
     plain.screen.show(frame)
@@ -329,7 +329,7 @@ def test_changed_values_are_marked_without_colour(context: Context, source: Fake
     assert "\x1b[1;30;43m75 % *" in colour.out.getvalue()
 
 
-def test_a_lost_connection_does_not_end_a_view(context: Context, source: FakeSource) -> None:
+def test_a_lost_connection_does_not_end_a_view(context: Context, backend: FakeBackend) -> None:
     output = make_output()
     frames = iter([None, DisconnectedError("amqp://mq1", "closed"), None])
     view = view_of(context, "watch -n 0.1 -c 3 filesystem")

@@ -12,12 +12,12 @@ from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameSnapshot
 from qmf_shell.session.short_ids import ShortIds
-from shell.world import SCHEMAS, FakeSource, filesystem
+from shell.world import SCHEMAS, FakeBackend, filesystem
 
 ids = ShortIds()
-ids.give(filesystem("/").known)
+ids.assign(filesystem("/").identity)
 WORLD = CompletionData(
-    NameSnapshot(dict(SCHEMAS), (filesystem("/").known, filesystem("/home").known)),
+    NameSnapshot(dict(SCHEMAS), (filesystem("/").identity, filesystem("/home").identity)),
     ids,
     standard(),
     (("fs", "list filesystem"),),
@@ -79,7 +79,7 @@ def test_any_line_has_a_hint_or_none(text: str, front: str) -> None:
     assert all(isinstance(item.text, str) for item in hint_for(front + text, WORLD))
 
 
-def test_the_toolbar_shows_the_hint_unless_the_connection_is_lost(context: Context, source: FakeSource) -> None:
+def test_the_toolbar_shows_the_hint_unless_the_connection_is_lost(context: Context, backend: FakeBackend) -> None:
     from qmf_shell.modes.repl import toolbar
 
     def text() -> str:
@@ -88,5 +88,5 @@ def test_the_toolbar_shows_the_hint_unless_the_connection_is_lost(context: Conte
     assert text().startswith("echo sequence:uint32")
     narrow = "".join(part[1] for part in toolbar(context, hint_for("call 101 echo 7 ", WORLD), 40))
     assert narrow.startswith(" body:lstr(in/out)  lstr, in/out")
-    source.health = ConnectionStatus("amqp://mq1", connected=False, reason="closed")
+    backend.status = ConnectionStatus("amqp://mq1", connected=False, reason="closed")
     assert text() == "amqp://mq1  not connected: closed"

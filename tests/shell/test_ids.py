@@ -7,39 +7,39 @@ from qmf_shell.session.short_ids import ShortIds
 from shell.world import ALPHA, FILESYSTEM
 
 
-def known(name: str, *, agent: str = ALPHA, epoch: int = 0) -> ObjectIdentity:
+def identity(name: str, *, agent: str = ALPHA, epoch: int = 0) -> ObjectIdentity:
     return ObjectIdentity(ObjectKey(agent, name, epoch), FILESYSTEM.key, name)
 
 
 def test_numbers_start_at_101_and_stay() -> None:
     ids = ShortIds()
-    assert [ids.give(known(name)) for name in "abab"] == [101, 102, 101, 102]
+    assert [ids.assign(identity(name)) for name in "abab"] == [101, 102, 101, 102]
     assert ids.number(ObjectKey(ALPHA, "b")) == 102
     assert ids.number(ObjectKey(ALPHA, "z")) is None
 
 
 def test_the_same_name_at_another_agent_is_another_object() -> None:
     ids = ShortIds()
-    assert ids.give(known("a")) != ids.give(known("a", agent="other"))
+    assert ids.assign(identity("a")) != ids.assign(identity("a", agent="other"))
 
 
 def test_a_restarted_agents_object_keeps_its_number_and_has_the_new_epoch() -> None:
     ids = ShortIds()
-    number = ids.give(known("a", epoch=1))
-    assert ids.give(known("a", epoch=2)) == number
+    number = ids.assign(identity("a", epoch=1))
+    assert ids.assign(identity("a", epoch=2)) == number
     entry = ids.entry(number)
     assert entry is not None
-    assert entry.known.key.epoch == 2
+    assert entry.identity.key.epoch == 2
 
 
 def test_the_dead_are_remembered_and_may_come_back() -> None:
     ids = ShortIds()
-    number = ids.give(known("a"), created=5)
-    ids.bury(known("a").key, 9)
-    ids.bury(known("unlisted").key, 9)
+    number = ids.assign(identity("a"), created=5)
+    ids.mark_deleted(identity("a").key, 9)
+    ids.mark_deleted(identity("unlisted").key, 9)
     (entry,) = ids.entries()
     assert (entry.number, entry.created, entry.deleted) == (number, 5, 9)
-    ids.give(known("a"), created=11)
+    ids.assign(identity("a"), created=11)
     (entry,) = ids.entries()
     assert (entry.number, entry.created, entry.deleted) == (number, 11, 0)
 

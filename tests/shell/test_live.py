@@ -58,7 +58,7 @@ def opened() -> Iterator[OpenSession]:
 
 def test_the_embedded_default_has_something_to_look_at(opened: OpenSession) -> None:
     context = opened.context
-    (agent,) = context.source.agents()
+    (agent,) = context.backend.agents()
     assert agent.product == "host"
     names = {key.name for key in context.classes()}
     assert {"system", "memory", "process"} <= names
@@ -70,19 +70,19 @@ def test_the_embedded_default_has_something_to_look_at(opened: OpenSession) -> N
 
 
 def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: OpenSession) -> None:
-    source = opened.context.source
+    source = opened.context.backend
     (memory,) = source.objects([("qmf.host", "memory")]).items
-    assert source.get(memory.known) is not None
-    older = attrs.evolve(memory.known, key=attrs.evolve(memory.known.key, epoch=1))
+    assert source.get(memory.identity) is not None
+    older = attrs.evolve(memory.identity, key=attrs.evolve(memory.identity.key, epoch=1))
     again = source.get(older)
     assert again is not None
-    assert again.known.key == memory.known.key
-    assert source.get(ObjectIdentity(ObjectKey("no:such:agent", "x"), memory.known.class_key, "x")) is None
-    assert source.get(attrs.evolve(memory.known, key=ObjectKey(memory.known.key.agent, "x"))) is None
+    assert again.identity.key == memory.identity.key
+    assert source.get(ObjectIdentity(ObjectKey("no:such:agent", "x"), memory.identity.class_key, "x")) is None
+    assert source.get(attrs.evolve(memory.identity, key=ObjectKey(memory.identity.key.agent, "x"))) is None
 
 
 def test_values_are_the_same_one_by_one_and_all_at_once(opened: OpenSession) -> None:
-    (memory,) = opened.context.source.objects([("qmf.host", "memory")]).items
+    (memory,) = opened.context.backend.objects([("qmf.host", "memory")]).items
     values = memory.values
     first = {name: values[name] for name in ("name", "systemRef", "total")}
     assert isinstance(first["systemRef"], ObjectKey)
@@ -97,11 +97,11 @@ def test_a_lost_broker_is_told() -> None:
     lost = threading.Event()
     watcher = BackendCallbacks(changed=lost.set)
     with EmbeddedBroker() as broker, ConsoleBackend(broker.url, timeout=0.2, watcher=watcher, objects=False) as live:
-        before = live.health
+        before = live.status
         lost.clear()
         broker.close()
         assert lost.wait(10)
-        after = live.health
+        after = live.status
         assert (before.connected, after.connected) == (True, False)
         assert after.reason
         with pytest.raises(DisconnectedError):

@@ -18,7 +18,7 @@ from qmf_shell.session.backend import ConnectionStatus, EventRecord, ObjectKey, 
 from qmf_shell.session.context import Context
 from qmf_shell.stat_views import UnmanagedError, make_view, short_name
 from shell.programs import PATIENCE, Terminal, environment, run
-from shell.world import BETA, NOON, FakeSource, filesystem, full_event
+from shell.world import BETA, NOON, FakeBackend, filesystem, full_event
 
 from qmf.agent import Agent, AgentThread
 from qmf.broker import EmbeddedBroker
@@ -226,14 +226,14 @@ OUTGOING = ClassSchema(package=QPID, name="outgoing")
 def qpid(schema: ClassSchema, index: str, **values: object) -> ObjectRecord:
     item = filesystem(index, AGENT)
     key = ObjectKey(AGENT, f"{QPID}:{schema.name}:{index}")
-    known = type(item.known)(key, schema.key, index)
-    return ObjectRecord(known, schema, values, updated=NOON, created=NOON)
+    identity = type(item.identity)(key, schema.key, index)
+    return ObjectRecord(identity, schema, values, updated=NOON, created=NOON)
 
 
 @pytest.fixture
-def managed(source: FakeSource) -> None:
-    source.keys = [BROKER.key, QUEUE.key, ClassKey(QPID, "session")]
-    source.things = [
+def managed(backend: FakeBackend) -> None:
+    backend.keys = [BROKER.key, QUEUE.key, ClassKey(QPID, "session")]
+    backend.things = [
         qpid(BROKER, "amqp-broker", version="1.40.0", msgDepth=7, byteDepth=70, abandoned=3),
         *(qpid(QUEUE, f"q{n}", msgDepth=n * 10 % 7, durable=n % 2 == 0) for n in range(1, 6)),
     ]
@@ -255,9 +255,9 @@ def test_queues(context: Context) -> None:
         make_view(context, "queues", "mgs")
 
 
-def test_subscriptions_of_both_protocols(context: Context, source: FakeSource) -> None:
-    source.keys = [SUBSCRIPTION.key, OUTGOING.key]
-    source.things = [
+def test_subscriptions_of_both_protocols(context: Context, backend: FakeBackend) -> None:
+    backend.keys = [SUBSCRIPTION.key, OUTGOING.key]
+    backend.things = [
         qpid(SUBSCRIPTION, "s,q,in", name="in", queueRef=ObjectKey(AGENT, f"{QPID}:queue:orders"), delivered=3),
         qpid(OUTGOING, "c,out", name="out", source="amq.topic", transfers=4),
     ]
@@ -267,7 +267,7 @@ def test_subscriptions_of_both_protocols(context: Context, source: FakeSource) -
         ("out", "amq.topic", Quantity(4)),
         ("in", "orders", Quantity(3)),
     ]
-    source.keys = [SUBSCRIPTION.key]
+    backend.keys = [SUBSCRIPTION.key]
     assert len(make_view(context, "subscriptions", None).rows) == 1  # type: ignore[union-attr]
 
 
@@ -276,12 +276,12 @@ def test_overview(context: Context) -> None:
     text = str(make_view(context, "overview", None))
     assert "1.40.0" in text
     assert "('queues', 5)" in text
-    assert "('abandoned', Amount(value=3" in text
+    assert "('abandoned', Quantity(value=3" in text
 
 
-def test_overview_of_brokers_of_which_one_is_not_there(context: Context, source: FakeSource) -> None:
-    source.health = ConnectionStatus("amqp://mq1:5672", False, "connection refused", "mq1")
-    source.others = (ConnectionStatus("amqp://127.0.0.1:5672", name="127.0.0.1"),)
+def test_overview_of_brokers_of_which_one_is_not_there(context: Context, backend: FakeBackend) -> None:
+    backend.status = ConnectionStatus("amqp://mq1:5672", False, "connection refused", "mq1")
+    backend.others = (ConnectionStatus("amqp://127.0.0.1:5672", name="127.0.0.1"),)
     text = str(make_view(context, "overview", None))
     assert "('broker', 'amqp://127.0.0.1:5672')" in text
     assert "('agents', 2)" in text
@@ -292,12 +292,12 @@ def test_overview_of_brokers_of_which_one_is_not_there(context: Context, source:
 
 
 @pytest.mark.usefixtures("managed")
-def test_overview_counts_the_agents_of_each_broker(context: Context, source: FakeSource) -> None:
-    source.health = ConnectionStatus("amqp://127.0.0.1:5672", name="127.0.0.1")
-    source.others = (ConnectionStatus("amqp://mq2:5672", name="mq2"),)
-    known = source.things[0].known
-    key = attrs.evolve(known.key, broker="127.0.0.1")
-    source.things[0] = attrs.evolve(source.things[0], known=attrs.evolve(known, key=key))
+def test_overview_counts_the_agents_of_each_broker(context: Context, backend: FakeBackend) -> None:
+    backend.status = ConnectionStatus("amqp://127.0.0.1:5672", name="127.0.0.1")
+    backend.others = (ConnectionStatus("amqp://mq2:5672", name="mq2"),)
+    identity = backend.things[0].identity
+    key = attrs.evolve(identity.key, broker="127.0.0.1")
+    backend.things[0] = attrs.evolve(backend.things[0], identity=attrs.evolve(identity, key=key))
     assert "('agents', 2)" in str(make_view(context, "overview", None))
 
 

@@ -7,7 +7,7 @@ import pytest
 from qmf_shell.modes.executor import Outcome, execute
 from qmf_shell.objects.relations import parent_property, parents
 from qmf_shell.session.context import Context
-from shell.world import FILESYSTEM, PROCESS, FakeSource, filesystem, make_output, process
+from shell.world import FILESYSTEM, PROCESS, FakeBackend, filesystem, make_output, process
 
 from qmf.schema import TYPES, ClassSchema, Property
 
@@ -19,10 +19,15 @@ def run(context: Context, line: str) -> list[str]:
 
 
 @pytest.fixture
-def family(source: FakeSource) -> None:
+def family(backend: FakeBackend) -> None:
     root = filesystem("/")
-    home = filesystem("/home", parent=root.known.key, label="houses")
-    source.things = [root, home, *(filesystem(f"/home/{n}", parent=home.known.key) for n in range(1, 26)), process(7)]
+    home = filesystem("/home", parent=root.identity.key, label="houses")
+    backend.things = [
+        root,
+        home,
+        *(filesystem(f"/home/{n}", parent=home.identity.key) for n in range(1, 26)),
+        process(7),
+    ]
 
 
 @pytest.mark.usefixtures("family")
@@ -41,8 +46,8 @@ def test_tree(context: Context) -> None:
     assert len(run(context, "tree -n 0")) == len(lines) + 4
 
 
-def test_many_without_a_parent_are_counted(context: Context, source: FakeSource) -> None:
-    source.things = [process(number) for number in range(50)]
+def test_many_without_a_parent_are_counted(context: Context, backend: FakeBackend) -> None:
+    backend.things = [process(number) for number in range(50)]
     lines = run(context, "tree -n 3")
     assert len(lines) == 3 + 4
     assert lines[-1].split() == ["-", "47", "more", "of", "process", "-"]
@@ -55,17 +60,17 @@ def test_tree_of_an_object_or_a_class(context: Context) -> None:
     assert [line.split()[1:] for line in run(context, "tree org.example:process")[3:]] == [["process", "7", "-"]]
 
 
-def test_objects_that_are_each_others_parents_are_shown_once(context: Context, source: FakeSource) -> None:
+def test_objects_that_are_each_others_parents_are_shown_once(context: Context, backend: FakeBackend) -> None:
     one, two = filesystem("/1"), filesystem("/2")
-    source.things = [filesystem("/1", parent=two.known.key), filesystem("/2", parent=one.known.key)]
-    assert len(parents(source.things)) == 1
+    backend.things = [filesystem("/1", parent=two.identity.key), filesystem("/2", parent=one.identity.key)]
+    assert len(parents(backend.things)) == 1
     assert len(run(context, "tree")) == 3 + 2
 
 
-def test_a_long_chain_is_no_problem(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem("/0")]
+def test_a_long_chain_is_no_problem(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem("/0")]
     for n in range(1, 1500):
-        source.things.append(filesystem(f"/{n}", parent=source.things[-1].known.key))
+        backend.things.append(filesystem(f"/{n}", parent=backend.things[-1].identity.key))
     assert len(run(context, "tree")) == 3 + 1500
 
 
@@ -88,7 +93,7 @@ def test_which_reference_is_the_parent(properties: tuple[Property, ...], parent:
     assert (found.name if found else None) == parent
 
 
-def test_an_optional_parent_counts_where_it_is_marked(source: FakeSource) -> None:
+def test_an_optional_parent_counts_where_it_is_marked(backend: FakeBackend) -> None:
     marked = attrs.evolve(FILESYSTEM, properties=(reference("parent", optional=True, parent_ref=True),))
     assert parent_property(marked) is not None
     assert parent_property(PROCESS) is None
@@ -110,8 +115,8 @@ def test_refs_of_the_only_object_of_a_class(context: Context) -> None:
     assert run(context, "refs org.example:process") == ["process 7 has no references, either way."]
 
 
-def test_a_reference_to_what_is_not_there(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem("/home", parent=filesystem("/").known.key)]
+def test_a_reference_to_what_is_not_there(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem("/home", parent=filesystem("/").identity.key)]
     assert "not there" in run(context, "refs /home")[3]
 
 
@@ -134,7 +139,7 @@ def test_find_has_a_limit(context: Context) -> None:
     assert len(run(context, "find -n 0 /home")) == 3 + 26
 
 
-def test_find_looks_into_maps_and_numbers(context: Context, source: FakeSource) -> None:
-    source.things = [filesystem("/", options={"a": ["needle"]}), filesystem("/b", threshold=77)]
+def test_find_looks_into_maps_and_numbers(context: Context, backend: FakeBackend) -> None:
+    backend.things = [filesystem("/", options={"a": ["needle"]}), filesystem("/b", threshold=77)]
     assert run(context, "find needle")[3].split()[3:] == ["options", "needle"]
     assert any("threshold" in line for line in run(context, "find 77"))

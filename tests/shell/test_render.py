@@ -63,8 +63,8 @@ RESULTS: dict[str, Result] = {
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def shown(result: Result, look: OutputStyle, width: int | None) -> Output:
-    output = make_output(look, width)
+def shown(result: Result, style: OutputStyle, width: int | None) -> Output:
+    output = make_output(style, width)
     output.screen.show(result)
     return output
 
@@ -125,8 +125,8 @@ def test_terminal_lines_fit(name: str, width: int) -> None:
 @pytest.mark.parametrize("name", sorted(set(RESULTS) - {"evil"}))
 @pytest.mark.parametrize("width", [40, 120])
 def test_terminal_and_plain_say_the_same(name: str, width: int) -> None:
-    def words(look: OutputStyle) -> list[str]:
-        text = ANSI.sub("", shown(RESULTS[name], look, width).out.getvalue())
+    def words(style: OutputStyle) -> list[str]:
+        text = ANSI.sub("", shown(RESULTS[name], style, width).out.getvalue())
         return "".join(char for char in text if char not in "=─ \n").split()
 
     assert words(OutputStyle.COLOUR) == words(OutputStyle.PLAIN)
@@ -137,16 +137,16 @@ def test_terminal_and_plain_say_the_same(name: str, width: int) -> None:
 def test_rows_with_and_without_colour_say_the_same(rows: list[tuple[str, int, str]], width: int) -> None:
     columns = (Column("Name"), Column("Count", Role.NUMBER), Column("Text", Role.NAME, wraps=True))
     plain, coloured = (
-        shown(Table(columns, tuple(rows)), look, width).lines for look in (OutputStyle.PLAIN, OutputStyle.COLOUR)
+        shown(Table(columns, tuple(rows)), style, width).lines for style in (OutputStyle.PLAIN, OutputStyle.COLOUR)
     )
     assert [line.replace("─", "=") for line in plain] == [
         ANSI.sub("", line).rstrip().replace("─", "=") for line in coloured
     ]
 
 
-@pytest.mark.parametrize("look", [OutputStyle.PLAIN, OutputStyle.COLOUR])
-def test_no_control_character_of_a_peer_is_printed(look: OutputStyle) -> None:
-    text = ANSI.sub("", shown(RESULTS["evil"], look, 80).out.getvalue())
+@pytest.mark.parametrize("style", [OutputStyle.PLAIN, OutputStyle.COLOUR])
+def test_no_control_character_of_a_peer_is_printed(style: OutputStyle) -> None:
+    text = ANSI.sub("", shown(RESULTS["evil"], style, 80).out.getvalue())
     assert "\x1b" not in text
     assert "\\x1b[31mred\\nline" in text
 
@@ -193,9 +193,9 @@ def test_json() -> None:
     ]
 
 
-@pytest.mark.parametrize("look", list(OutputStyle))
-def test_a_stream_is_printed_as_it_comes_and_ctrl_c_ends_it(look: OutputStyle) -> None:
-    output = make_output(look, 80)
+@pytest.mark.parametrize("style", list(OutputStyle))
+def test_a_stream_is_printed_as_it_comes_and_ctrl_c_ends_it(style: OutputStyle) -> None:
+    output = make_output(style, 80)
     closed: list[bool] = []
 
     def items() -> Iterator[Result]:
@@ -209,8 +209,8 @@ def test_a_stream_is_printed_as_it_comes_and_ctrl_c_ends_it(look: OutputStyle) -
     output.screen.show(ResultStream(items(), "waiting"))
     assert closed == [True]
     # Messages for people go to stderr where stdout is for programs.
-    assert ("waiting" in output.out.getvalue()) is (look not in MACHINE_READABLE)
-    assert ("waiting" in output.err.getvalue()) is (look in MACHINE_READABLE)
+    assert ("waiting" in output.out.getvalue()) is (style not in MACHINE_READABLE)
+    assert ("waiting" in output.err.getvalue()) is (style in MACHINE_READABLE)
 
 
 def test_quit_prints_nothing() -> None:
@@ -229,7 +229,7 @@ class Tty(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("out", "environ", "no_color", "wanted", "look"),
+    ("out", "environ", "no_color", "wanted", "style"),
     [
         (Tty(), {}, False, "table", OutputStyle.COLOUR),
         (Tty(), {"NO_COLOR": ""}, False, "table", OutputStyle.COLOUR),
@@ -241,5 +241,5 @@ class Tty(io.StringIO):
         (io.StringIO(), {}, False, "table", OutputStyle.PLAIN),
     ],
 )
-def test_look(out: io.StringIO, environ: dict[str, str], no_color: bool, wanted: str, look: OutputStyle) -> None:
-    assert choose_output_style(out, environ, no_color=no_color, output=wanted) is look
+def test_look(out: io.StringIO, environ: dict[str, str], no_color: bool, wanted: str, style: OutputStyle) -> None:
+    assert choose_output_style(out, environ, no_color=no_color, output=wanted) is style

@@ -17,7 +17,7 @@ from qmf_shell.modes.repl import Repl, history_path, open_history, toolbar
 from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameRefresher
-from shell.world import FakeSource, Output, filesystem, full_event
+from shell.world import FakeBackend, Output, filesystem, full_event
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ def keys() -> Iterator[PipeInput]:
 
 
 @pytest.fixture
-def refresher(source: FakeSource) -> Iterator[NameRefresher]:
-    refresher = NameRefresher(source)
+def refresher(backend: FakeBackend) -> Iterator[NameRefresher]:
+    refresher = NameRefresher(backend)
     yield refresher
     refresher.close()
 
@@ -58,9 +58,9 @@ def test_ctrl_c_clears_the_line(keys: PipeInput, context: Context, output: Outpu
 
 
 def test_ctrl_c_cancels_a_command(
-    keys: PipeInput, context: Context, source: FakeSource, output: Output, refresher: NameRefresher
+    keys: PipeInput, context: Context, backend: FakeBackend, output: Output, refresher: NameRefresher
 ) -> None:
-    source.error = KeyboardInterrupt()
+    backend.error = KeyboardInterrupt()
     assert run(keys, context, output, refresher, "list\ragents\r\x04") == 0
     assert output.errors == ["error: cancelled"]
     assert output.lines[0] == "2 agents"
@@ -101,14 +101,14 @@ def test_history_path(environ: dict[str, str], path: str | None) -> None:
     assert history_path(environ) == (None if path is None else Path(path))
 
 
-def test_toolbar(context: Context, source: FakeSource) -> None:
+def test_toolbar(context: Context, backend: FakeBackend) -> None:
     def text() -> str:
         return "".join(part[1] for part in toolbar(context)).strip()
 
     assert text() == "amqp://127.0.0.1:5672  2 agents"
     context.events.add(full_event())
     assert text().endswith("1 event")
-    source.health = ConnectionStatus("amqp://h\x1b[31m", False, "closed\x07")
+    backend.status = ConnectionStatus("amqp://h\x1b[31m", False, "closed\x07")
     assert text() == "amqp://h\\x1b[31m  not connected: closed\\x07"
 
 
@@ -120,7 +120,7 @@ def completions(completer: LineCompleter, text: str) -> list[tuple[str, int, str
 def test_completions_replace_what_was_typed(context: Context, refresher: NameRefresher) -> None:
     completer = LineCompleter(context, refresher)
     assert completions(completer, "lis") == [("list", -3, context.registry.find("list").summary)]
-    context.ids.give(filesystem("/a b").known)
+    context.ids.assign(filesystem("/a b").identity)
     assert completions(completer, "show '/a ") == [("101", -4, "filesystem /a b")]
 
 
@@ -133,12 +133,12 @@ def test_long_names_are_shown_with_both_ends(context: Context, refresher: NameRe
 
 
 def test_names_are_fetched_when_one_could_stand_there(
-    context: Context, source: FakeSource, refresher: NameRefresher
+    context: Context, backend: FakeBackend, refresher: NameRefresher
 ) -> None:
     completer = LineCompleter(context, refresher)
     refresher.start()
     completer.prepare("list ")
     completer.prepare("sho")
-    assert source.asked == []
+    assert backend.asked == []
     completer.prepare("show ")
-    assert source.was_asked.wait(10)
+    assert backend.was_asked.wait(10)

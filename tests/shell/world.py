@@ -117,7 +117,7 @@ SCHEMAS: dict[ClassKey, ClassSchema | EventSchema] = {
 def filesystem(
     index: str, agent: str = ALPHA, *, values: Mapping[str, object] | None = None, **more: object
 ) -> ObjectRecord:
-    known = ObjectIdentity(ObjectKey(agent, f"org.example:filesystem:{index}"), FILESYSTEM.key, index)
+    identity = ObjectIdentity(ObjectKey(agent, f"org.example:filesystem:{index}"), FILESYSTEM.key, index)
     base: dict[str, object] = {
         "mountPoint": index,
         "threshold": 90,
@@ -133,12 +133,14 @@ def filesystem(
         "latencyAvg": 3_200_000,
         "uptime": 97_925 * SECOND,
     }
-    return ObjectRecord(known, FILESYSTEM, {**base, **(values or {}), **more}, updated=NOON, created=NOON - 60 * SECOND)
+    return ObjectRecord(
+        identity, FILESYSTEM, {**base, **(values or {}), **more}, updated=NOON, created=NOON - 60 * SECOND
+    )
 
 
 def process(pid: int, agent: str = ALPHA) -> ObjectRecord:
-    known = ObjectIdentity(ObjectKey(agent, f"org.example:process:{pid}"), PROCESS.key, str(pid))
-    return ObjectRecord(known, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
+    identity = ObjectIdentity(ObjectKey(agent, f"org.example:process:{pid}"), PROCESS.key, str(pid))
+    return ObjectRecord(identity, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
 
 
 def full_event(mount: str = "/", *, at: int = NOON, severity: int = 4, agent: str = ALPHA) -> EventRecord:
@@ -151,11 +153,11 @@ def agent(name: str) -> AgentRecord:
 
 
 @attrs.define
-class FakeSource:
+class FakeBackend:
     """A `Source` over lists; `calls` records what was called, `answer` is what comes back, an error is raised."""
 
     things: list[ObjectRecord]
-    health: ConnectionStatus = attrs.field(default=ConnectionStatus("amqp://127.0.0.1:5672"))
+    status: ConnectionStatus = attrs.field(default=ConnectionStatus("amqp://127.0.0.1:5672"))
     known_agents: list[AgentRecord] = attrs.field(factory=lambda: [agent(ALPHA), agent(BETA)])
     keys: list[ClassKey] = attrs.field(factory=lambda: list(SCHEMAS))
     calls: list[tuple[str, str, dict[str, object]]] = attrs.field(factory=list)
@@ -181,8 +183,8 @@ class FakeSource:
         return SCHEMAS[key]
 
     @property
-    def healths(self) -> Sequence[ConnectionStatus]:
-        return (self.health, *self.others)
+    def statuses(self) -> Sequence[ConnectionStatus]:
+        return (self.status, *self.others)
 
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
         self.wheres.append(list(where))
@@ -192,16 +194,18 @@ class FakeSource:
             self.gate.wait(30)
         if self.error is not None:
             raise self.error
-        found = [item for item in self.things if (item.known.class_key.package, item.known.class_key.name) in names]
+        found = [
+            item for item in self.things if (item.identity.class_key.package, item.identity.class_key.name) in names
+        ]
         if where:
             found = [item for item in found if matches(where, item.values)]
         return QueryResult(found, self.failures)
 
-    def get(self, known: ObjectIdentity) -> ObjectRecord | None:
-        return next((item for item in self.things if item.known.key == known.key), None)
+    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
+        return next((item for item in self.things if item.identity.key == identity.key), None)
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        self.calls.append((target.known.key.name, method.name, dict(arguments)))
+        self.calls.append((target.identity.key.name, method.name, dict(arguments)))
         if self.error is not None:
             raise self.error
         return self.answer
@@ -220,10 +224,10 @@ class FakeSource:
                 answer: CallOutcome = self.call(target, method, arguments)
             except QmfError as error:
                 answer = error
-            done(number, self.refusals.get(target.known.index, answer))
+            done(number, self.refusals.get(target.identity.index, answer))
 
-    def assign(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
-        self.assigned.append((target.known.key.name, dict(values)))
+    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+        self.assigned.append((target.identity.key.name, dict(values)))
         if self.error is not None:
             raise self.error
 
@@ -245,6 +249,6 @@ class Output:
         return self.err.getvalue().splitlines()
 
 
-def make_output(look: OutputStyle = OutputStyle.PLAIN, width: int | None = None) -> Output:
+def make_output(style: OutputStyle = OutputStyle.PLAIN, width: int | None = None) -> Output:
     out, err = io.StringIO(), io.StringIO()
-    return Output(out, err, Screen(out, err, look, width=width, formatter=Formatter(UTC)))
+    return Output(out, err, Screen(out, err, style, width=width, formatter=Formatter(UTC)))

@@ -18,9 +18,9 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: BoundArguments) -> Table:
+def run(context: Context, args: BoundArguments) -> Table:
     """The agents seen on the bus."""
-    del given
+    del args
     agents = context.agents()
     rows = tuple(
         (

@@ -65,24 +65,24 @@ class _Wanted:
     words: Sequence[Word]
 
 
-def run(context: Context, given: BoundArguments) -> Result:
+def run(context: Context, args: BoundArguments) -> Result:
     """Call and show what comes back."""
-    wanted = _take_apart(context, given)
+    wanted = _take_apart(context, args)
     if not wanted.targets:
-        return Notice(f"No objects of {clean(given.texts[0])} match: nothing was called.", NoticeLevel.WARNING)
+        return Notice(f"No objects of {clean(args.texts[0])} match: nothing was called.", NoticeLevel.WARNING)
     first = wanted.targets[0]
     method = find_method(first.schema.methods, wanted.method)
     if method is None:
-        raise NoMethodError(object_label(first.known), wanted.method, [item.name for item in first.schema.methods])
-    if "dry-run" in given.options:
+        raise NoMethodError(object_label(first.identity), wanted.method, [item.name for item in first.schema.methods])
+    if "dry-run" in args.options:
         return _targets(context, method, wanted.targets)
     arguments = _inputs(context, method, wanted.words, first)
     if wanted.many:
-        _confirm(context, given, method, wanted.targets)
+        _confirm(context, args, method, wanted.targets)
         return _call_all(context, method, wanted.targets, arguments)
-    number = context.ids.give(first.known, first.created)
-    outputs = context.source.call(first, method, arguments)
-    title = f"{clean(method.name)} of {number} {object_label(first.known)}"
+    number = context.ids.assign(first.identity, first.created)
+    outputs = context.backend.call(first, method, arguments)
+    title = f"{clean(method.name)} of {number} {object_label(first.identity)}"
     if not outputs:
         return Notice(f"{title}: done", NoticeLevel.GOOD)
     return Details(tuple(argument_cells(context, method.outputs, outputs).items()), title)
@@ -109,8 +109,8 @@ def split_call(words: Sequence[Word]) -> tuple[int, bool]:
     return 1, False
 
 
-def _take_apart(context: Context, given: BoundArguments) -> _Wanted:
-    words = given.words
+def _take_apart(context: Context, args: BoundArguments) -> _Wanted:
+    words = args.words
     at, of_class = split_call(words)
     if len(words) <= at:
         raise UsageError("call", "METHOD is missing", listing(CALL.usage))
@@ -142,36 +142,38 @@ def _inputs(context: Context, method: Method, words: Sequence[Word], target: Obj
     def resolve(text: str, item: Argument) -> object:
         return _reference(context, text, item, target)
 
-    if context.ask is not None:
+    if context.prompter is not None:
         for item in missing_arguments(method, words):
             words = [*words, _asked(context, method, item, resolve)]
     return parse_arguments(method, words, resolve)
 
 
 def _asked(context: Context, method: Method, item: Argument, resolve: ResolveReference) -> Word:
-    assert context.ask is not None
+    assert context.prompter is not None
     about = f" - {one_line(item.desc)}" if item.desc else ""
     unit = f", {item.unit}" if item.unit else ""
     question = clean(f"{item.name} ({item.type.name}{unit}){about}")
-    text = context.ask.value(question, lambda text: parse_argument(method, item, text, resolve), None)
+    text = context.prompter.value(question, lambda text: parse_argument(method, item, text, resolve), None)
     word = f"{item.name}={text}"
     return Word(word, 0, len(word), len(item.name) + 1)
 
 
-def _confirm(context: Context, given: BoundArguments, method: Method, targets: Sequence[ObjectRecord]) -> None:
-    if "yes" in given.options or len(targets) == 1 or context.settings["confirm"] == "off":
+def _confirm(context: Context, args: BoundArguments, method: Method, targets: Sequence[ObjectRecord]) -> None:
+    if "yes" in args.options or len(targets) == 1 or context.settings["confirm"] == "off":
         return
     count = plural(len(targets), "object")
-    if context.ask is None:
+    if context.prompter is None:
         raise NotConfirmedError(f"{method.name} would be called of {count}: say so with call --yes")
-    shown = listing([object_label(item.known) for item in targets[:3]] + (["..."] if len(targets) > 3 else []), "and")
-    if not context.ask.confirm(f"Call {clean(method.name)} of {count} ({shown})?"):
+    shown = listing(
+        [object_label(item.identity) for item in targets[:3]] + (["..."] if len(targets) > 3 else []), "and"
+    )
+    if not context.prompter.confirm(f"Call {clean(method.name)} of {count} ({shown})?"):
         raise PromptCancelledError("nothing was called")
 
 
 def _targets(context: Context, method: Method, targets: Sequence[ObjectRecord]) -> Table:
     columns = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True))
-    rows = tuple((context.ids.give(item.known, item.created), object_label(item.known)) for item in targets)
+    rows = tuple((context.ids.assign(item.identity, item.created), object_label(item.identity)) for item in targets)
     return Table(columns, rows, title=f"{clean(method.name)} would be called of {plural(len(rows), 'object')}")
 
 
@@ -183,7 +185,7 @@ def _call_all(
     name = clean(method.name)
     stopped = False
     try:
-        context.source.call_all(targets, method, arguments, _counting(context, answers, len(targets), name))
+        context.backend.call_all(targets, method, arguments, _counting(context, answers, len(targets), name))
     except KeyboardInterrupt:
         stopped = True
     failed = [answer for answer in answers.values() if isinstance(answer, QmfError)]
@@ -200,7 +202,9 @@ def _call_all(
         else:
             result, cells = "done", argument_cells(context, method.outputs, answer)
         shown = [cells.get(key) for key in outputs]
-        rows.append((context.ids.give(target.known, target.created), object_label(target.known), result, *shown))
+        rows.append(
+            (context.ids.assign(target.identity, target.created), object_label(target.identity), result, *shown)
+        )
     columns = (
         Column("ID", Role.ID),
         Column("Object", Role.NAME, wraps=True),
@@ -232,9 +236,9 @@ def _reference(context: Context, text: str, item: Argument, target: ObjectRecord
     """The object that an argument names: looked for in the class that the schema says, where it says one."""
     classes = []
     if item.references is not None:
-        package = item.references.package or target.known.class_key.package
+        package = item.references.package or target.identity.class_key.package
         classes = find_classes(context.classes(), f"{package}:{item.references.name}")
-    return find_object(context, text, classes=classes).known.key
+    return find_object(context, text, classes=classes).identity.key
 
 
 CALL = Command(

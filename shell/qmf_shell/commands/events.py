@@ -31,11 +31,11 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: BoundArguments) -> Result:
+def run(context: Context, args: BoundArguments) -> Result:
     """Recent events, or events as they come."""
-    wanted = _filter(context, given)
-    most = count_option(EVENTS, given, "number", SHOWN)
-    if "follow" in given.options:
+    wanted = _filter(context, args)
+    most = count_option(EVENTS, args, "number", SHOWN)
+    if "follow" in args.options:
         return ResultStream(_follow(context, wanted), title="Waiting for events; Ctrl-C ends it")
     shared = _shared_names(context)
     events = [event for event in context.events.recent() if wanted.passes(event)]
@@ -59,8 +59,8 @@ def _follow(context: Context, wanted: EventFilter) -> Iterator[StreamLine]:
             yield StreamLine(_COLUMNS, _cells(context, event, shared))
 
 
-def _filter(context: Context, given: BoundArguments) -> EventFilter:
-    words = list(given.words)
+def _filter(context: Context, args: BoundArguments) -> EventFilter:
+    words = list(args.words)
     classes: set[str] = set()
     while words and keyword_of(words[0]) is None:
         classes |= _class(context, words.pop(0).text)
@@ -72,11 +72,11 @@ def _filter(context: Context, given: BoundArguments) -> EventFilter:
         condition, used = parse_condition(words[1:])
         if used < len(words) - 1:
             raise UsageError("events", f"{words[used + 1].text!r} is one word too many", EVENTS.usage[0])
-    severity = given.options.get("severity")
+    severity = args.options.get("severity")
     return EventFilter(
         classes=frozenset(classes),
         severity=7 if severity is None else parse_severity(severity),
-        agent=given.options.get("agent", ""),
+        agent=args.options.get("agent", ""),
         condition=condition,
     )
 

@@ -16,17 +16,17 @@ from qmf_shell.text import listing, plural
 FORMATS = (".csv", ".json", ".parquet")
 
 
-def run(context: Context, given: BoundArguments) -> Notice:
+def run(context: Context, args: BoundArguments) -> Notice:
     """Ask, and write."""
-    path = Path(given.texts[1]).expanduser()
+    path = Path(args.texts[1]).expanduser()
     if path.suffix.lower() not in FORMATS:
         raise UsageError(
             "export", f"the file's name must end in {listing(FORMATS)}, not {path.name!r}", EXPORT.usage[0]
         )
-    if path.exists() and "force" not in given.options:
+    if path.exists() and "force" not in args.options:
         raise UsageError("export", f"{path} is there already: --force writes over it", EXPORT.usage[0])
-    keys = find_classes(context.classes(), given.texts[0])
-    selection = parse_selection(given.words[2:])
+    keys = find_classes(context.classes(), args.texts[0])
+    selection = parse_selection(args.words[2:])
     chosen = select_objects(context, keys, selection)
     # Late: most sessions export nothing.
     from qmf_shell.objects.export import write_file

@@ -27,19 +27,19 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: BoundArguments) -> Table:
+def run(context: Context, args: BoundArguments) -> Table:
     """Everything that has the text."""
-    wanted = " ".join(given.texts).lower()
-    most = count_option(FIND, given, "number", SHOWN)
+    wanted = " ".join(args.texts).lower()
+    most = count_option(FIND, args, "number", SHOWN)
     found = list(_in_classes(context, wanted))
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     context.report(f"searching {plural(len(names), 'class', 'classes')}")
     for item in context.objects(names):
         match = _in_object(item, wanted)
         if match is not None:
-            number = context.ids.give(item.known, item.created)
-            name = f"{item.known.index} {item.known.title}".strip()
-            found.append((number, item.known.class_key.name, name, *match))
+            number = context.ids.assign(item.identity, item.created)
+            name = f"{item.identity.index} {item.identity.title}".strip()
+            found.append((number, item.identity.class_key.name, name, *match))
     shown = found[:most] if most else found
     left = len(found) - len(shown)
     return Table(
@@ -53,8 +53,8 @@ def run(context: Context, given: BoundArguments) -> Table:
 
 def _in_object(item: ObjectRecord, wanted: str) -> tuple[str, str] | None:
     """Where an object has the text: in its names first, then in its values."""
-    known = item.known
-    for name, text in (("index", known.index), ("name", known.title), ("object name", known.key.name)):
+    identity = item.identity
+    for name, text in (("index", identity.index), ("name", identity.title), ("object name", identity.key.name)):
         if wanted in text.lower():
             return name, _around(text, wanted)
     for name, value in item.values.items():
@@ -96,7 +96,7 @@ def _in_classes(context: Context, wanted: str) -> Iterator[tuple[Cell, ...]]:
         if wanted in name.lower():
             yield None, kind, name, "name", name
             continue
-        schema = context.source.schema(key)
+        schema = context.backend.schema(key)
         for where, text in _parts(schema):
             if wanted in text.lower():
                 yield None, kind, name, where, _around(text, wanted)

@@ -40,10 +40,10 @@ _LINE = (
 _LATE = 1.5
 
 
-def run(context: Context, given: BoundArguments) -> Result:
+def run(context: Context, args: BoundArguments) -> Result:
     """The latest of each agent, or all as they come."""
-    wanted = (given.text(0) or "").lower()
-    if "follow" in given.options:
+    wanted = (args.text(0) or "").lower()
+    if "follow" in args.options:
         return ResultStream(_follow(context, wanted), title="Waiting for heartbeats; Ctrl-C ends it")
     rows = _rows(context, wanted)
     return Table(_COLUMNS, tuple(rows), title=plural(len(rows), "agent"), empty="No agents answered so far.")

@@ -9,9 +9,9 @@ from qmf_shell.session.context import Context
 _USAGE = (Column("Command", Role.NAME), Column("What it does", wraps=True))
 
 
-def run(context: Context, given: BoundArguments) -> Result:
+def run(context: Context, args: BoundArguments) -> Result:
     """All commands, or one of them."""
-    name = given.text(0)
+    name = args.text(0)
     if name is None:
         return _summary(tuple(context.registry))
     return explain(context.registry.find(name))

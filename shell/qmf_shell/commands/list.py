@@ -34,14 +34,14 @@ _TITLE = Column("Name", wraps=True)
 _AGENT = Column("Agent", Role.FAINT, wraps=True)
 
 
-def run(context: Context, given: BoundArguments) -> Result:
+def run(context: Context, args: BoundArguments) -> Result:
     """Classes, a class's objects, or objects."""
-    name = given.text(0)
+    name = args.text(0)
     if name is None:
         return _list_classes(context)
     keys = find_classes(context.classes(), name)
-    selection = parse_selection(given.words[1:])
-    active = selection.active or "active" in given.options
+    selection = parse_selection(args.words[1:])
+    active = selection.active or "active" in args.options
     if selection == Selection(ids=selection.ids) and selection.ids:
         return show_objects(find_objects(context, selection.ids, classes=keys), context)
     tables = tuple(_list_objects(context, item, selection, active) for item in select_objects(context, keys, selection))
@@ -50,31 +50,33 @@ def run(context: Context, given: BoundArguments) -> Result:
 
 def _list_classes(context: Context) -> Table:
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
-    counts = collections.Counter(class_name(item.known) for item in context.objects(names))
-    rows = tuple((*name, counts[name], context.deaths.of(name)) for name in names)
+    counts = collections.Counter(class_name(item.identity) for item in context.objects(names))
+    rows = tuple((*name, counts[name], context.deletions.of(name)) for name in names)
     return Table(_CLASSES, rows, title="Objects by class", empty="No classes so far: no agent has told of one.")
 
 
 def _list_objects(context: Context, chosen: SelectedObjects, selection: Selection, active: bool) -> Table:
     living = chosen.shown
-    numbered = [(context.ids.give(item.known, item.created), item) for item in living]
+    numbered = [(context.ids.assign(item.identity, item.created), item) for item in living]
     plain = not (active or selection.where or selection.ids or selection.limit is not None)
     dead = _dead(context, chosen.name, chosen.objects) if plain else []
     values = value_columns(chosen.schemas, column_names(selection))
     if not selection.columns:
         # A value that is the index says nothing more.
-        values = [item for item in values if any(str(field_value(one, item.slot)) != one.known.index for one in living)]
-    named = any(item.known.title for item in living) and not any(item.column.title == "name" for item in values)
-    several = len({_home(item.known.key) for item in living} | {_home(entry.known.key) for entry in dead}) > 1
+        values = [
+            item for item in values if any(str(field_value(one, item.field)) != one.identity.index for one in living)
+        ]
+    named = any(item.identity.title for item in living) and not any(item.column.title == "name" for item in values)
+    several = len({_home(item.identity.key) for item in living} | {_home(entry.identity.key) for entry in dead}) > 1
     rows: list[tuple[Cell, ...]] = []
     for number, item in numbered:
-        known = item.known
+        identity = item.identity
         cells = [value.cell(context, item) for value in values]
-        rows.append((number, Instant(item.created), None, known.index, known.title, *cells, _agent(item)))
+        rows.append((number, Instant(item.created), None, identity.index, identity.title, *cells, _agent(item)))
     for entry in dead:
-        known = entry.known
+        identity = entry.identity
         times = Instant(entry.created), Instant(entry.deleted)
-        rows.append((entry.number, *times, known.index, known.title, *[None] * len(values), known.key.agent))
+        rows.append((entry.number, *times, identity.index, identity.title, *[None] * len(values), identity.key.agent))
     timed = not values
     shown = [True, timed, timed, True, named, *[True] * len(values), several]
     headings = (_ID, *_TIMES, _INDEX, _TITLE, *(value.column for value in values), _AGENT)
@@ -96,17 +98,17 @@ def _home(key: object) -> object:
 
 
 def _agent(item: ObjectRecord) -> str:
-    key = item.known.key
+    key = item.identity.key
     return f"{key.agent} at {key.broker}" if key.broker else key.agent
 
 
 def _dead(context: Context, name: ClassName, living: Sequence[ObjectRecord]) -> list[NumberedObject]:
     """Objects of the class that have a number and were seen to be destroyed."""
-    alive = {item.known.key for item in living}
+    alive = {item.identity.key for item in living}
     return [
         entry
         for entry in context.ids.entries()
-        if entry.deleted and entry.known.key not in alive and class_name(entry.known) == name
+        if entry.deleted and entry.identity.key not in alive and class_name(entry.identity) == name
     ]
 
 

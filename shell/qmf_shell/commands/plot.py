@@ -28,23 +28,23 @@ MOST = 6
 _Points = collections.deque[tuple[float, float | None]]
 
 
-def run(context: Context, given: BoundArguments) -> LiveView:
+def run(context: Context, args: BoundArguments) -> LiveView:
     """Begin to draw."""
-    target = find_single(context, given.texts[0])
-    slots = [find_field([target.schema], text) for text in given.texts[1:]]
-    for slot in slots:
-        if not slot.is_number:
+    target = find_single(context, args.texts[0])
+    fields = [find_field([target.schema], text) for text in args.texts[1:]]
+    for field in fields:
+        if not field.is_number:
             numbers = [name for name, value in target.values.items() if _is_number(value)]
-            raise UsageError("plot", f"{slot.name} is no number; {listing(numbers, 'and')} are", PLOT.usage[0])
-    if "rates" in given.options:
-        slots = [attrs.evolve(slot, counter=True) for slot in slots]
-    slots = list(dict.fromkeys(slots))
-    if len(slots) > MOST:
+            raise UsageError("plot", f"{field.name} is no number; {listing(numbers, 'and')} are", PLOT.usage[0])
+    if "rates" in args.options:
+        fields = [attrs.evolve(field, counter=True) for field in fields]
+    fields = list(dict.fromkeys(fields))
+    if len(fields) > MOST:
         raise UsageError("plot", f"at most {MOST} lines can be told apart", PLOT.usage[0])
-    span = seconds_option(PLOT, given, "span", SPAN)
-    context.ids.give(target.known, target.created)
-    drawing = _Drawing(context, target, slots, span, "total" in given.options)
-    return make_view(context, PLOT, given, drawing.frame)
+    span = seconds_option(PLOT, args, "span", SPAN)
+    context.ids.assign(target.identity, target.created)
+    drawing = _Drawing(context, target, fields, span, "total" in args.options)
+    return make_view(context, PLOT, args, drawing.frame)
 
 
 def _is_number(value: object) -> bool:
@@ -57,7 +57,7 @@ class _Drawing:
 
     context: Context
     target: ObjectRecord
-    slots: Sequence[ObjectField]
+    fields: Sequence[ObjectField]
     span: float
     total: bool
     rates: RateTracker = attrs.field(factory=RateTracker)
@@ -66,32 +66,32 @@ class _Drawing:
     def frame(self) -> Plot:
         """The lines with what is there now; where the object is gone, they have an end."""
         at = time.monotonic()
-        now = self.context.source.get(self.target.known)
+        now = self.context.backend.get(self.target.identity)
         if now is not None:
             self.target = now
-        series = tuple(self._series(slot, now, at) for slot in self.slots)
-        number = self.context.ids.number(self.target.known.key)
-        note = None if now is not None else f"{object_label(self.target.known)} is gone"
-        return Plot(series, f"{number} {object_label(self.target.known)}", Instant(time.time_ns()), note)
+        series = tuple(self._series(field, now, at) for field in self.fields)
+        number = self.context.ids.number(self.target.identity.key)
+        note = None if now is not None else f"{object_label(self.target.identity)} is gone"
+        return Plot(series, f"{number} {object_label(self.target.identity)}", Instant(time.time_ns()), note)
 
-    def _series(self, slot: ObjectField, now: ObjectRecord | None, at: float) -> PlotSeries:
-        points = self.points.setdefault(slot.name, collections.deque())
-        value = None if now is None else now.values.get(slot.name)
+    def _series(self, field: ObjectField, now: ObjectRecord | None, at: float) -> PlotSeries:
+        points = self.points.setdefault(field.name, collections.deque())
+        value = None if now is None else now.values.get(field.name)
         number: float | None = float(value) if isinstance(value, int | float) else None
-        name, cell = clean(slot.name), self._cell(slot, value)
-        if slot.counter and not self.total and slot.type is not None:
-            epoch = self.target.known.key.epoch
-            number = self.rates.take(slot.name, slot.type, value, at, epoch)
-            name, cell = f"{name} per second", None if number is None else Quantity(round(number, 3), slot.unit)
+        name, cell = clean(field.name), self._cell(field, value)
+        if field.counter and not self.total and field.type is not None:
+            epoch = self.target.identity.key.epoch
+            number = self.rates.take(field.name, field.type, value, at, epoch)
+            name, cell = f"{name} per second", None if number is None else Quantity(round(number, 3), field.unit)
         points.append((at, number))
         while points and points[0][0] < at - self.span:
             points.popleft()
         return PlotSeries(name, tuple(points), cell)
 
-    def _cell(self, slot: ObjectField, value: object) -> Cell:
-        if slot.type is None:
+    def _cell(self, field: ObjectField, value: object) -> Cell:
+        if field.type is None:
             return None
-        return value_cell(self.context, slot.type, value, slot.unit, measured=True)
+        return value_cell(self.context, field.type, value, field.unit, measured=True)
 
 
 PLOT = Command(

@@ -7,9 +7,9 @@ from qmf_shell.results.result import QuitRequest
 from qmf_shell.session.context import Context
 
 
-def run(context: Context, given: BoundArguments) -> QuitRequest:
+def run(context: Context, args: BoundArguments) -> QuitRequest:
     """Say that the user wants to leave."""
-    del context, given
+    del context, args
     return QuitRequest()
 
 

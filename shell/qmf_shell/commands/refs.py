@@ -20,30 +20,30 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: BoundArguments) -> Table:
+def run(context: Context, args: BoundArguments) -> Table:
     """Both ways."""
-    target = find_single(context, given.texts[0])
-    number = context.ids.give(target.known, target.created)
+    target = find_single(context, args.texts[0])
+    number = context.ids.assign(target.identity, target.created)
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
     context.report(f"asking for {plural(len(keys), 'class', 'classes')}")
     objects = context.objects(class_names(sorted(keys)))
-    by_key = {item.known.key: item for item in objects}
+    by_key = {item.identity.key: item for item in objects}
     rows = [_row(context, "to", item.name, item.target, by_key.get(item.target)) for item in references(target)]
-    back = referring(objects, target.known.key)
-    back.sort(key=lambda item: (item.owner.known.class_key.name, natural_key(item.owner.known.index)))
-    rows += [_row(context, "from", item.name, item.owner.known.key, item.owner) for item in back]
-    title = f"References of {number} {object_label(target.known)}"
+    back = referring(objects, target.identity.key)
+    back.sort(key=lambda item: (item.owner.identity.class_key.name, natural_key(item.owner.identity.index)))
+    rows += [_row(context, "from", item.name, item.owner.identity.key, item.owner) for item in back]
+    title = f"References of {number} {object_label(target.identity)}"
     return Table(
-        _COLUMNS, tuple(rows), title=title, empty=f"{object_label(target.known)} has no references, either way."
+        _COLUMNS, tuple(rows), title=title, empty=f"{object_label(target.identity)} has no references, either way."
     )
 
 
 def _row(context: Context, direction: str, name: str, key: ObjectKey, item: ObjectRecord | None) -> tuple[Cell, ...]:
     if item is None:
         return direction, None, "not there", clean(key.name), name
-    known = item.known
-    index = f"{known.index} {known.title}".strip()
-    return direction, context.ids.give(known, item.created), known.class_key.name, index, name
+    identity = item.identity
+    index = f"{identity.index} {identity.title}".strip()
+    return direction, context.ids.assign(identity, item.created), identity.class_key.name, index, name
 
 
 REFS = Command(

@@ -44,15 +44,15 @@ _ACCESS = {Access.RC: "ReadCreate", Access.RW: "ReadWrite", Access.RO: "ReadOnly
 _DIRECTION = {Direction.IN: "in", Direction.OUT: "out", Direction.IN_OUT: "in/out"}
 
 
-def run(context: Context, given: BoundArguments) -> Result:
+def run(context: Context, args: BoundArguments) -> Result:
     """All classes, or everything of one."""
-    name = given.text(0)
+    name = args.text(0)
     known = context.classes()
     if name is None:
         return _summary(context, known)
     keys = find_classes(known, name, kind=None)
     parts: list[Result] = []
-    schemas = [context.source.schema(key) for key in keys]
+    schemas = [context.backend.schema(key) for key in keys]
     for schema in schemas:
         parts += _class(schema) if isinstance(schema, ClassSchema) else _event(schema)
     return ResultGroup(tuple(parts), data=[schema_tree(schema) for schema in schemas])
@@ -61,7 +61,7 @@ def run(context: Context, given: BoundArguments) -> Result:
 def _summary(context: Context, keys: Sequence[ClassKey]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for key in sorted(keys):
-        schema = context.source.schema(key)
+        schema = context.backend.schema(key)
         if isinstance(schema, ClassSchema):
             counts = len(schema.properties), len(schema.statistics), len(schema.methods)
             rows.append((key.package, key.name, "object", *counts))

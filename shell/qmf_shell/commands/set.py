@@ -19,9 +19,9 @@ _SETTINGS = (
 _ALIASES = (Column("Alias", Role.NAME), Column("Stands for", wraps=True))
 
 
-def run_set(context: Context, given: BoundArguments) -> Result:
+def run_set(context: Context, args: BoundArguments) -> Result:
     """Show settings, or change one."""
-    name, value = given.text(0), given.text(1)
+    name, value = args.text(0), args.text(1)
     if name is not None and value is not None:
         context.settings.change(name, value)
         return Notice(f"{find_setting(name).name} is {context.settings[find_setting(name).name]}")
@@ -32,22 +32,22 @@ def run_set(context: Context, given: BoundArguments) -> Result:
     return Table(_SETTINGS, rows, title="Settings")
 
 
-def run_alias(context: Context, given: BoundArguments) -> Result:
+def run_alias(context: Context, args: BoundArguments) -> Result:
     """Show aliases, or make or remove one."""
     aliases = context.settings.aliases
-    name = given.text(0)
+    name = args.text(0)
     if name is None:
         return Table(_ALIASES, tuple(sorted(aliases.items())), title="Aliases", empty="No aliases.")
-    if "delete" in given.options:
+    if "delete" in args.options:
         if name not in aliases:
             raise NotFoundError("alias", name, aliases)
         del aliases[name]
         return Notice(f"{name} stands for nothing any more")
-    if len(given.words) == 1:
+    if len(args.words) == 1:
         if name not in aliases:
             raise NotFoundError("alias", name, aliases)
         return Table(_ALIASES, ((name, aliases[name]),))
-    text = given.line[given.words[1].start :].strip()
+    text = args.line[args.words[1].start :].strip()
     check_alias(name, text)
     if context.registry.get(name) is not None:
         raise SettingsError(f"{name} is a command: an alias needs another name")
@@ -55,11 +55,11 @@ def run_alias(context: Context, given: BoundArguments) -> Result:
     return Notice(f"{name} stands for: {text}")
 
 
-def run_record(context: Context, given: BoundArguments) -> TranscriptRequest:
+def run_record(context: Context, args: BoundArguments) -> TranscriptRequest:
     """Begin or end recording."""
     del context
-    word = given.texts[0].lower()
-    path = given.text(1)
+    word = args.texts[0].lower()
+    path = args.text(1)
     if word == "off" and path is None:
         return TranscriptRequest(None)
     if word == "on" and path is not None:

@@ -14,19 +14,19 @@ from qmf_shell.session.context import Context
 from qmf_shell.text import clean, plural
 
 
-def run(context: Context, given: BoundArguments) -> Notice:
+def run(context: Context, args: BoundArguments) -> Notice:
     """Set and say so."""
-    target = find_object(context, given.texts[0])
+    target = find_object(context, args.texts[0])
     values: dict[str, object] = {}
-    for word in given.words[1:]:
+    for word in args.words[1:]:
         name, value = _value(context, target, word)
         if name in values:
             raise ArgumentError(f"property {name!r} is given twice")
         values[name] = value
-    context.source.assign(target, values)
-    number = context.ids.give(target.known, target.created)
+    context.backend.set_properties(target, values)
+    number = context.ids.assign(target.identity, target.created)
     return Notice(
-        f"{plural(len(values), 'property', 'properties')} of {number} {object_label(target.known)} set",
+        f"{plural(len(values), 'property', 'properties')} of {number} {object_label(target.identity)} set",
         NoticeLevel.GOOD,
     )
 
@@ -48,7 +48,7 @@ def _value(context: Context, target: ObjectRecord, word: Word) -> tuple[str, obj
 
 def _convert(context: Context, target: ObjectRecord, item: Property, text: str) -> object:
     if item.type.name == "objId":
-        return find_object(context, text).known.key
+        return find_object(context, text).identity.key
     return parse_value_of(item, text, f"property {item.name!r} of {target.schema.name}")
 
 

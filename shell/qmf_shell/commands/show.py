@@ -16,27 +16,27 @@ from qmf_shell.session.object_names import class_name
 from qmf_shell.text import clean
 
 
-def run(context: Context, given: BoundArguments) -> Result:
+def run(context: Context, args: BoundArguments) -> Result:
     """The objects that the user named, or those of a class."""
-    keys = classes_or_none(context, given.texts[0])
+    keys = classes_or_none(context, args.texts[0])
     if not keys:
-        return show_objects(find_objects(context, given.texts), context)
-    selection = parse_selection(given.words[1:])
+        return show_objects(find_objects(context, args.texts), context)
+    selection = parse_selection(args.words[1:])
     found = [item for chosen in select_objects(context, keys, selection) for item in chosen.shown]
     if not found:
-        return Notice(f"No objects of {clean(given.texts[0])}.")
+        return Notice(f"No objects of {clean(args.texts[0])}.")
     return show_objects(found, context)
 
 
 def show_objects(targets: Sequence[ObjectRecord], context: Context) -> Result:
     """Objects side by side, one table per class, in the order in which the classes were named."""
-    targets = list({item.known.key: item for item in targets}.values())
+    targets = list({item.identity.key: item for item in targets}.values())
     groups: dict[ClassName, list[ObjectRecord]] = {}
     for item in targets:
-        groups.setdefault(class_name(item.known), []).append(item)
+        groups.setdefault(class_name(item.identity), []).append(item)
     # Every object has its number before the first reference is shown, so that references show numbers where they can.
-    numbers = {item.known.key: context.ids.give(item.known, item.created) for item in targets}
-    tables = tuple(_table(context, group, [numbers[item.known.key] for item in group]) for group in groups.values())
+    numbers = {item.identity.key: context.ids.assign(item.identity, item.created) for item in targets}
+    tables = tuple(_table(context, group, [numbers[item.identity.key] for item in group]) for group in groups.values())
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
 
@@ -53,11 +53,11 @@ def _table(context: Context, group: Sequence[ObjectRecord], numbers: Sequence[in
         ("time", "created", *(Instant(item.created) for item in group)),
         ("time", "updated", *(Instant(item.updated) for item in group)),
     ]
-    rows.append(("", "agent", *(item.known.key.agent for item in group)))
-    known = group[0].known
-    title = f"{known.class_key.package}:{known.class_key.name}"
+    rows.append(("", "agent", *(item.identity.key.agent for item in group)))
+    identity = group[0].identity
+    title = f"{identity.class_key.package}:{identity.class_key.name}"
     if len(group) == 1:
-        title = f"{title} {known.index}".rstrip()
+        title = f"{title} {identity.index}".rstrip()
     return Table(columns, tuple(rows), title=title)
 
 

@@ -26,9 +26,9 @@ SHOWN = 15
 BESIDE = 3
 
 
-def run(context: Context, given: BoundArguments) -> LiveView:
+def run(context: Context, args: BoundArguments) -> LiveView:
     """Begin."""
-    words = list(given.texts)
+    words = list(args.texts)
     if len(words) > 1 and words[1].lower() == "by":
         del words[1]
     if len(words) != 2:
@@ -36,19 +36,19 @@ def run(context: Context, given: BoundArguments) -> LiveView:
     keys = find_classes(context.classes(), words[0])
     names = class_names(keys)
     schemas = known_schemas(context, keys)
-    slot = find_field(schemas, words[1])
-    if "rates" in given.options:
-        slot = attrs.evolve(slot, counter=True)
-    most = count_option(TOP, given, "limit", SHOWN)
+    field = find_field(schemas, words[1])
+    if "rates" in args.options:
+        field = attrs.evolve(field, counter=True)
+    most = count_option(TOP, args, "limit", SHOWN)
     others = dict.fromkeys(
-        item.whole
+        item.element
         for schema in schemas
         for item in fields_of(schema).values()
-        if item.statistic and item.whole != slot.whole
+        if item.statistic and item.element != field.element
     )
     beside = list(others)[:BESIDE]
-    top = _Top(context, names, slot, beside, most, "total" in given.options)
-    return make_view(context, TOP, given, top.frame)
+    top = _Top(context, names, field, beside, most, "total" in args.options)
+    return make_view(context, TOP, args, top.frame)
 
 
 @attrs.define
@@ -57,7 +57,7 @@ class _Top:
 
     context: Context
     names: Sequence[ClassName]
-    slot: ObjectField
+    field: ObjectField
     beside: Sequence[str]
     most: int
     total: bool
@@ -67,35 +67,35 @@ class _Top:
         """The objects as they are now."""
         at = time.monotonic()
         objects = list(self.context.objects(self.names))
-        by_rate = self.slot.counter and not self.total
-        values = {item.known.key: self._value(item, at, by_rate) for item in objects}
-        objects = sorted_by(objects, lambda item: values[item.known.key], down=True)
+        by_rate = self.field.counter and not self.total
+        values = {item.identity.key: self._value(item, at, by_rate) for item in objects}
+        objects = sorted_by(objects, lambda item: values[item.identity.key], down=True)
         shown = objects[: self.most] if self.most else objects
         schemas = list({id(item.schema): item.schema for item in shown}.values())
         beside = value_columns(schemas, self.beside) if schemas else []
-        named = any(item.known.title for item in shown)
-        title = f"{clean(self.slot.name)} per second" if by_rate else clean(self.slot.name)
+        named = any(item.identity.title for item in shown)
+        title = f"{clean(self.field.name)} per second" if by_rate else clean(self.field.name)
         columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
         columns += [Column("Name", wraps=True)] if named else []
         columns.append(Column(title, Role.NUMBER, key=title))
         columns += [attrs.evolve(item.column, spare=True) for item in beside]
         rows: list[tuple[Cell, ...]] = []
         for item in shown:
-            value = values[item.known.key]
-            unit = self.slot.unit
+            value = values[item.identity.key]
+            unit = self.field.unit
             cell = Quantity(round(value, 3), unit) if isinstance(value, int | float) else None
-            name = [item.known.title] if named else []
-            number = self.context.ids.give(item.known, item.created)
-            rows.append((number, item.known.index, *name, cell, *(one.cell(self.context, item) for one in beside)))
+            name = [item.identity.title] if named else []
+            number = self.context.ids.assign(item.identity, item.created)
+            rows.append((number, item.identity.index, *name, cell, *(one.cell(self.context, item) for one in beside)))
         head = f"Top of {plural(len(objects), 'object')} by {title}"
         return Table(tuple(columns), tuple(rows), title=head, empty="No objects.")
 
     def _value(self, item: ObjectRecord, at: float, by_rate: bool) -> object:
-        value = item.values.get(self.slot.name)
-        if not by_rate or self.slot.type is None:
+        value = item.values.get(self.field.name)
+        if not by_rate or self.field.type is None:
             return None if isinstance(value, bool) else value
-        key = item.known.key
-        return self.rates.take(key, self.slot.type, value, at, key.epoch)
+        key = item.identity.key
+        return self.rates.take(key, self.field.type, value, at, key.epoch)
 
 
 TOP = Command(

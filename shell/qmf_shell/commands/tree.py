@@ -28,24 +28,24 @@ _COLUMNS = (
 )
 
 
-def run(context: Context, given: BoundArguments) -> Table:
+def run(context: Context, args: BoundArguments) -> Table:
     """Everything, or what is below an object or the objects of a class."""
-    most = count_option(TREE, given, "number", SHOWN)
+    most = count_option(TREE, args, "number", SHOWN)
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     context.report(f"asking for {plural(len(names), 'class', 'classes')}")
     objects = context.objects(names)
     above = parents(objects)
     below = children(above)
-    by_key = {item.known.key: item for item in objects}
-    text = given.text(0)
+    by_key = {item.identity.key: item for item in objects}
+    text = args.text(0)
     top = most if text is None else 0
     if text is None:
         roots = [key for key in by_key if key not in above]
     elif keys := classes_or_none(context, text):
         wanted = set(class_names(keys))
-        roots = [key for key, item in by_key.items() if class_name(item.known) in wanted]
+        roots = [key for key, item in by_key.items() if class_name(item.identity) in wanted]
     else:
-        roots = [find_object(context, text).known.key]
+        roots = [find_object(context, text).identity.key]
     rows: list[tuple[Cell, ...]] = []
     _draw(context, rows, by_key, below, _layer(by_key, roots, "", top, top=True), most)
     return Table(_COLUMNS, tuple(rows), title="Objects below their parents", empty="No objects.")
@@ -67,11 +67,13 @@ def _draw(
             rows.append((None, lead + key, None))
             continue
         item = by_key[key]
-        known = item.known
-        number = context.ids.give(known, item.created)
-        title = f" {known.title}" if known.title else ""
+        identity = item.identity
+        number = context.ids.assign(identity, item.created)
+        title = f" {identity.title}" if identity.title else ""
         under = below.get(key, [])
-        rows.append((number, f"{lead}{clean(f'{known.class_key.name} {known.index}{title}')}", len(under) or None))
+        rows.append(
+            (number, f"{lead}{clean(f'{identity.class_key.name} {identity.index}{title}')}", len(under) or None)
+        )
         pending += reversed(_layer(by_key, under, inner, most, top=False))
 
 
@@ -81,17 +83,17 @@ def _layer(
     """What stands below one parent, with the lines in front of it and in front of what is below it in turn."""
     ordered = sorted(
         (key for key in keys if key in by_key),
-        key=lambda key: (by_key[key].known.class_key.name, natural_key(by_key[key].known.index)),
+        key=lambda key: (by_key[key].identity.class_key.name, natural_key(by_key[key].identity.index)),
     )
     shown: list[ObjectKey | str] = []
     counts: dict[str, int] = {}
     for key in ordered:
-        name = by_key[key].known.class_key.name
+        name = by_key[key].identity.class_key.name
         counts[name] = counts.get(name, 0) + 1
         if not most or counts[name] <= most:
             shown.append(key)
         elif counts[name] == most + 1:
-            left = sum(1 for other in ordered if by_key[other].known.class_key.name == name) - most
+            left = sum(1 for other in ordered if by_key[other].identity.class_key.name == name) - most
             shown.append(f"{left:,} more of {clean(name)}")
     if top:
         return [(key, "", "") for key in shown]

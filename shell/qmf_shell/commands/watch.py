@@ -45,25 +45,25 @@ VIEW_OPTIONS = (
 RATES = Option(("-r", "--rates"), "take every whole number for a counter")
 
 
-def run(context: Context, given: BoundArguments) -> LiveView:
+def run(context: Context, args: BoundArguments) -> LiveView:
     """Begin to watch."""
-    keys = classes_or_none(context, given.texts[0])
-    follower = _Follower("rates" in given.options)
+    keys = classes_or_none(context, args.texts[0])
+    follower = _Follower("rates" in args.options)
     frame: Callable[[], Result]
     if keys:
-        selection = parse_selection(given.words[1:])
+        selection = parse_selection(args.words[1:])
         frame = _ClassWatch(context, lambda: select_objects(context, keys, selection), selection, follower).frame
         if selection.ids:
             frame = _ObjectWatch(context, find_objects(context, selection.ids, classes=keys), follower).frame
     else:
-        frame = _ObjectWatch(context, find_objects(context, given.texts), follower).frame
-    return make_view(context, WATCH, given, frame)
+        frame = _ObjectWatch(context, find_objects(context, args.texts), follower).frame
+    return make_view(context, WATCH, args, frame)
 
 
-def make_view(context: Context, command: Command, given: BoundArguments, frame: Callable[[], Result]) -> LiveView:
+def make_view(context: Context, command: Command, args: BoundArguments, frame: Callable[[], Result]) -> LiveView:
     """A view with the interval and the count that were given; see `VIEW_OPTIONS`."""
-    interval = seconds_option(command, given, "interval", context.settings.interval)
-    count = count_option(command, given, "count", 0)
+    interval = seconds_option(command, args, "interval", context.settings.interval)
+    count = count_option(command, args, "count", 0)
     return LiveView(frame, interval, count or None)
 
 
@@ -81,12 +81,12 @@ class _Follower:
 
     def cell(self, target: ObjectRecord, name: str, cell: Cell, at: float) -> WatchedValue:
         """A value with what is new about it."""
-        key = target.known.key, name
+        key = target.identity.key, name
         changed = self._changes.take(key, cell)
         kind = self._counter(target.schema, name)
         if kind is None:
             return WatchedValue(cell, changed)
-        rate = self._rates.take(key, kind, target.values.get(name), at, target.known.key.epoch)
+        rate = self._rates.take(key, kind, target.values.get(name), at, target.identity.key.epoch)
         return WatchedValue(cell, changed, rate, counter=True)
 
     def _counter(self, schema: ClassSchema, name: str) -> QmfType | None:
@@ -113,16 +113,16 @@ class _ObjectWatch:
         """The objects as they are now; of one that is gone, what it was at last."""
         at = time.monotonic()
         for number, item in enumerate(self.targets):
-            now = self.context.source.get(item.known)
+            now = self.context.backend.get(item.identity)
             if now is None:
-                self.gone.setdefault(item.known.key, time.time_ns())
+                self.gone.setdefault(item.identity.key, time.time_ns())
             else:
-                self.gone.pop(item.known.key, None)
+                self.gone.pop(item.identity.key, None)
                 self.targets[number] = now
         groups: dict[ClassName, list[ObjectRecord]] = {}
         for item in self.targets:
-            self.context.ids.give(item.known, item.created)
-            groups.setdefault(class_name(item.known), []).append(item)
+            self.context.ids.assign(item.identity, item.created)
+            groups.setdefault(class_name(item.identity), []).append(item)
         tables = tuple(self._table(group, at) for group in groups.values())
         return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
@@ -130,8 +130,8 @@ class _ObjectWatch:
         alone = len(group) == 1
         columns = [Column("Type", Role.FAINT, spare=True), Column("Element", Role.NAME)]
         for item in group:
-            number = str(self.context.ids.number(item.known.key))
-            columns.append(Column(f"{number} (gone)" if item.known.key in self.gone else number, wraps=True))
+            number = str(self.context.ids.number(item.identity.key))
+            columns.append(Column(f"{number} (gone)" if item.identity.key in self.gone else number, wraps=True))
         cells = [element_cells(self.context, item) for item in group]
         elements = list(dict.fromkeys(element for one in cells for element in one))
         rows: list[tuple[Cell, ...]] = []
@@ -142,11 +142,11 @@ class _ObjectWatch:
             ]
             rows.append((kind, name, *followed))
         rows.append(("time", "updated", *(Instant(item.updated) for item in group)))
-        dead = [self.gone[item.known.key] for item in group if item.known.key in self.gone]
+        dead = [self.gone[item.identity.key] for item in group if item.identity.key in self.gone]
         if dead:
-            rows.append(("time", "gone since", *(Instant(self.gone.get(item.known.key, 0)) for item in group)))
-        known = group[0].known
-        title = f"{known.class_key.package}:{known.class_key.name}" + (f" {known.index}" if alone else "")
+            rows.append(("time", "gone since", *(Instant(self.gone.get(item.identity.key, 0)) for item in group)))
+        identity = group[0].identity
+        title = f"{identity.class_key.package}:{identity.class_key.name}" + (f" {identity.index}" if alone else "")
         note = "Gone: these are its last values." if dead and alone else None
         return Table(tuple(columns), tuple(rows), title=title, note=note)
 
@@ -170,18 +170,18 @@ class _ClassWatch:
     def _table(self, chosen: SelectedObjects, at: float) -> Table:
         values = self._values(chosen)
         columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
-        named = any(item.known.title for item in chosen.shown)
+        named = any(item.identity.title for item in chosen.shown)
         if named:
             columns.append(Column("Name", wraps=True))
         columns += [value.column for value in values]
         rows: list[tuple[Cell, ...]] = []
         for item in chosen.shown:
-            number = self.context.ids.give(item.known, item.created)
+            number = self.context.ids.assign(item.identity, item.created)
             cells = [
                 self.follower.cell(item, value.column.title, value.cell(self.context, item), at) for value in values
             ]
-            title = [item.known.title] if named else []
-            rows.append((number, item.known.index, *title, *cells))
+            title = [item.identity.title] if named else []
+            rows.append((number, item.identity.index, *title, *cells))
         return Table(
             tuple(columns),
             tuple(rows),
@@ -193,20 +193,22 @@ class _ClassWatch:
     def _values(self, chosen: SelectedObjects) -> list[ValueColumn]:
         wanted = column_names(self.selection)
         if not wanted:
-            wholes = [slot.whole for schema in chosen.schemas for slot in fields_of(schema).values() if slot.statistic]
+            wholes = [
+                field.element for schema in chosen.schemas for field in fields_of(schema).values() if field.statistic
+            ]
             wanted = list(dict.fromkeys(wholes))[:SHOWN] or list(ALL_COLUMNS[:1])
         return value_columns(chosen.schemas, wanted)
 
     def _came_and_went(self, chosen: SelectedObjects) -> str | None:
         """What is different from the picture before, in words."""
-        now: dict[object, ObjectIdentity] = {item.known.key: item.known for item in chosen.objects}
+        now: dict[object, ObjectIdentity] = {item.identity.key: item.identity for item in chosen.objects}
         before = self.before.get(chosen.name)
         self.before[chosen.name] = now
         if before is None:
             return None
         parts = []
         for word, there, other in (("new", now, before), ("gone", before, now)):
-            names = [clean(known.index) for key, known in there.items() if key not in other]
+            names = [clean(identity.index) for key, identity in there.items() if key not in other]
             if names:
                 parts.append(f"{word}: {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if names[3:] else ""))
         return "; ".join(parts) or None

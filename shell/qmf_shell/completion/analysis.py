@@ -75,8 +75,8 @@ def analyse(text: str, registry: Registry, aliases: Mapping[str, str] | None = N
     if is_comment(text) and text.strip():
         return CompletionRequest(NoCompletion())
     text, shift = _expanded(text, aliases or {})
-    question = _analyse(text, registry)
-    return attrs.evolve(question, start=max(0, question.start - shift)) if shift else question
+    request = _analyse(text, registry)
+    return attrs.evolve(request, start=max(0, request.start - shift)) if shift else request
 
 
 def _expanded(text: str, aliases: Mapping[str, str]) -> tuple[str, int]:
@@ -128,12 +128,12 @@ def positional(command: Command, words: Sequence[Word]) -> list[Word] | Option:
     return found
 
 
-def _argument(command: Command, given: list[Word], word: Word) -> CompletionRequest:
-    parameter = parameter_at(command, len(given))
+def _argument(command: Command, args: list[Word], word: Word) -> CompletionRequest:
+    parameter = parameter_at(command, len(args))
     if parameter is None:
         return CompletionRequest(NoCompletion())
     at_word = (word.text, word.start)
-    match parameter.takes:
+    match parameter.kind:
         case ParameterKind.COMMAND:
             return CompletionRequest(CommandNames(), *at_word)
         case ParameterKind.CLASS:
@@ -141,24 +141,24 @@ def _argument(command: Command, given: list[Word], word: Word) -> CompletionRequ
         case ParameterKind.ANY_CLASS:
             return CompletionRequest(ClassNames(objects=True, events=True), *at_word)
         case ParameterKind.EVENT_CLASS:
-            return _events(given, word)
+            return _events(args, word)
         case ParameterKind.OBJECT:
-            return CompletionRequest(ObjectNames(_given_for(command, given, ParameterKind.CLASS)), *at_word)
+            return CompletionRequest(ObjectNames(_given_for(command, args, ParameterKind.CLASS)), *at_word)
         case ParameterKind.TARGET:
             return CompletionRequest(AnyOf((ObjectNames(None), ClassNames(objects=True, events=False))), *at_word)
         case ParameterKind.SELECTION:
             front = command.parameters.index(parameter)
-            return _selection(given[0].text, given[front:], word, command.name)
+            return _selection(args[0].text, args[front:], word, command.name)
         case ParameterKind.CALL:
-            return _call(given, word)
+            return _call(args, word)
         case ParameterKind.STATISTICS:
-            return _statistics(command, parameter, given, word)
+            return _statistics(command, parameter, args, word)
         case ParameterKind.SETTABLE:
-            return _settable(given, word)
+            return _settable(args, word)
         case ParameterKind.SETTING:
             return CompletionRequest(SettingNames(), *at_word)
         case ParameterKind.CHOICE:
-            return CompletionRequest(SettingValue(given[0].text), *at_word)
+            return CompletionRequest(SettingValue(args[0].text), *at_word)
         case ParameterKind.FILE:
             return CompletionRequest(FileNames(), *at_word)
         case ParameterKind.WORDS:
@@ -175,10 +175,10 @@ def parameter_at(command: Command, number: int) -> Parameter | None:
     return last if last is not None and last.many else None
 
 
-def _given_for(command: Command, given: list[Word], takes: ParameterKind) -> str | None:
+def _given_for(command: Command, args: list[Word], takes: ParameterKind) -> str | None:
     """What was given for the first parameter of a kind, or None."""
-    for parameter, word in zip(command.parameters, given, strict=False):
-        if parameter.takes is takes:
+    for parameter, word in zip(command.parameters, args, strict=False):
+        if parameter.kind is takes:
             return word.text
     return None
 
@@ -269,19 +269,19 @@ def _expects(found: Sequence[Token]) -> str:
 # -- other arguments ---------------------------------------------------------------------------------------------------
 
 
-def _events(given: Sequence[Word], word: Word) -> CompletionRequest:
-    where = next((number for number, item in enumerate(given) if keyword_of(item) == "where"), None)
+def _events(args: Sequence[Word], word: Word) -> CompletionRequest:
+    where = next((number for number, item in enumerate(args) if keyword_of(item) == "where"), None)
     if where is None:
         kinds: tuple[CompletionKind, ...] = (ClassNames(objects=False, events=True), Keywords(_WHERE))
         return CompletionRequest(AnyOf(kinds), word.text, word.start)
-    classes = tuple(item.text for item in given[:where])
-    return _condition(EventValueNames(classes), given[where + 1 :], word, ())
+    classes = tuple(item.text for item in args[:where])
+    return _condition(EventValueNames(classes), args[where + 1 :], word, ())
 
 
-def _call(given: Sequence[Word], word: Word) -> CompletionRequest:
+def _call(args: Sequence[Word], word: Word) -> CompletionRequest:
     """After the target of a call."""
-    target = given[0].text
-    rest = given[1:]
+    target = args[0].text
+    rest = args[1:]
     at_word = (word.text, word.start)
     if not rest:
         return CompletionRequest(AnyOf((MethodNames(target), Keywords((*_WHERE, *_ALL)))), *at_word)
@@ -290,15 +290,13 @@ def _call(given: Sequence[Word], word: Word) -> CompletionRequest:
         inside = rest[1:]
         at = _method_after(inside)
         if at is None:
-            question = _condition(ValueNames(target), inside, word, ())
+            request = _condition(ValueNames(target), inside, word, ())
             if _expects(tokenize(inside)) in ("operator", "join"):
                 kinds = (
-                    (question.wanted, MethodNames(target))
-                    if question.wanted != NoCompletion()
-                    else (MethodNames(target),)
+                    (request.kind, MethodNames(target)) if request.kind != NoCompletion() else (MethodNames(target),)
                 )
-                return attrs.evolve(question, wanted=AnyOf(kinds))
-            return question
+                return attrs.evolve(request, kind=AnyOf(kinds))
+            return request
         return _inputs(target, inside[at].text, inside[at + 1 :], word)
     if rest[0].text.lower() == "all" and rest[0].plain:
         if len(rest) == 1:
@@ -325,19 +323,19 @@ def _inputs(target: str, method: str, before: Sequence[Word], word: Word) -> Com
     return CompletionRequest(ArgumentNames(target, method, used, len(before) - len(used)), word.text, word.start)
 
 
-def _statistics(command: Command, parameter: Parameter, given: Sequence[Word], word: Word) -> CompletionRequest:
-    target = given[0].text
+def _statistics(command: Command, parameter: Parameter, args: Sequence[Word], word: Word) -> CompletionRequest:
+    target = args[0].text
     at_word = (word.text, word.start)
     names: CompletionKind = ValueNames(target, numbers=True)
-    if parameter.words and len(given) == command.parameters.index(parameter):
+    if parameter.words and len(args) == command.parameters.index(parameter):
         return CompletionRequest(AnyOf((Keywords(parameter.words), names)), *at_word)
     return CompletionRequest(names, *at_word)
 
 
-def _settable(given: Sequence[Word], word: Word) -> CompletionRequest:
-    target = given[0].text
+def _settable(args: Sequence[Word], word: Word) -> CompletionRequest:
+    target = args[0].text
     name = argument_name(word)
     if name is not None:
         return CompletionRequest(SettableValue(target, name), word.text[len(name) + 1 :], word.start + len(name) + 1)
-    used = tuple(name for item in given[1:] if (name := argument_name(item)) is not None)
+    used = tuple(name for item in args[1:] if (name := argument_name(item)) is not None)
     return CompletionRequest(SettableNames(target, used), word.text, word.start)

@@ -49,7 +49,7 @@ class LineCompleter(Completer):
         self.early: str | None = None
 
     @property
-    def world(self) -> CompletionData:
+    def data(self) -> CompletionData:
         """What is known at this moment."""
         context = self._context
         aliases = tuple(context.settings.aliases.items())
@@ -59,23 +59,23 @@ class LineCompleter(Completer):
         """Completions at the cursor."""
         del complete_event
         text = document.text_before_cursor
-        question = analyse(text, self._context.registry, self._context.settings.aliases)
-        self.early = text if self._lacks(question.wanted) else None
-        for item in suggest(question, self.world):
+        request = analyse(text, self._context.registry, self._context.settings.aliases)
+        self.early = text if self._lacks(request.kind) else None
+        for item in suggest(request, self.data):
             meta = item.meta if len(item.meta) <= META else f"{item.meta[: META - 1]}…"
             yield Completion(item.text, item.start - len(text), display=shortened(item.shown), display_meta=meta)
 
     def hint(self, text: str) -> list[HintPart]:
         """What the toolbar says about `text`. Asked for with each redraw, so the last answer is kept."""
-        world = self.world
-        if self._hinted is None or self._hinted[0] != text or self._hinted[1].snapshot is not world.snapshot:
-            self._hint = hint_for(text, world)
-            self._hinted = (text, world)
+        data = self.data
+        if self._hinted is None or self._hinted[0] != text or self._hinted[1].snapshot is not data.snapshot:
+            self._hint = hint_for(text, data)
+            self._hinted = (text, data)
         return self._hint
 
     def prepare(self, text: str) -> None:
         """Have names of objects fetched if `text`, the line so far, is where one could stand. Returns at once."""
-        if _of_objects(analyse(text, self._context.registry, self._context.settings.aliases).wanted):
+        if _of_objects(analyse(text, self._context.registry, self._context.settings.aliases).kind):
             self._refresher.want_objects()
 
     def _lacks(self, wanted: CompletionKind) -> bool:

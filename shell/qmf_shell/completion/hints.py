@@ -28,7 +28,7 @@ from qmf_shell.completion.kinds import (
     ValueNames,
     ValueOf,
 )
-from qmf_shell.completion.schema_text import about_argument, about_method, about_slot
+from qmf_shell.completion.schema_text import about_argument, about_field, about_method
 from qmf_shell.completion.suggestions import CompletionData, classes_of, free_inputs, method_of, suggest
 from qmf_shell.objects.filtering import fields_of
 from qmf_shell.parsing.command import Command
@@ -51,17 +51,17 @@ class HintPart:
     now: bool = False
 
 
-def hint_for(text: str, world: CompletionData) -> list[HintPart]:
+def hint_for(text: str, data: CompletionData) -> list[HintPart]:
     """What to say about `text`, the line up to the cursor; nothing for an empty line."""
     if not text.strip() or is_comment(text):
         return []
-    aliases = dict(world.aliases)
-    question = analyse(text, world.registry, aliases)
+    aliases = dict(data.aliases)
+    request = analyse(text, data.registry, aliases)
     typed = split_partial(text)
     name = typed.before[0].text if typed.before else typed.word.text
     name = aliases.get(name, name).split(maxsplit=1)[0] if aliases.get(name) else name
-    command = world.registry.get(name)
-    special = _special(question.wanted, question, world)
+    command = data.registry.get(name)
+    special = _special(request.kind, request, data)
     if special:
         return special
     if command is None:
@@ -76,52 +76,52 @@ def _usage(command: Command) -> list[HintPart]:
     ]
 
 
-def _special(wanted: CompletionKind, question: CompletionRequest, world: CompletionData) -> list[HintPart]:
+def _special(wanted: CompletionKind, request: CompletionRequest, data: CompletionData) -> list[HintPart]:
     match wanted:
         case AnyOf(kinds):
-            return next((hints for kind in kinds if (hints := _special(kind, question, world))), [])
+            return next((hints for kind in kinds if (hints := _special(kind, request, data))), [])
         case CommandNames():
             return []
         case OptionNames(command):
-            found = suggest(question, world)
+            found = suggest(request, data)
             if len(found) == 1:
                 return [HintPart(found[0].text, True), HintPart(f"  {found[0].meta}")]
             return [HintPart("  ".join(_option(item.names, item.value) for item in command.options))]
         case OptionValue(option):
             return [HintPart(option.value or "", True), HintPart(f"  {option.help}")]
         case MethodNames():
-            found = suggest(question, world)
-            if question.prefix and len(found) == 1 and (method := method_of(world, wanted.target, found[0].text)):
+            found = suggest(request, data)
+            if request.prefix and len(found) == 1 and (method := method_of(data, wanted.target, found[0].text)):
                 return _method(method.name, method.inputs, None, about_method(method))
             return []
         case ArgumentNames(target, name, _, _):
-            method = method_of(world, target, name)
+            method = method_of(data, target, name)
             if method is None:
                 return []
             free = free_inputs(method, wanted)
             current = free[0] if free else None
             return _method(method.name, method.inputs, current, about_argument(current) if current else "complete")
         case ArgumentValue(target, name, argument):
-            method = method_of(world, target, name)
+            method = method_of(data, target, name)
             item = next((item for item in method.inputs if item.name == argument), None) if method else None
             return _method(method.name, method.inputs, item, about_argument(item)) if method and item else []
         case _:
-            return _values(wanted, question, world)
+            return _values(wanted, request, data)
 
 
-def _values(wanted: CompletionKind, question: CompletionRequest, world: CompletionData) -> list[HintPart]:
+def _values(wanted: CompletionKind, request: CompletionRequest, data: CompletionData) -> list[HintPart]:
     match wanted:
         case ValueNames() | SettableNames():
-            found = suggest(attrs.evolve(question, wanted=wanted), world) if question.prefix else []
+            found = suggest(attrs.evolve(request, kind=wanted), data) if request.prefix else []
             return [HintPart(found[0].shown, True), HintPart(f"  {found[0].meta}")] if len(found) == 1 else []
         case ValueOf(target, name):
-            for schema in classes_of(world, target):
-                for slot in fields_of(schema).values():
-                    if slot.name.lower() == name.lower():
-                        return [HintPart(slot.name, True), HintPart(f"  {one_line(about_slot(slot))}")]
+            for schema in classes_of(data, target):
+                for field in fields_of(schema).values():
+                    if field.name.lower() == name.lower():
+                        return [HintPart(field.name, True), HintPart(f"  {one_line(about_field(field))}")]
             return []
         case SettableValue(target, name):
-            for schema in classes_of(world, target):
+            for schema in classes_of(data, target):
                 item = schema.property(name)
                 if item is not None:
                     return [HintPart(item.name, True), HintPart(f"  {one_line(about_argument(item))}")]

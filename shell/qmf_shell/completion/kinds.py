@@ -181,11 +181,11 @@ class CompletionRequest:
     """What to suggest.
 
     Attributes:
-        wanted: the kind of thing.
+        kind: the kind of thing.
         prefix: its front as typed so far, without quotes.
         start: where the completed text begins in the line: it replaces everything from there to the cursor.
     """
 
-    wanted: CompletionKind
+    kind: CompletionKind
     prefix: str = ""
     start: int = 0

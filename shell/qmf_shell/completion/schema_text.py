@@ -36,10 +36,10 @@ def _bounds(item: Argument | Property) -> list[str]:
     return []
 
 
-def about_slot(slot: ObjectField) -> str:
+def about_field(field: ObjectField) -> str:
     """The same of a value."""
-    parts = [slot.type.name if slot.type else "", slot.unit or ""]
-    return ", ".join(part for part in parts if part) + (f": {slot.desc}" if slot.desc else "")
+    parts = [field.type.name if field.type else "", field.unit or ""]
+    return ", ".join(part for part in parts if part) + (f": {field.desc}" if field.desc else "")
 
 
 def about_method(method: Method) -> str:

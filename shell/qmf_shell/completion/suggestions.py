@@ -35,7 +35,7 @@ from qmf_shell.completion.kinds import (
     ValueNames,
     ValueOf,
 )
-from qmf_shell.completion.schema_text import about_argument, about_method, about_slot
+from qmf_shell.completion.schema_text import about_argument, about_field, about_method
 from qmf_shell.objects.event_filter import SEVERITIES
 from qmf_shell.objects.filtering import COMMON_FIELDS, ObjectField, fields_of
 from qmf_shell.parsing.command import Registry
@@ -108,22 +108,20 @@ class CompletionData:
     aliases: Sequence[tuple[str, str]] = ()
 
 
-def suggest(question: CompletionRequest, world: CompletionData) -> list[Suggestion]:
+def suggest(request: CompletionRequest, data: CompletionData) -> list[Suggestion]:
     """What begins with the typed text, the best first; where nothing does, what has it in the middle."""
-    prefix = question.prefix.lower()
+    prefix = request.prefix.lower()
     ranked: list[tuple[int, Candidate]] = []
-    kinds = question.wanted.kinds if isinstance(question.wanted, AnyOf) else (question.wanted,)
+    kinds = request.kind.kinds if isinstance(request.kind, AnyOf) else (request.kind,)
     for kind in kinds:
         if isinstance(kind, ObjectNames):
             # Objects leave room for other kinds.
             ranked += _objects(
-                world, kind.of_class, prefix, MAX_SUGGESTIONS if len(kinds) == 1 else MAX_SUGGESTIONS * 2 // 3
+                data, kind.of_class, prefix, MAX_SUGGESTIONS if len(kinds) == 1 else MAX_SUGGESTIONS * 2 // 3
             )
         else:
             ranked += [
-                (rank, name)
-                for name in _names(kind, world, question.prefix)
-                if (rank := _rank(name, prefix)) is not None
+                (rank, name) for name in _names(kind, data, request.prefix) if (rank := _rank(name, prefix)) is not None
             ]
     # Sorting is stable: within a rank, names stay in the order of their kinds.
     ranked.sort(key=lambda pair: pair[0])
@@ -132,7 +130,7 @@ def suggest(question: CompletionRequest, world: CompletionData) -> list[Suggesti
     found: dict[str, Suggestion] = {}
     for _, name in ranked[:MAX_SUGGESTIONS]:
         text = name.text if name.raw else quote(name.text)
-        found.setdefault(text, Suggestion(text, one_line(name.text), one_line(name.meta), question.start))
+        found.setdefault(text, Suggestion(text, one_line(name.text), one_line(name.meta), request.start))
     return list(found.values())
 
 
@@ -145,12 +143,12 @@ def _rank(name: Candidate, prefix: str) -> int | None:
     return _MIDDLE if name.anywhere and any(prefix in text for text in texts) else None
 
 
-def _names(wanted: CompletionKind, world: CompletionData, typed: str) -> Iterable[Candidate]:
-    snapshot = world.snapshot
+def _names(wanted: CompletionKind, data: CompletionData, typed: str) -> Iterable[Candidate]:
+    snapshot = data.snapshot
     match wanted:
         case CommandNames():
-            commands = [Candidate(command.name, command.summary, anywhere=False) for command in world.registry]
-            return commands + [Candidate(name, f"alias of {text}", anywhere=False) for name, text in world.aliases]
+            commands = [Candidate(command.name, command.summary, anywhere=False) for command in data.registry]
+            return commands + [Candidate(name, f"alias of {text}", anywhere=False) for name, text in data.aliases]
         case OptionNames(command):
             options = [Candidate(item.names[-1], item.help, item.names[:-1], raw=True) for item in command.options]
             return [*options, Candidate("--help", "what the command does", raw=True)]
@@ -160,37 +158,37 @@ def _names(wanted: CompletionKind, world: CompletionData, typed: str) -> Iterabl
         case ClassNames(objects, events):
             return _class_names(snapshot, objects=objects, events=events)
         case MethodNames(target):
-            methods = {item.name: item for schema in classes_of(world, target) for item in schema.methods}
+            methods = {item.name: item for schema in classes_of(data, target) for item in schema.methods}
             return [Candidate(item.name, about_method(item)) for item in methods.values()]
         case ArgumentNames():
-            return _argument_names(wanted, world)
+            return _argument_names(wanted, data)
         case ArgumentValue(target, method, name):
-            found = method_of(world, target, method)
+            found = method_of(data, target, method)
             item = next((item for item in found.inputs if item.name == name), None) if found else None
-            return _value_names(item, world, typed.lower()) if item else []
+            return _value_names(item, data, typed.lower()) if item else []
         case ValueNames(target, numbers):
             return [
-                Candidate(slot.name, about_slot(slot))
-                for slot in _slots(world, target)
-                if slot.is_number or not numbers
+                Candidate(field.name, about_field(field))
+                for field in _fields(data, target)
+                if field.is_number or not numbers
             ] + ([] if numbers else [Candidate(name, "of every object") for name in COMMON_FIELDS])
         case ValueOf(target, name):
-            slot = next((item for item in _slots(world, target) if item.name.lower() == name.lower()), None)
-            return _of_type(slot.type, slot.name) if slot and slot.type else []
+            field = next((item for item in _fields(data, target) if item.name.lower() == name.lower()), None)
+            return _of_type(field.type, field.name) if field and field.type else []
         case SettableNames(target, used):
-            items = [item for item in _settable(world, target) if item.name not in used]
+            items = [item for item in _settable(data, target) if item.name not in used]
             return [Candidate(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in items]
         case SettableValue(target, name):
-            prop = next((item for item in _settable(world, target) if item.name == name), None)
+            prop = next((item for item in _settable(data, target) if item.name == name), None)
             return _of_type(prop.type, prop.name) if prop else []
         case _:
-            return _other_names(wanted, world, typed)
+            return _other_names(wanted, data, typed)
 
 
-def _other_names(wanted: CompletionKind, world: CompletionData, typed: str) -> Iterable[Candidate]:
+def _other_names(wanted: CompletionKind, data: CompletionData, typed: str) -> Iterable[Candidate]:
     match wanted:
         case EventValueNames(classes):
-            schemas = [item for item in world.snapshot.schemas.values() if isinstance(item, EventSchema)]
+            schemas = [item for item in data.snapshot.schemas.values() if isinstance(item, EventSchema)]
             wanted_ = {name.lower().rpartition(":")[2] for name in classes}
             return [
                 Candidate(item.name, about_argument(item))
@@ -237,106 +235,110 @@ def _class_names(snapshot: NameSnapshot, *, objects: bool, events: bool) -> list
 
 
 def _objects(
-    world: CompletionData, of_class: str | None, prefix: str, most: int = MAX_SUGGESTIONS
+    data: CompletionData, of_class: str | None, prefix: str, most: int = MAX_SUGGESTIONS
 ) -> list[tuple[int, Candidate]]:
     """Objects by short id where they have one, then the others by their key text: those that fit, and no more."""
     front = MARK + prefix
     found: list[tuple[int, Candidate]] = []
-    for entry in world.ids.entries():
-        known = entry.known
-        if entry.deleted or prefix not in entry.search or (of_class is not None and not is_class(known, of_class)):
+    for entry in data.ids.entries():
+        identity = entry.identity
+        if entry.deleted or prefix not in entry.search or (of_class is not None and not is_class(identity, of_class)):
             continue
         if front in entry.search:
             rank = 0 if str(entry.number).startswith(prefix) else 1
-            found.append((rank, Candidate(str(entry.number), f"{known.class_key.name} {known.index} {known.title}")))
+            found.append(
+                (rank, Candidate(str(entry.number), f"{identity.class_key.name} {identity.index} {identity.title}"))
+            )
             if len(found) >= most:
                 return found
     middle: list[ObjectIdentity] = []
-    for known, search in zip(world.snapshot.objects, world.snapshot.searches, strict=True):
-        if prefix not in search or (of_class is not None and not is_class(known, of_class)):
+    for identity, search in zip(data.snapshot.objects, data.snapshot.searches, strict=True):
+        if prefix not in search or (of_class is not None and not is_class(identity, of_class)):
             continue
         if front not in search:
             if not found and len(middle) < most:
-                middle.append(known)
+                middle.append(identity)
             continue
-        if world.ids.number(known.key) is None:
-            found.append((_front_rank(world, known, of_class, prefix), _object_name(world, known, of_class)))
+        if data.ids.number(identity.key) is None:
+            found.append((_front_rank(data, identity, of_class, prefix), _object_name(data, identity, of_class)))
             if len(found) >= most:
                 break
     return found or [
-        (_MIDDLE, _object_name(world, known, of_class)) for known in middle if world.ids.number(known.key) is None
+        (_MIDDLE, _object_name(data, identity, of_class))
+        for identity in middle
+        if data.ids.number(identity.key) is None
     ]
 
 
-def _front_rank(world: CompletionData, known: ObjectIdentity, of_class: str | None, prefix: str) -> int:
-    return 0 if _written(world, known, of_class).lower().startswith(prefix) else 1
+def _front_rank(data: CompletionData, identity: ObjectIdentity, of_class: str | None, prefix: str) -> int:
+    return 0 if _written(data, identity, of_class).lower().startswith(prefix) else 1
 
 
-def _written(world: CompletionData, known: ObjectIdentity, of_class: str | None) -> str:
+def _written(data: CompletionData, identity: ObjectIdentity, of_class: str | None) -> str:
     """How to write an object: just its key text where that is enough to find it."""
-    unique = of_class is not None or (world.snapshot.uses[known.index] == 1 and not known.index.isdigit())
-    return known.index if unique and known.index else f"{known.class_key.name}:{known.index}"
+    unique = of_class is not None or (data.snapshot.uses[identity.index] == 1 and not identity.index.isdigit())
+    return identity.index if unique and identity.index else f"{identity.class_key.name}:{identity.index}"
 
 
-def _object_name(world: CompletionData, known: ObjectIdentity, of_class: str | None) -> Candidate:
-    return Candidate(_written(world, known, of_class), f"{known.class_key.name} {known.title}")
+def _object_name(data: CompletionData, identity: ObjectIdentity, of_class: str | None) -> Candidate:
+    return Candidate(_written(data, identity, of_class), f"{identity.class_key.name} {identity.title}")
 
 
-def is_class(known: ObjectIdentity, text: str) -> bool:
+def is_class(identity: ObjectIdentity, text: str) -> bool:
     """Whether `text` names the class of an object."""
     package, _, name = text.lower().rpartition(":")
-    return known.class_key.name.lower() == name and package in ("", known.class_key.package.lower())
+    return identity.class_key.name.lower() == name and package in ("", identity.class_key.package.lower())
 
 
-def classes_of(world: CompletionData, target: str) -> list[ClassSchema]:
+def classes_of(data: CompletionData, target: str) -> list[ClassSchema]:
     """The classes of every object that `target` could name; the class itself where it names one."""
     front = target.replace(",", "-").partition("-")[0]
     digits = target if target.isdigit() else front
-    entry = world.ids.entry(int(digits)) if digits.isascii() and digits.isdigit() else None
+    entry = data.ids.entry(int(digits)) if digits.isascii() and digits.isdigit() else None
     schemas: dict[int, ClassSchema] = {}
     if entry is not None:
-        keys = [entry.known.class_key]
+        keys = [entry.identity.class_key]
     else:
         package, _, name = target.lower().rpartition(":")
         keys = [
             key
-            for key in world.snapshot.schemas
+            for key in data.snapshot.schemas
             if key.kind is Kind.DATA and key.name.lower() == name and package in ("", key.package.lower())
         ]
         if not keys:
             front = MARK + target.lower()
             keys = [
-                known.class_key
-                for known, search in zip(world.snapshot.objects, world.snapshot.searches, strict=True)
-                if (front in search or ":" in target) and target in names_of(known)
+                identity.class_key
+                for identity, search in zip(data.snapshot.objects, data.snapshot.searches, strict=True)
+                if (front in search or ":" in target) and target in names_of(identity)
             ]
     for key in keys:
-        schema = world.snapshot.schemas.get(key)
+        schema = data.snapshot.schemas.get(key)
         if isinstance(schema, ClassSchema):
             schemas[id(schema)] = schema
     return list(schemas.values())
 
 
-def method_of(world: CompletionData, target: str, method: str) -> Method | None:
+def method_of(data: CompletionData, target: str, method: str) -> Method | None:
     """The method that a call of `target` means."""
-    for schema in classes_of(world, target):
+    for schema in classes_of(data, target):
         found = find_method(schema.methods, method)
         if found is not None:
             return found
     return None
 
 
-def _slots(world: CompletionData, target: str) -> Iterator[ObjectField]:
+def _fields(data: CompletionData, target: str) -> Iterator[ObjectField]:
     seen: set[str] = set()
-    for schema in classes_of(world, target):
-        for slot in fields_of(schema).values():
-            if slot.name not in seen:
-                seen.add(slot.name)
-                yield slot
+    for schema in classes_of(data, target):
+        for field in fields_of(schema).values():
+            if field.name not in seen:
+                seen.add(field.name)
+                yield field
 
 
-def _settable(world: CompletionData, target: str) -> list[Property]:
-    return [item for schema in classes_of(world, target) for item in schema.properties if item.access is Access.RW]
+def _settable(data: CompletionData, target: str) -> list[Property]:
+    return [item for schema in classes_of(data, target) for item in schema.properties if item.access is Access.RW]
 
 
 # -- arguments and values ----------------------------------------------------------------------------------------------
@@ -347,18 +349,18 @@ def free_inputs(method: Method, wanted: ArgumentNames) -> list[Argument]:
     return [item for item in method.inputs if item.name not in wanted.used][wanted.position :]
 
 
-def _argument_names(wanted: ArgumentNames, world: CompletionData) -> list[Candidate]:
-    method = method_of(world, wanted.target, wanted.method)
+def _argument_names(wanted: ArgumentNames, data: CompletionData) -> list[Candidate]:
+    method = method_of(data, wanted.target, wanted.method)
     if method is None:
         return []
     free = free_inputs(method, wanted)
     names = [Candidate(f"{item.name}=", about_argument(item), raw=True, anywhere=False) for item in free]
-    return names + (_value_names(free[0], world) if free else [])
+    return names + (_value_names(free[0], data) if free else [])
 
 
-def _value_names(item: Argument, world: CompletionData, prefix: str = "") -> list[Candidate]:
+def _value_names(item: Argument, data: CompletionData, prefix: str = "") -> list[Candidate]:
     if item.type.name == "objId":
-        found = _objects(world, str(item.references) if item.references else None, prefix)
+        found = _objects(data, str(item.references) if item.references else None, prefix)
         # They were compared with what was typed already, by more names than the one that is put into the line.
         return [attrs.evolve(name, also=(prefix,)) for _, name in found]
     words = _of_type(item.type, item.name)

@@ -80,7 +80,7 @@ def toolbar(context: Context, hints: Sequence[HintPart] = (), columns: int | Non
         hints: about the line that is being typed.
         columns: of the terminal; where it is too narrow for the hints, those before what is expected now go.
     """
-    lost = [item for item in context.source.healths if not item.connected]
+    lost = [item for item in context.backend.statuses if not item.connected]
     if lost:
         text = "; ".join(f"{item.url}  not connected" + (f": {item.reason}" if item.reason else "") for item in lost)
         return [("class:bottom-toolbar.bad", f" {clean(text)} ")]
@@ -88,9 +88,9 @@ def toolbar(context: Context, hints: Sequence[HintPart] = (), columns: int | Non
         hints = _fitting(hints, columns)
         shown = [("class:bottom-toolbar.now" if item.now else "", clean(item.text)) for item in hints]
         return [("", " "), *shown, ("", " ")]
-    healths = context.source.healths
-    parts = [clean(healths[0].url) if len(healths) == 1 else plural(len(healths), "broker")]
-    parts.append(plural(len(context.source.agents()), "agent"))
+    statuses = context.backend.statuses
+    parts = [clean(statuses[0].url) if len(statuses) == 1 else plural(len(statuses), "broker")]
+    parts.append(plural(len(context.backend.agents()), "agent"))
     if context.events.total:
         parts.append(plural(context.events.total, "event"))
     return [("", f" {'  '.join(parts)} ")]
@@ -128,7 +128,7 @@ class Repl:
         self._screen = screen
         self._refresher = refresher
         self._completer: LineCompleter | None = None
-        colour = screen.look is OutputStyle.COLOUR
+        colour = screen.style is OutputStyle.COLOUR
         self._session: PromptSession[str] = PromptSession(
             [("class:prompt", PROMPT)],
             history=history or InMemoryHistory(),

@@ -60,7 +60,9 @@ def link_cell(context: Context, key: ObjectKey) -> Cell:
     number = context.ids.number(key)
     entry = None if number is None else context.ids.entry(number)
     return (
-        key.name if entry is None else ReferenceCell(entry.number, f"{entry.known.class_key.name} {entry.known.index}")
+        key.name
+        if entry is None
+        else ReferenceCell(entry.number, f"{entry.identity.class_key.name} {entry.identity.index}")
     )
 
 

@@ -30,17 +30,17 @@ class ValueColumn:
             value of the object.
     """
 
-    slot: ObjectField
+    field: ObjectField
     item: Property | Statistic | None = None
 
     @property
     def column(self) -> Column:
         """Its heading."""
-        title = self.item.name if self.item is not None else self.slot.name
-        if self.slot.name in ("created", "updated"):
+        title = self.item.name if self.item is not None else self.field.name
+        if self.field.name in ("created", "updated"):
             return Column(title, Role.TIME)
         compound = isinstance(self.item, Statistic) and self.item.type.style in (Style.HILO, Style.MMA)
-        if self.slot.is_number and not compound:
+        if self.field.is_number and not compound:
             return Column(clean(title), Role.NUMBER, key=title)
         return Column(clean(title), wraps=True, key=title)
 
@@ -50,10 +50,10 @@ class ValueColumn:
             return property_cell(context, self.item, target.values)
         if isinstance(self.item, Statistic):
             return statistic_cell(context, self.item, target.values)
-        value = field_value(target, self.slot)
-        if self.slot.type is None:
+        value = field_value(target, self.field)
+        if self.field.type is None:
             return Instant(value) if isinstance(value, int) else None if value is None else str(value)
-        return value_cell(context, self.slot.type, value, self.slot.unit, measured=self.slot.statistic)
+        return value_cell(context, self.field.type, value, self.field.unit, measured=self.field.statistic)
 
 
 def value_columns(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list[ValueColumn]:
@@ -65,7 +65,7 @@ def value_columns(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list
     found: dict[str, ValueColumn] = {}
     for name in wanted:
         if name.lower() in ALL_COLUMNS:
-            wholes = dict.fromkeys(slot.whole for schema in schemas for slot in fields_of(schema).values())
+            wholes = dict.fromkeys(field.element for schema in schemas for field in fields_of(schema).values())
             more = [_shown(schemas, whole) for whole in wholes]
         else:
             more = [_shown(schemas, name)]
@@ -75,15 +75,15 @@ def value_columns(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list
 
 
 def _shown(schemas: Sequence[ClassSchema], name: str) -> ValueColumn:
-    slot = find_field(schemas, name)
-    whole = slot.whole.lower() == name.lower()
-    if slot.type is None or not whole:
-        return ValueColumn(slot)
+    field = find_field(schemas, name)
+    whole = field.element.lower() == name.lower()
+    if field.type is None or not whole:
+        return ValueColumn(field)
     for schema in schemas:
-        item = schema.property(slot.whole) or schema.statistic(slot.whole)
+        item = schema.property(field.element) or schema.statistic(field.element)
         if item is not None:
-            return ValueColumn(slot, item)
-    return ValueColumn(slot)
+            return ValueColumn(field, item)
+    return ValueColumn(field)
 
 
 def column_names(selection: Selection) -> list[str]:

@@ -66,14 +66,14 @@ def write_file(path: Path, chosen: Sequence[SelectedObjects], columns: Sequence[
 
 
 def _row(item: ObjectRecord) -> dict[str, object]:
-    known = item.known
+    identity = item.identity
     front = (
-        known.class_key.package,
-        known.class_key.name,
-        known.key.agent,
-        known.key.broker or item.broker,
-        known.key.name,
-        known.index,
+        identity.class_key.package,
+        identity.class_key.name,
+        identity.key.agent,
+        identity.key.broker or item.broker,
+        identity.key.name,
+        identity.index,
         item.created,
         item.updated,
     )
@@ -91,8 +91,8 @@ def _names(chosen: Sequence[SelectedObjects], rows: Sequence[Row], columns: Sequ
     schemas = [schema for one in chosen for schema in one.schemas]
     if columns and not any(name.lower() in ALL_COLUMNS for name in columns):
         return [*COMMON_COLUMNS, *dict.fromkeys(_column(find_field(schemas, name).name) for name in columns)]
-    slots = (_column(name) for schema in schemas for name in fields_of(schema))
-    return list(dict.fromkeys((*COMMON_COLUMNS, *slots, *(name for row in rows for name in row))))
+    fields = (_column(name) for schema in schemas for name in fields_of(schema))
+    return list(dict.fromkeys((*COMMON_COLUMNS, *fields, *(name for row in rows for name in row))))
 
 
 def _write_csv(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:

@@ -59,7 +59,7 @@ class ObjectField:
         desc: what it is, or empty.
         statistic: it is measured.
         counter: it counts up for ever.
-        whole: the whole statistic that it is a part of, e.g. ``latency``; its own name otherwise.
+        element: the whole statistic that it is a part of, e.g. ``latency``; its own name otherwise.
     """
 
     name: str
@@ -68,7 +68,7 @@ class ObjectField:
     desc: str = ""
     statistic: bool = False
     counter: bool = False
-    whole: str = ""
+    element: str = ""
 
     @property
     def is_number(self) -> bool:
@@ -94,7 +94,7 @@ def fields_of(schema: ClassSchema) -> dict[str, ObjectField]:
     """Every wire value of a class by name, in schema order."""
     found: dict[str, ObjectField] = {}
     for item in schema.properties:
-        found[item.name] = ObjectField(item.name, item.type, item.unit, item.desc or "", whole=item.name)
+        found[item.name] = ObjectField(item.name, item.type, item.unit, item.desc or "", element=item.name)
     for statistic in schema.statistics:
         counter = is_counter(schema.package, statistic)
         for entry in statistic.entries:
@@ -115,8 +115,8 @@ def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:
     """
     found: dict[str, ObjectField] = {}
     for schema in schemas:
-        for slot in fields_of(schema).values():
-            found.setdefault(slot.name.lower(), slot)
+        for field in fields_of(schema).values():
+            found.setdefault(field.name.lower(), field)
         for item in schema.statistics:
             if item.type.style is Style.MMA:
                 found.setdefault(item.name.lower(), found[item.entries[-1].name.lower()])
@@ -124,29 +124,29 @@ def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:
     if there is not None:
         return there
     if name.lower() in COMMON_FIELDS:
-        return ObjectField(name.lower(), whole=name.lower())
+        return ObjectField(name.lower(), element=name.lower())
     owner = clean(schemas[0].name) if schemas else "object"
-    raise NotFoundError(f"value of {owner}", clean(name), [slot.name for slot in found.values()])
+    raise NotFoundError(f"value of {owner}", clean(name), [field.name for field in found.values()])
 
 
-def field_value(target: ObjectRecord, slot: ObjectField) -> object:
+def field_value(target: ObjectRecord, field: ObjectField) -> object:
     """The value of an object, or None."""
-    if slot.type is None and slot.name in COMMON_FIELDS:
-        known = target.known
-        match slot.name:
+    if field.type is None and field.name in COMMON_FIELDS:
+        identity = target.identity
+        match field.name:
             case "index":
-                return known.index
+                return identity.index
             case "agent":
-                return known.key.agent
+                return identity.key.agent
             case "broker":
-                return known.key.broker or target.broker or None
+                return identity.key.broker or target.broker or None
             case "class":
-                return known.class_key.name
+                return identity.class_key.name
             case "created":
                 return target.created or None
             case _:
                 return target.updated or None
-    return target.values.get(slot.name)
+    return target.values.get(field.name)
 
 
 @attrs.frozen
@@ -178,11 +178,11 @@ def compile_filter(
     """
     if condition is None:
         return ObjectFilter()
-    slots = {name: find_field(schemas, name) for name in value_names(condition)}
-    unseen = any(slot.type is None or slot.is_reference for slot in slots.values())
-    if unseen or any(slots[name].is_collection for name in truthy_names(condition)):
-        return ObjectFilter(test=_test(condition, slots, resolve))
-    return ObjectFilter(predicate=_predicate(condition, slots))
+    fields = {name: find_field(schemas, name) for name in value_names(condition)}
+    unseen = any(field.type is None or field.is_reference for field in fields.values())
+    if unseen or any(fields[name].is_collection for name in truthy_names(condition)):
+        return ObjectFilter(test=_test(condition, fields, resolve))
+    return ObjectFilter(predicate=_predicate(condition, fields))
 
 
 # -- for the agents ----------------------------------------------------------------------------------------------------
@@ -197,77 +197,77 @@ _WORDS = {
 }
 
 
-def _predicate(condition: Condition, slots: Mapping[str, ObjectField]) -> list[object]:
+def _predicate(condition: Condition, fields: Mapping[str, ObjectField]) -> list[object]:
     match condition:
         case Comparison(name, Operator.MATCH, text):
-            return ["re_match", slots[name].name, ["quote", _pattern(text).pattern]]
+            return ["re_match", fields[name].name, ["quote", _pattern(text).pattern]]
         case Comparison(name, Operator.NO_MATCH, text):
-            key = slots[name].name
+            key = fields[name].name
             return ["and", ["exists", key], ["not", ["re_match", key, ["quote", _pattern(text).pattern]]]]
         case Comparison(name, operator, text):
-            slot = slots[name]
-            return [_WORDS[operator], slot.name, ["quote", literal(slot, text)]]
+            field = fields[name]
+            return [_WORDS[operator], field.name, ["quote", literal(field, text)]]
         case Truthy(name):
-            key = slots[name].name
+            key = fields[name].name
             empty = (["eq", key, ["quote", zero]] for zero in (False, 0, ""))
             return ["and", ["exists", key], ["not", *empty]]
         case Not(part):
-            return ["not", _predicate(part, slots)]
+            return ["not", _predicate(part, fields)]
         case And(parts):
-            return ["and", *(_predicate(part, slots) for part in parts)]
+            return ["and", *(_predicate(part, fields) for part in parts)]
         case Or(parts):
-            return ["or", *(_predicate(part, slots) for part in parts)]
+            return ["or", *(_predicate(part, fields) for part in parts)]
 
 
 # -- made here ---------------------------------------------------------------------------------------------------------
 
 
 def _test(
-    condition: Condition, slots: Mapping[str, ObjectField], resolve: Callable[[str, ObjectField], ObjectKey]
+    condition: Condition, fields: Mapping[str, ObjectField], resolve: Callable[[str, ObjectField], ObjectKey]
 ) -> ObjectTest:
     match condition:
         case Comparison(name, operator, text):
-            return _comparison(slots[name], operator, text, resolve)
+            return _comparison(fields[name], operator, text, resolve)
         case Truthy(name):
-            slot = slots[name]
-            return lambda target: bool(field_value(target, slot))
+            field = fields[name]
+            return lambda target: bool(field_value(target, field))
         case Not(part):
-            inner = _test(part, slots, resolve)
+            inner = _test(part, fields, resolve)
             return lambda target: not inner(target)
         case And(parts):
-            every = [_test(part, slots, resolve) for part in parts]
+            every = [_test(part, fields, resolve) for part in parts]
             return lambda target: all(test(target) for test in every)
         case Or(parts):
-            some = [_test(part, slots, resolve) for part in parts]
+            some = [_test(part, fields, resolve) for part in parts]
             return lambda target: any(test(target) for test in some)
 
 
 def _comparison(
-    slot: ObjectField, operator: Operator, text: str, resolve: Callable[[str, ObjectField], ObjectKey]
+    field: ObjectField, operator: Operator, text: str, resolve: Callable[[str, ObjectField], ObjectKey]
 ) -> ObjectTest:
     if operator in (Operator.MATCH, Operator.NO_MATCH):
         pattern = _pattern(text)
         wanted = operator is Operator.MATCH
 
         def search(target: ObjectRecord) -> bool:
-            value = field_value(target, slot)
+            value = field_value(target, field)
             shown = value.name if isinstance(value, ObjectKey) else value
             return shown is not None and (pattern.search(str(shown)) is not None) is wanted
 
         return search
     other: object
-    if slot.is_reference:
+    if field.is_reference:
         if operator not in (Operator.EQ, Operator.NE):
-            raise ConditionError(f"{slot.name} is a reference: compare it with =, != or ~")
-        other = resolve(text, slot)
-    elif slot.name in ("created", "updated"):
+            raise ConditionError(f"{field.name} is a reference: compare it with =, != or ~")
+        other = resolve(text, field)
+    elif field.name in ("created", "updated"):
         other = _time(text)
     else:
-        other = literal(slot, text)
+        other = literal(field, text)
     compare = _COMPARE[operator]
 
     def test(target: ObjectRecord) -> bool:
-        value = field_value(target, slot)
+        value = field_value(target, field)
         try:
             return value is not None and compare(value, other)
         except TypeError:
@@ -296,33 +296,33 @@ def _pattern(text: str) -> re.Pattern[str]:
 # -- texts as values ---------------------------------------------------------------------------------------------------
 
 
-def literal(slot: ObjectField, text: str) -> object:
+def literal(field: ObjectField, text: str) -> object:
     """The value that a text stands for: of the slot's type, with ``10k``, ``5s`` and dates where they make sense.
 
     Raises:
         ConditionError: it stands for none.
     """
-    kind = slot.type
+    kind = field.type
     if kind is None:
         return text
     if kind.base == "absTime" and not text.lstrip("-").isdigit():
         return _time(text)
-    if (kind.base == "deltaTime" or slot.unit == "nanosecond") and (match := _DURATION.fullmatch(text)):
+    if (kind.base == "deltaTime" or field.unit == "nanosecond") and (match := _DURATION.fullmatch(text)):
         return round(float(match[1]) * _NANOSECONDS[match[2]])
     number = _sized(text)
-    if slot.statistic and kind.style is Style.MMA and not slot.name.endswith("Count"):
+    if field.statistic and kind.style is Style.MMA and not field.name.endswith("Count"):
         # Averages are sent as whole numbers by some agents and as fractions by others.
         try:
             value = number if number is not None else float(text)
             return int(value) if float(value).is_integer() else float(value)
         except ValueError:
-            raise ConditionError(f"{text!r} is no value of {slot.name}: not a number") from None
+            raise ConditionError(f"{text!r} is no value of {field.name}: not a number") from None
     try:
         if number is not None and kind.is_integer:
             return number
         return parse_value(kind, text)
     except ValueError as error:
-        raise ConditionError(f"{text!r} is no value of {slot.name} ({kind.name}): {error}") from None
+        raise ConditionError(f"{text!r} is no value of {field.name} ({kind.name}): {error}") from None
 
 
 def _sized(text: str) -> int | None:

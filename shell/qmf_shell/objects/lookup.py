@@ -70,11 +70,11 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
     Raises:
         NotFoundError: none of them; carries near matches.
     """
-    known = sorted(key for key in keys if kind in (None, key.kind))
+    sorted_keys = sorted(key for key in keys if kind in (None, key.kind))
     package, _, name = text.lower().rpartition(":")
-    found = [key for key in known if key.name.lower() == name and package in ("", key.package.lower())]
+    found = [key for key in sorted_keys if key.name.lower() == name and package in ("", key.package.lower())]
     if not found:
-        names = (f"{key.package}:{key.name}" if package else key.name for key in known)
+        names = (f"{key.package}:{key.name}" if package else key.name for key in sorted_keys)
         what = {Kind.DATA: "class", Kind.EVENT: "event class", None: "class or event class"}[kind]
         raise NotFoundError(what, clean(text), dict.fromkeys(names))
     return found
@@ -93,9 +93,9 @@ def class_names(keys: Iterable[ClassKey]) -> list[ClassName]:
     return list(dict.fromkeys((key.package, key.name) for key in keys))
 
 
-def object_label(known: ObjectIdentity) -> str:
+def object_label(identity: ObjectIdentity) -> str:
     """An object in a sentence: ``filesystem /``."""
-    return clean(f"{known.class_key.name} {known.index}")
+    return clean(f"{identity.class_key.name} {identity.index}")
 
 
 def find_object(
@@ -120,10 +120,10 @@ def find_object(
     """
     within = class_names(classes)
     entry = context.ids.entry(int(text)) if text.isascii() and text.isdigit() else None
-    if entry is not None and (not within or class_name(entry.known) in within):
-        target = context.source.get(entry.known)
+    if entry is not None and (not within or class_name(entry.identity) in within):
+        target = context.backend.get(entry.identity)
         if target is None:
-            raise GoneError(entry.number, object_label(entry.known))
+            raise GoneError(entry.number, object_label(entry.identity))
         return target
     return _search(context, text, within, wanted)
 
@@ -144,23 +144,24 @@ def _search(
     if len(found) > 1:
         raise _ambiguous(context, text, found)
     if not found:
-        raise NotFoundError("object", clean(text), [clean(item.known.index) for item in seen])
+        raise NotFoundError("object", clean(text), [clean(item.identity.index) for item in seen])
     return found[0]
 
 
 def _ambiguous(context: Context, text: str, found: Sequence[ObjectRecord]) -> AmbiguousError:
-    numbered = sorted(found, key=lambda item: natural_key(item.known.index))
+    numbered = sorted(found, key=lambda item: natural_key(item.identity.index))
     return AmbiguousError(
-        clean(text), [f"{context.ids.give(item.known, item.created)} {object_label(item.known)}" for item in numbered]
+        clean(text),
+        [f"{context.ids.assign(item.identity, item.created)} {object_label(item.identity)}" for item in numbered],
     )
 
 
 def _called(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:
     """Those that `text` names; or else those whose property `name` it is, though that is not their whole key."""
-    return [item for item in objects if text in names_of(item.known)] or [
+    return [item for item in objects if text in names_of(item.identity)] or [
         item
         for item in objects
-        if (name := item.values.get("name")) and text in (name, f"{item.known.class_key.name}:{name}")
+        if (name := item.values.get("name")) and text in (name, f"{item.identity.class_key.name}:{name}")
     ]
 
 
@@ -205,7 +206,7 @@ def _index_of(context: Context, versions: Sequence[ClassKey]) -> str | None:
     found: set[str | None] = set()
     for key in versions:
         try:
-            schema = context.source.schema(key)
+            schema = context.backend.schema(key)
         except QmfError:
             return None  # then the class is asked for whole
         index = [item for item in schema.properties if item.index] if isinstance(schema, ClassSchema) else []

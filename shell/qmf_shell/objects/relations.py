@@ -53,7 +53,7 @@ def parent_property(schema: ClassSchema) -> Property | None:
 
 def parents(objects: Iterable[ObjectRecord]) -> dict[ObjectKey, ObjectKey]:
     """The parent of each object that has one, as far as that is among the objects. Nobody is their own ancestor."""
-    by_key = {item.known.key: item for item in objects}
+    by_key = {item.identity.key: item for item in objects}
     result: dict[ObjectKey, ObjectKey] = {}
     for key, item in by_key.items():
         found = parent_property(item.schema)

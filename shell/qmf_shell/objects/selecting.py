@@ -50,7 +50,7 @@ def known_schemas(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchem
     found = []
     for key in keys:
         try:
-            schema = context.source.schema(key)
+            schema = context.backend.schema(key)
         except QmfError:
             continue  # an agent that tells its objects but not their class; the objects bring what there is
         if isinstance(schema, ClassSchema):
@@ -73,8 +73,8 @@ def select_objects(context: Context, keys: Sequence[ClassKey], selection: Select
 def _choose(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: Selection) -> SelectedObjects:
     schemas = known_schemas(context, keys)
 
-    def resolve(text: str, slot: ObjectField) -> ObjectKey:
-        return find_object(context, text, classes=_referred(context, schemas, slot)).known.key
+    def resolve(text: str, field: ObjectField) -> ObjectKey:
+        return find_object(context, text, classes=_referred(context, schemas, field)).identity.key
 
     chosen = compile_filter(selection.where, schemas, resolve)
     order = [(find_field(schemas, item.name), item.down) for item in selection.order]
@@ -85,25 +85,25 @@ def _choose(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
         objects = sorted(objects, key=_order)
     if chosen.test is not None:
         objects = [item for item in objects if chosen.test(item)]
-    for slot, down in reversed(order):
-        objects = _sorted(objects, slot, down)
+    for field, down in reversed(order):
+        objects = _sorted(objects, field, down)
     schemas = schemas or list({id(item.schema): item.schema for item in objects}.values())
     return SelectedObjects(name, schemas, objects, selection.limit)
 
 
 def _order(item: ObjectRecord) -> tuple[object, str, str]:
     """By index as people count; of the same index, by agent, so that lists come out the same each time."""
-    return natural_key(item.known.index), item.known.key.agent, item.known.key.broker
+    return natural_key(item.identity.index), item.identity.key.agent, item.identity.key.broker
 
 
-def _sorted(objects: Sequence[ObjectRecord], slot: ObjectField, down: bool) -> list[ObjectRecord]:
-    return sorted_by(objects, lambda item: field_value(item, slot), down=down)
+def _sorted(objects: Sequence[ObjectRecord], field: ObjectField, down: bool) -> list[ObjectRecord]:
+    return sorted_by(objects, lambda item: field_value(item, field), down=down)
 
 
-def _referred(context: Context, schemas: Sequence[ClassSchema], slot: ObjectField) -> list[ClassKey]:
+def _referred(context: Context, schemas: Sequence[ClassSchema], field: ObjectField) -> list[ClassKey]:
     """The classes that a reference may name, where the schema tells."""
     for schema in schemas:
-        item = schema.property(slot.name)
+        item = schema.property(field.name)
         if item is not None and item.references is not None:
             package = item.references.package or schema.package
             try:
@@ -132,14 +132,14 @@ def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[Cl
             raise NotFoundError("object with a short id in", text)
         else:
             found.append(find_object(context, text, classes=classes))
-    return list({item.known.key: item for item in found}.values())
+    return list({item.identity.key: item for item in found}.values())
 
 
 def _in_range(context: Context, first: int, last: int, within: Sequence[ClassName]) -> list[NumberedObject]:
     return [
         entry
         for entry in context.ids.entries()
-        if first <= entry.number <= last and not entry.deleted and (not within or class_name(entry.known) in within)
+        if first <= entry.number <= last and not entry.deleted and (not within or class_name(entry.identity) in within)
     ]
 
 
@@ -147,12 +147,12 @@ def _get_all(context: Context, entries: Sequence[NumberedObject]) -> list[Object
     """Objects by their entries, as they are now."""
     found: list[ObjectRecord] = []
     if len(entries) < WHOLE:
-        found = [item for entry in entries if (item := context.source.get(entry.known)) is not None]
+        found = [item for entry in entries if (item := context.backend.get(entry.identity)) is not None]
     else:
-        wanted = {entry.known.key: entry.number for entry in entries}
-        names = list(dict.fromkeys(class_name(entry.known) for entry in entries))
-        found = [item for item in context.objects(names) if item.known.key in wanted]
-        found.sort(key=lambda item: wanted[item.known.key])
+        wanted = {entry.identity.key: entry.number for entry in entries}
+        names = list(dict.fromkeys(class_name(entry.identity) for entry in entries))
+        found = [item for item in context.objects(names) if item.identity.key in wanted]
+        found.sort(key=lambda item: wanted[item.identity.key])
     if not found:
-        raise GoneError(entries[0].number, object_label(entries[0].known))
+        raise GoneError(entries[0].number, object_label(entries[0].identity))
     return found

@@ -75,7 +75,7 @@ class Parameter:
 
     Attributes:
         name: as in the usage, e.g. ``CLASS``.
-        takes: what it stands for.
+        kind: what it stands for.
         help: what it means, in a few words.
         required: must be given.
         many: takes all words that are left.
@@ -83,7 +83,7 @@ class Parameter:
     """
 
     name: str
-    takes: ParameterKind
+    kind: ParameterKind
     help: str
     required: bool = False
     many: bool = False

@@ -8,13 +8,13 @@ import re
 from qmf_shell.parsing.command import BoundArguments, Command, UsageError
 
 
-def count_option(command: Command, given: BoundArguments, key: str, default: int) -> int:
+def count_option(command: Command, args: BoundArguments, key: str, default: int) -> int:
     """The whole number that an option gives, or the default.
 
     Raises:
         UsageError: it gives none.
     """
-    text = given.options.get(key, str(default))
+    text = args.options.get(key, str(default))
     if not re.fullmatch("[0-9]{1,9}", text):
         raise UsageError(
             command.name, f"option {_spelled(command, key)} needs a number, not {text!r}", command.usage[0]
@@ -22,13 +22,13 @@ def count_option(command: Command, given: BoundArguments, key: str, default: int
     return int(text)
 
 
-def seconds_option(command: Command, given: BoundArguments, key: str, default: float) -> float:
+def seconds_option(command: Command, args: BoundArguments, key: str, default: float) -> float:
     """The seconds that an option gives, or the default: 0.1 to 86400.
 
     Raises:
         UsageError: it gives none.
     """
-    text = given.options.get(key)
+    text = args.options.get(key)
     if text is None:
         return default
     try:

@@ -94,7 +94,7 @@ class Screen:
         self,
         out: TextIO,
         err: TextIO,
-        look: OutputStyle,
+        style: OutputStyle,
         *,
         width: int | None = None,
         formatter: Formatter | None = None,
@@ -112,13 +112,13 @@ class Screen:
             paging: see the attribute.
             cursor: the terminal's cursor can be moved; None finds out.
         """
-        self.look = look
+        self.style = style
         self.settings = settings or Settings()
-        if look in MACHINE_READABLE:
-            self.settings.change("output", look.value)
+        if style in MACHINE_READABLE:
+            self.settings.change("output", style.value)
         self.paging = paging
         self.interrupted = False
-        self._plain = OutputStyle.COLOUR if look is OutputStyle.COLOUR else OutputStyle.PLAIN
+        self._plain = OutputStyle.COLOUR if style is OutputStyle.COLOUR else OutputStyle.PLAIN
         self._out = out
         self._err = err
         self._fixed_width = width
@@ -185,7 +185,7 @@ class Screen:
 
     def _show_whole(self, result: Result) -> None:
         self._messages(result)
-        if self.paging and self._cursor and self.look not in MACHINE_READABLE and self.settings["pager"] == "auto":
+        if self.paging and self._cursor and self.style not in MACHINE_READABLE and self.settings["pager"] == "auto":
             with self.progress.busy():
                 text = self._text(result, self.width or 80)
             if text.count("\n") >= self._size()[1] and self._paged(text):
@@ -199,7 +199,7 @@ class Screen:
 
     def _messages(self, result: Result) -> None:
         """In the looks for programs, what is meant for people goes to stderr."""
-        if self.look not in MACHINE_READABLE:
+        if self.style not in MACHINE_READABLE:
             return
         if isinstance(result, Notice):
             self._err.write("".join(f"{clean(line)}\n" for line in result.text.split("\n")))
@@ -210,11 +210,11 @@ class Screen:
 
     def _lines(self, result: Result, once: bool = False) -> Iterable[str]:
         """A result as lines without their ends, in the look of this screen."""
-        if self.look is OutputStyle.JSON:
+        if self.style is OutputStyle.JSON:
             from qmf_shell.render.json_lines import json_lines
 
             return json_lines(result)
-        if self.look is OutputStyle.CSV:
+        if self.style is OutputStyle.CSV:
             if not once or self._csv is None:
                 from qmf_shell.render.csv_lines import CsvWriter
 
@@ -223,7 +223,7 @@ class Screen:
         return self._text(result, self.width).splitlines()
 
     def _text(self, result: Result, width: int | None, height: int = 20) -> str:
-        paint = Styler(self.look is OutputStyle.COLOUR)
+        paint = Styler(self.style is OutputStyle.COLOUR)
         sheet = TextOptions(formatter=self._formatter, width=width, height=height, paint=paint, braille=self._braille())
         return "".join(f"{line}\n" for line in text_lines(result, sheet))
 
@@ -246,7 +246,7 @@ class Screen:
     def _show_stream(self, stream: ResultStream) -> None:
         if stream.title:
             title = wrap(clean(stream.title), self.width or 10_000)
-            if self.look in MACHINE_READABLE:
+            if self.style in MACHINE_READABLE:
                 self._err.writelines(f"{line}\n" for line in title)
                 self._err.flush()
             else:
@@ -267,7 +267,7 @@ class Screen:
                 close()
 
     def _show_view(self, view: LiveView) -> None:
-        if self._cursor and self.look not in MACHINE_READABLE:
+        if self._cursor and self.style not in MACHINE_READABLE:
             last = self._draw_view(view)
             if last is not None:
                 width, height = self._size()
@@ -281,7 +281,7 @@ class Screen:
             while view.count is None or number < view.count:
                 if number:
                     time.sleep(view.interval)
-                    if self.look is OutputStyle.PLAIN:
+                    if self.style is OutputStyle.PLAIN:
                         self._write([""])
                 number += 1
                 try:
@@ -337,11 +337,11 @@ class Screen:
         width = self._size()[0]
         if trouble:
             text = trouble[: width - 1]
-            return f"\x1b[31m{text}\x1b[0m" if self.look is OutputStyle.COLOUR else text
+            return f"\x1b[31m{text}\x1b[0m" if self.style is OutputStyle.COLOUR else text
         every = f"{view.interval:g} s"
         now = attrs.evolve(self._formatter, short=True).text(Instant(time.time_ns()))
         text = f"{now}  every {every}  q or Ctrl-C ends it"[: width - 1]
-        return f"\x1b[2m{text}\x1b[0m" if self.look is OutputStyle.COLOUR else text
+        return f"\x1b[2m{text}\x1b[0m" if self.style is OutputStyle.COLOUR else text
 
     # -- recording
 
@@ -386,9 +386,9 @@ class Screen:
         return encoding.startswith(("utf", "cp65001"))
 
     def _red(self) -> bool:
-        return self.look is OutputStyle.COLOUR and self._err.isatty()
+        return self.style is OutputStyle.COLOUR and self._err.isatty()
 
     def _follow_settings(self) -> None:
         self._formatter = attrs.evolve(self._formatter, short=self.settings["time-format"] == "short")
         output = self.settings["output"]
-        self.look = self._plain if output == "table" else OutputStyle(output)
+        self.style = self._plain if output == "table" else OutputStyle(output)

@@ -83,7 +83,7 @@ class ObjectRecord:
     """An object as an agent answered it.
 
     Attributes:
-        known: how it is named.
+        identity: how it is named.
         schema: its class.
         values: properties and statistics by wire name; references are `ObjectKey`.
         updated, created, deleted: nanoseconds since 1970; 0 where not told, `deleted` also while it lives.
@@ -91,7 +91,7 @@ class ObjectRecord:
         broker: name of the broker that it is on, also in a session with one.
     """
 
-    known: ObjectIdentity
+    identity: ObjectIdentity
     schema: ClassSchema
     values: Mapping[str, object]
     updated: int = 0
@@ -181,11 +181,11 @@ class Backend(Protocol):
     """Access to a bus, or to several as one."""
 
     @property
-    def health(self) -> ConnectionStatus:
+    def status(self) -> ConnectionStatus:
         """Whether the bus is there, at this moment; asks nobody. Of several, the first that is not."""
 
     @property
-    def healths(self) -> Sequence[ConnectionStatus]:
+    def statuses(self) -> Sequence[ConnectionStatus]:
         """The same of each broker."""
 
     def agents(self) -> Sequence[AgentRecord]:
@@ -205,7 +205,7 @@ class Backend(Protocol):
             where: a predicate (QMF2.md 4.4.2) for the agents; those that ignore it are filtered here.
         """
 
-    def get(self, known: ObjectIdentity) -> ObjectRecord | None:
+    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
         """One object as it is now; None when its agent says that it is not there (any more)."""
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
@@ -238,7 +238,7 @@ class Backend(Protocol):
             done: told the place in `targets` and the answer of each call as it comes, on any thread.
         """
 
-    def assign(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
         """Set read-write properties of an object, all or none.
 
         Raises:

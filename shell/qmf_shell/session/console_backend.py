@@ -191,12 +191,12 @@ class ConsoleBackend:
     # -- what is known without asking
 
     @property
-    def health(self) -> ConnectionStatus:
+    def status(self) -> ConnectionStatus:
         """See `Source.health`."""
         return self._health
 
     @property
-    def healths(self) -> Sequence[ConnectionStatus]:
+    def statuses(self) -> Sequence[ConnectionStatus]:
         """See `Source.healths`."""
         return (self._health,)
 
@@ -219,9 +219,9 @@ class ConsoleBackend:
         """See `Source.objects`."""
         return self._loop.run(self._ask(self._open_client(), names, where))
 
-    def get(self, known: ObjectIdentity) -> ObjectRecord | None:
+    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
         """See `Source.get`."""
-        return self._loop.run(self._get(self._open_client(), known))
+        return self._loop.run(self._get(self._open_client(), identity))
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """See `Source.call`."""
@@ -237,8 +237,8 @@ class ConsoleBackend:
         """See `Source.call_all`."""
         self._loop.run(self._call_all(targets, method, arguments, done))
 
-    def assign(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
-        """See `Source.assign`."""
+    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+        """See `Backend.set_properties`."""
         handle = target.handle
         assert isinstance(handle, RemoteObject)
         sent: dict[str, Any] = {name: to_core(value) for name, value in values.items()}
@@ -256,21 +256,23 @@ class ConsoleBackend:
         answers = await asyncio.gather(
             *(client.objects(name, package=package, where=predicate) for package, name in names)
         )
-        found = {item.known.key: item for answer in answers for item in map(self._object, answer)}
+        found = {item.identity.key: item for answer in answers for item in map(self._object, answer)}
         failures = {agent: error for answer in answers for agent, error in answer.failures.items()}
         return QueryResult([item for item in found.values() if not item.deleted], _reasons(failures))
 
-    async def _get(self, client: Client, known: ObjectIdentity) -> ObjectRecord | None:
-        key = known.key
+    async def _get(self, client: Client, identity: ObjectIdentity) -> ObjectRecord | None:
+        key = identity.key
         try:
             found = await client.objects(object_id=core_id(key))
             if not found and key.epoch:
                 # The agent was started again: the object may be there as part of its new life.
-                found = await client.objects(known.class_key.name, package=known.class_key.package, agent=key.agent)
+                found = await client.objects(
+                    identity.class_key.name, package=identity.class_key.package, agent=key.agent
+                )
         except NotFoundError:
             return None  # its agent is gone
         objects = [self._object(item) for item in found]
-        objects = [item for item in objects if item.known.key == key and not item.deleted]
+        objects = [item for item in objects if item.identity.key == key and not item.deleted]
         return objects[0] if objects else None
 
     def _object(self, item: RemoteObject) -> ObjectRecord:

@@ -58,10 +58,10 @@ def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRec
     object_id = item.object_id
     key = ObjectKey(item.agent, object_id.object_name, object_id.agent_epoch, broker)
     times = item.timestamps
-    known = ObjectIdentity(
+    identity = ObjectIdentity(
         key, class_key, index_text(object_id.object_name, schema, values), title_text(schema, values)
     )
-    return ObjectRecord(known, schema, values, times.update, times.create, times.delete, item, name)
+    return ObjectRecord(identity, schema, values, times.update, times.create, times.delete, item, name)
 
 
 def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:

@@ -29,44 +29,44 @@ class Context:
     """What a command may use.
 
     Attributes:
-        source: the bus.
+        backend: access to the bus.
         registry: all commands.
         ids: short ids.
         events: events received so far.
         heartbeats: heartbeats received so far.
-        deaths: how many objects ended so far, where objects are followed.
+        deletions: how many objects ended so far, where objects are followed.
         settings: what the user has set.
-        ask: somebody to ask, or None.
+        prompter: somebody to ask, or None.
         report: told how far long work is, in a few words; must be quick, may be called from any thread.
         warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied with each
             command.
     """
 
-    source: Backend
+    backend: Backend
     registry: Registry
     ids: ShortIds = attrs.field(factory=ShortIds)
     events: RecentEvents = attrs.field(factory=RecentEvents)
     heartbeats: RecentHeartbeats = attrs.field(factory=RecentHeartbeats)
-    deaths: DeletionCounts = attrs.field(factory=DeletionCounts)
+    deletions: DeletionCounts = attrs.field(factory=DeletionCounts)
     settings: Settings = attrs.field(factory=Settings)
-    ask: Prompter | None = None
+    prompter: Prompter | None = None
     report: Callable[[str], None] = _tell_nobody
     warnings: list[str] = attrs.field(factory=list)
 
     def agents(self) -> Sequence[AgentRecord]:
         """The agents that are alive, see `Backend.agents`. Brokers that are not there become warnings."""
-        for health in self.source.healths:
-            if not health.connected:
-                self._warn("broker", health.name, str(DisconnectedError(health.url, health.reason)))
-        return self.source.agents()
+        for status in self.backend.statuses:
+            if not status.connected:
+                self._warn("broker", status.name, str(DisconnectedError(status.url, status.reason)))
+        return self.backend.agents()
 
     def classes(self) -> Sequence[ClassKey]:
         """Every version of every class, see `Backend.classes`. Agents that did not answer become warnings."""
-        return self._complete(self.source.classes())
+        return self._complete(self.backend.classes())
 
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Sequence[ObjectRecord]:
         """All living objects of some classes, see `Backend.objects`. Agents that did not answer become warnings."""
-        return self._complete(self.source.objects(names, where)) if names else ()
+        return self._complete(self.backend.objects(names, where)) if names else ()
 
     def _complete(self, found: QueryResult[T]) -> Sequence[T]:
         for agent, reason in found.failures.items():

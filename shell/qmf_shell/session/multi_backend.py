@@ -25,55 +25,55 @@ T = TypeVar("T")
 class MultiBackend:
     """Several sources, asked at the same time; see `Backend`."""
 
-    def __init__(self, sources: Mapping[str, Backend]) -> None:
+    def __init__(self, backends: Mapping[str, Backend]) -> None:
         """
         Args:
             sources: by the label in the keys of their objects, which is the broker's URL.
         """
-        self._sources = dict(sources)
+        self._backends = dict(backends)
 
     @property
-    def health(self) -> ConnectionStatus:
+    def status(self) -> ConnectionStatus:
         """The first that is not connected, or the first."""
-        healths = self.healths
-        return next((item for item in healths if not item.connected), healths[0])
+        statuses = self.statuses
+        return next((item for item in statuses if not item.connected), statuses[0])
 
     @property
-    def healths(self) -> Sequence[ConnectionStatus]:
+    def statuses(self) -> Sequence[ConnectionStatus]:
         """See `Backend.healths`."""
-        return tuple(source.health for source in self._sources.values())
+        return tuple(backend.status for backend in self._backends.values())
 
     def agents(self) -> Sequence[AgentRecord]:
         """See `Backend.agents`."""
-        agents = [item for source in self._sources.values() for item in source.agents()]
+        agents = [item for backend in self._backends.values() for item in backend.agents()]
         return tuple(sorted(agents, key=lambda item: (item.name, item.broker)))
 
     def classes(self) -> QueryResult[ClassKey]:
         """See `Backend.classes`."""
-        found = self._join(lambda source: source.classes())
+        found = self._join(lambda backend: backend.classes())
         return QueryResult(tuple(dict.fromkeys(found.items)), found.failures)
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
         """See `Backend.schema`."""
         error: QmfError | None = None
-        for source in self._sources.values():
+        for backend in self._backends.values():
             try:
-                return source.schema(key)
+                return backend.schema(key)
             except (NotFoundError, DisconnectedError) as reason:
                 error = error if isinstance(error, NotFoundError) else reason
         raise error or NotFoundError("class", str(key))
 
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
         """See `Backend.objects`."""
-        return self._join(lambda source: source.objects(names, where))
+        return self._join(lambda backend: backend.objects(names, where))
 
-    def get(self, known: ObjectIdentity) -> ObjectRecord | None:
+    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
         """See `Backend.get`."""
-        return self._of(known.key.broker).get(known)
+        return self._of(identity.key.broker).get(identity)
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """See `Backend.call`."""
-        return self._of(target.known.key.broker).call(target, method, arguments)
+        return self._of(target.identity.key.broker).call(target, method, arguments)
 
     def call_all(
         self,
@@ -83,20 +83,20 @@ class MultiBackend:
         done: Callable[[int, CallOutcome], None],
     ) -> None:
         """See `Backend.call_all`. One broker after the other."""
-        for label, source in self._sources.items():
-            places = [at for at, item in enumerate(targets) if item.known.key.broker == label]
+        for label, backend in self._backends.items():
+            places = [at for at, item in enumerate(targets) if item.identity.key.broker == label]
 
             def tell(number: int, answer: CallOutcome, places: Sequence[int] = places) -> None:
                 done(places[number], answer)
 
-            source.call_all([targets[at] for at in places], method, arguments, tell)
+            backend.call_all([targets[at] for at in places], method, arguments, tell)
 
-    def assign(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
-        """See `Backend.assign`."""
-        self._of(target.known.key.broker).assign(target, values)
+    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+        """See `Backend.set_properties`."""
+        self._of(target.identity.key.broker).set_properties(target, values)
 
     def _of(self, label: str) -> Backend:
-        return self._sources[label]
+        return self._backends[label]
 
     def _join(self, ask: Callable[[Backend], QueryResult[T]]) -> QueryResult[T]:
         """Ask all at the same time; a broker that is not there is told among the failures, unless none is.
@@ -104,9 +104,9 @@ class MultiBackend:
         Raises:
             QmfError: every broker failed.
         """
-        pool = concurrent.futures.ThreadPoolExecutor(len(self._sources), thread_name_prefix="qmf-shell-ask")
+        pool = concurrent.futures.ThreadPoolExecutor(len(self._backends), thread_name_prefix="qmf-shell-ask")
         try:
-            asked = {label: pool.submit(ask, source) for label, source in self._sources.items()}
+            asked = {label: pool.submit(ask, backend) for label, backend in self._backends.items()}
             items: list[T] = []
             failures: dict[str, str] = {}
             errors: list[QmfError] = []

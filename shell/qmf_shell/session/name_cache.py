@@ -58,13 +58,13 @@ class NameRefresher:
         snapshot: the latest; read it once and use that.
     """
 
-    def __init__(self, source: Backend) -> None:
+    def __init__(self, backend: Backend) -> None:
         """
         Args:
             source: the bus.
         """
         self.snapshot = NameSnapshot()
-        self._source = source
+        self._backend = backend
         self._listener: Callable[[], None] = lambda: None
         self._wake = threading.Condition()
         self._classes_wanted = True
@@ -127,9 +127,9 @@ class NameRefresher:
 
     def _refresh(self, objects: bool) -> None:
         schemas: dict[ClassKey, ClassSchema | EventSchema | None] = {}
-        for key in self._source.classes().items:
+        for key in self._backend.classes().items:
             try:
-                schemas[key] = self._source.schema(key)
+                schemas[key] = self._backend.schema(key)
             except QmfError as error:
                 logger.debug("no schema of %s: %s", key, error)
                 schemas[key] = None
@@ -138,8 +138,8 @@ class NameRefresher:
             return
         began = time.monotonic()
         names = class_names(sorted(key for key in schemas if key.kind is Kind.DATA))
-        found = self._source.objects(names).items if names else ()
+        found = self._backend.objects(names).items if names else ()
         # Made here, on this thread, so that Tab finds it ready.
-        self.snapshot = NameSnapshot(schemas, tuple(item.known for item in found))
+        self.snapshot = NameSnapshot(schemas, tuple(item.identity for item in found))
         self._objects_at = time.monotonic()
         self._fresh = max(FRESH, SHARE * (self._objects_at - began))

@@ -8,10 +8,15 @@ from qmf_shell.session.backend import ClassName, ObjectIdentity
 MARK = "\n"
 
 
-def names_of(known: ObjectIdentity) -> tuple[str, ...]:
+def names_of(identity: ObjectIdentity) -> tuple[str, ...]:
     """Every way to write an object but its short id."""
-    key = known.class_key
-    return known.index, f"{key.name}:{known.index}", f"{key.package}:{key.name}:{known.index}", known.key.name
+    key = identity.class_key
+    return (
+        identity.index,
+        f"{key.name}:{identity.index}",
+        f"{key.package}:{key.name}:{identity.index}",
+        identity.key.name,
+    )
 
 
 def without_user(url: str) -> str:
@@ -20,16 +25,16 @@ def without_user(url: str) -> str:
     return scheme + slashes + rest.rpartition("@")[2]
 
 
-def class_name(known: ObjectIdentity) -> ClassName:
+def class_name(identity: ObjectIdentity) -> ClassName:
     """Package and name of an object's class."""
-    return known.class_key.package, known.class_key.name
+    return identity.class_key.package, identity.class_key.name
 
 
-def search_text(known: ObjectIdentity, *more: str) -> str:
+def search_text(identity: ObjectIdentity, *more: str) -> str:
     """All of an object's names in one text: one look for ``MARK + typed`` finds what begins so, whatever the name.
 
     Completion compares what was typed with 10,000 objects; so each of them takes one look.
     """
-    key = known.class_key
-    names = (*more, known.index, f"{key.name}:{known.index}", known.title)
+    key = identity.class_key
+    names = (*more, identity.index, f"{key.name}:{identity.index}", identity.title)
     return MARK + MARK.join(name for name in names if name).lower()

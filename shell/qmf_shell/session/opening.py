@@ -65,15 +65,15 @@ def open_session(
         UrlError: a URL is none.
     """
     listeners: list[Callable[[], None]] = []
-    ids, events, heartbeats, deaths = ShortIds(), RecentEvents(), RecentHeartbeats(), DeletionCounts()
+    ids, events, heartbeats, deletions = ShortIds(), RecentEvents(), RecentHeartbeats(), DeletionCounts()
 
     def changed() -> None:
         for listener in listeners:
             listener()
 
     def gone(key: ObjectKey, name: ClassName, when: int) -> None:
-        ids.bury(key, when)
-        deaths.add(name)
+        ids.mark_deleted(key, when)
+        deletions.add(name)
 
     watcher = BackendCallbacks(event=events.add, heartbeat=heartbeats.add, gone=gone, changed=changed)
     with contextlib.ExitStack() as stack:
@@ -86,10 +86,10 @@ def open_session(
         meanwhile()
         for item in connecting:
             item.wait()
-        source: Backend = next(iter(lives.values())) if len(lives) == 1 else MultiBackend(lives)
-        if not any(item.connected for item in source.healths):
-            raise ConnectError(source.health.url, source.health.reason)
-        context = Context(source, standard(), ids, events, heartbeats, deaths, settings or Settings())
+        backend: Backend = next(iter(lives.values())) if len(lives) == 1 else MultiBackend(lives)
+        if not any(item.connected for item in backend.statuses):
+            raise ConnectError(backend.status.url, backend.status.reason)
+        context = Context(backend, standard(), ids, events, heartbeats, deletions, settings or Settings())
         yield OpenSession(context, embedded=not urls, listeners=listeners)
 
 

@@ -22,14 +22,14 @@ class NumberedObject:
 
     Attributes:
         number: its short id.
-        known: its name, class and key text as last seen.
+        identity: its name, class and key text as last seen.
         deleted: nanoseconds since 1970 when it was destroyed; 0 as far as we know it lives.
         created: nanoseconds since 1970, or 0 where not told.
         search: what it is found by, see `names.search_text`.
     """
 
     number: int
-    known: ObjectIdentity
+    identity: ObjectIdentity
     deleted: int = 0
     created: int = 0
     search: str = ""
@@ -43,14 +43,14 @@ class ShortIds:
         self._by_key: dict[ObjectKey, int] = {}
         self._entries: dict[int, NumberedObject] = {}
 
-    def give(self, known: ObjectIdentity, created: int = 0) -> int:
+    def assign(self, identity: ObjectIdentity, created: int = 0) -> int:
         """The number of a living object; a new one if it has none."""
         with self._lock:
-            number = self._by_key.setdefault(known.key, FIRST + len(self._by_key))
+            number = self._by_key.setdefault(identity.key, FIRST + len(self._by_key))
             before = self._entries.get(number)
-            search = before.search if before is not None else search_text(known, str(number))
+            search = before.search if before is not None else search_text(identity, str(number))
             # The latest `known` has the epoch that finds the object after its agent was restarted.
-            self._entries[number] = NumberedObject(number, known, 0, created, search)
+            self._entries[number] = NumberedObject(number, identity, 0, created, search)
             return number
 
     def number(self, key: ObjectKey) -> int | None:
@@ -67,7 +67,7 @@ class ShortIds:
             # Numbers are given in rising order and never taken back.
             return tuple(self._entries.values())
 
-    def bury(self, key: ObjectKey, deleted: int) -> None:
+    def mark_deleted(self, key: ObjectKey, deleted: int) -> None:
         """Note that an object was destroyed; without a number it is nobody's concern."""
         with self._lock:
             number = self._by_key.get(key)
