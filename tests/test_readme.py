@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.processes import command, eventually, run, running
+from support.processes import command, run, running
+from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
 from qmf.console import Session
@@ -59,4 +60,4 @@ def test_the_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             tills = session.getObjects(_class="till", _package="org.example.till")
             return [(till.number, till.sales > 0) for till in tills] == [(1, True)]
 
-        eventually("a till that sells", sold)
+        wait_until(sold, "a till that sells")

@@ -1,4 +1,4 @@
-"""Waiting for conditions instead of sleeping: a test that waits goes on at once, and says what it missed."""
+"""Waiting for conditions instead of sleeping: a test goes on at once, and its failure names what did not come."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ T = TypeVar("T")
 PAUSE = 0.001
 
 
-async def until(
-    condition: Callable[[], T], what: str | Callable[[], str] = "the condition did not come true", timeout: float = 5.0
-) -> T:
+async def until(condition: Callable[[], T], what: str | Callable[[], str] = "the condition", timeout: float = 5.0) -> T:
     """Wait until a condition is true, and look at it again and again.
 
     Args:
         condition: true once the result counts as true; must not block.
-        what: what to say when it never was, or a function that tells.
+        what: what is waited for, for the error; or a function that returns it.
         timeout: seconds to wait at most.
 
     Returns:
@@ -33,7 +31,7 @@ async def until(
     turns = 0
     while not (result := condition()):
         if loop.time() >= deadline:
-            raise AssertionError(f"{what if isinstance(what, str) else what()} (waited {timeout:g} s)")
+            raise AssertionError(f"not within {timeout:g} s: {what if isinstance(what, str) else what()}")
         # Most conditions come true after some turns of the loop: no need to let the system's clock into it.
         await asyncio.sleep(0 if turns < 100 else PAUSE)
         turns += 1

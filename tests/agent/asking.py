@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent.fakes import FakeBus
+from support.fake_bus import FakeBus
 
 from qmf.protocol import (
     Envelope,

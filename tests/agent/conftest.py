@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from agent.fakes import FakeBus
 from agent.subscribing import Subscriber
+from support.fake_bus import FakeBus
 
 from qmf.agent import Agent
 from qmf.testing import ManualClock

@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 from agent.asking import objects
-from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
 from qmf.protocol import Content, Envelope, ObjectData, SubscribeRequest, SubscribeResponse

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import attrs
 import pytest
-from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE, SHELF, SPILL, Shelf, ShelfSpill, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent
 from qmf.bus.base import Binding, ExchangeKind

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from agent.fakes import FakeBus
 from agent.warehouse import Shelf, ShelfSpill, Site
+from support.fake_bus import FakeBus
+from support.waiting import wait_until
 
 from qmf.agent import Agent, AgentThread, ObjectId
 from qmf.broker import EmbeddedBroker
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.bus.base import Bus
 from qmf.errors import CallerError, ConnectError
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.002)
 
 
 @pytest.fixture
@@ -46,7 +39,7 @@ def test_it_runs_until_it_is_closed(running: AgentThread, exchange: MemoryExchan
     assert running.agent.name.startswith("v:p:")
     assert len(threads()) == 1
     before = exchange.received
-    wait_for(lambda: exchange.received > before + 2)
+    wait_until(lambda: exchange.received > before + 2)
     running.close()
     running.close()
     assert threads() == []
@@ -58,11 +51,11 @@ def test_what_the_program_does_is_published(running: AgentThread) -> None:
     shelf = Shelf(number=1)
     agent.add(shelf)
     agent.raise_event(ShelfSpill(shelf=shelf, items=1, class_=""))
-    wait_for(lambda: agent.statistics.objects_published == 1 and agent.statistics.events_sent == 1)
+    wait_until(lambda: agent.statistics.objects_published == 1 and agent.statistics.events_sent == 1)
     shelf.in_.inc()
-    wait_for(lambda: agent.statistics.objects_published == 2)
+    wait_until(lambda: agent.statistics.objects_published == 2)
     agent.remove(shelf)
-    wait_for(lambda: agent.statistics.objects_published == 3)
+    wait_until(lambda: agent.statistics.objects_published == 3)
 
 
 def test_closing_publishes_what_is_pending(exchange: MemoryExchange) -> None:
@@ -181,7 +174,7 @@ def test_eight_threads_on_all_of_it_with_a_real_broker() -> None:
         for worker in workers:
             worker.join()
         assert (shelf.in_.value, shelf.out.value, shelf.users.value) == (8000, 4000, 0)
-        wait_for(lambda: agent.statistics.events_sent == 80)
+        wait_until(lambda: agent.statistics.events_sent == 80)
         assert len(agent.objects) == 1
         assert agent.statistics.deletions_dropped == 0
 

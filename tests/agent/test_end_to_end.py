@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from agent.fakes import until
 from agent.warehouse import PACKAGE, Shelf, ShelfMoveResult, ShelfSpill, Site
+from support.waiting import until
 
 from qmf.agent import Agent
 from qmf.broker import Broker

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Iterator, Mapping
 
 import pytest
 from agent.asking import ask, call, names, objects, refusal
-from agent.fakes import FakeBus, until
 from agent.provided import SHELVES, SITES, Warehouse, oid
 from agent.warehouse import PACKAGE, SHELF, Belt, Shelf, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, ManagedObject, ObjectId, Provider, ProviderQuery
 from qmf.agent.providers import Item, used_names

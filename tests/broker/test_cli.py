@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.processes import PATIENCE, Process, running
+from support.processes import Process, running
+from support.waiting import PATIENCE
 
 from qmf import __version__
 from qmf.broker.cli import main

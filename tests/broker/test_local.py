@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from bus.waiting import Events, Inbox, message, until
+from support.recording import BusEvents, Inbox, message
+from support.waiting import until
 
 from qmf.broker.exchanges import TopicExchange
 from qmf.broker.local import LocalBus
@@ -154,7 +155,7 @@ async def nothing_goes(bus: LocalBus) -> None:
 
 async def test_its_life() -> None:
     bus = LocalBus(Directory(), "local")
-    events = Events(bus)
+    events = BusEvents(bus)
     assert bus.url == "local://local"
     await nothing_goes(bus)
     await bus.open()

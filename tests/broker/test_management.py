@@ -12,8 +12,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 from bus.certificates import server_tls, trusting
-from bus.waiting import Inbox, message, until
 from support.processes import running
+from support.recording import Inbox, message
+from support.waiting import until
 
 from qmf.broker import Broker, EmbeddedBroker, Limits
 from qmf.broker.cli import main

@@ -9,9 +9,10 @@ import struct
 from pathlib import Path
 
 import pytest
-from bus.waiting import Inbox, message, text, until
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.recording import Inbox, message, text
+from support.waiting import until
 
 from qmf.broker import Broker, EmbeddedBroker, Limits, ListenError
 from qmf.bus import AmqpBus, Binding

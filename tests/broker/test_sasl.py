@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from bus.waiting import Inbox, message, until
 from hypothesis import given
 from hypothesis import strategies as st
+from support.recording import Inbox, message
+from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.broker.sasl import Guard, GuardError, UsersError, read_users

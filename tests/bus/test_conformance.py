@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 from bus.certificates import server_tls, trusting
-from bus.waiting import Events, Inbox, message, until
 from support.brokers import OTHERS, URLS
+from support.recording import BusEvents, Inbox, message
+from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.broker.local import LocalBus
@@ -260,7 +261,7 @@ async def test_messages_held_over_the_end_of_their_subscription_can_still_be_don
 @pytest.mark.usefixtures("like_qpidd")
 async def test_a_message_to_nowhere_is_accepted_in_silence(pair: tuple[Bus, Bus], key: str) -> None:
     bus, _ = pair
-    events = Events(bus)
+    events = BusEvents(bus)
     await bus.send(message(f"no-such-node-{key}", "x", "lost"), confirm=True)
     await bus.send(message(None, None, "lost"), confirm=True)
     assert events.seen == []
@@ -269,7 +270,7 @@ async def test_a_message_to_nowhere_is_accepted_in_silence(pair: tuple[Bus, Bus]
 @pytest.mark.usefixtures("like_qpidd")
 async def test_an_unknown_exchange_is_refused_with_the_brokers_words(pair: tuple[Bus, Bus], key: str) -> None:
     bus, _ = pair
-    events = Events(bus)
+    events = BusEvents(bus)
     address = f"no-such-exchange-{key}"
     with pytest.raises(LinkError) as caught:
         await bus.subscribe(Binding(address, "x"), Inbox())
@@ -300,7 +301,7 @@ async def test_a_receiver_that_fails_loses_only_its_message(
 
 async def test_watchers_hear_of_the_first_connection_until_they_stop(make: Make) -> None:
     bus = make()
-    events, stopped = Events(bus), Events(bus)
+    events, stopped = BusEvents(bus), BusEvents(bus)
     stopped.stop()
     stopped.stop()
     await bus.open()
@@ -318,7 +319,7 @@ async def test_a_watcher_that_fails_does_not_stop_the_others(make: Make, caplog:
         raise ValueError("watcher broken")
 
     bus.watch(fail)
-    events = Events(bus)
+    events = BusEvents(bus)
     await bus.open()
     assert len(events.seen) == 1
     assert "watcher broken" in caplog.text

@@ -11,7 +11,8 @@ from contextlib import asynccontextmanager
 import pytest
 from bus.certificates import server_tls, trusting
 from bus.peer import Peer, raw_server, serving
-from bus.waiting import Events, until
+from support.recording import BusEvents
+from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, UrlError
@@ -160,7 +161,7 @@ async def test_closing_while_opening_fails_the_opening() -> None:
 async def test_a_quiet_connection_stays(heartbeat: float | None) -> None:
     async with Broker(port=0, idle_timeout=0.4) as broker:
         bus = AmqpBus(broker.url, heartbeat=heartbeat)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         await asyncio.sleep(1)
         assert bus.connected
@@ -271,7 +272,7 @@ async def test_plain_sends_user_and_password(
     sasl = SaslServer(["PLAIN", "ANONYMOUS"], 0)
     async with sasl.running() as port:
         bus = AmqpBus(url.format(port), **arguments)  # type: ignore[arg-type]
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         assert sasl.init[:2] == ["PLAIN", b"\0guest\0s@cret"]
         assert getattr(events.seen[0], "broker", None) == "sasl-server"

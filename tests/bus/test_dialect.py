@@ -6,9 +6,10 @@ import re
 
 import pytest
 from bus.peer import Peer, serving
-from bus.waiting import Inbox, message, until
 from hypothesis import given
 from hypothesis import strategies as st
+from support.recording import Inbox, message
+from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, ExchangeKind
 from qmf.bus.dialect import Artemis, Qpid, RabbitMq, dialect_of

@@ -7,7 +7,8 @@ import asyncio
 import attrs
 import pytest
 from bus.peer import Peer, serving
-from bus.waiting import Events, Inbox, message, until
+from support.recording import BusEvents, Inbox, message
+from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, LinkLost
 from qmf.bus.client import REOPENINGS
@@ -50,7 +51,7 @@ async def test_a_subscription_that_is_taken_away_again_and_again_is_put_in_place
     script = Grants()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         await bus.subscribe(Binding(TOPIC, "x.#"), Inbox())
         (peer,) = peers.all
@@ -85,7 +86,7 @@ async def test_a_subscription_that_rests_can_be_closed(monkeypatch: pytest.Monke
     script = Grants()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         subscription = await bus.subscribe(Binding(TOPIC, "x.#"), Inbox())
         script.refuse = True

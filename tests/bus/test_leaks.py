@@ -6,8 +6,9 @@ import asyncio
 import gc
 
 import pytest
-from bus.waiting import Inbox, message, until
 from cproton import retained_count
+from support.recording import Inbox, message
+from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Binding

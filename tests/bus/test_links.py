@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 from bus.peer import Peer, serving
-from bus.waiting import Events, Inbox, message, until
+from support.recording import BusEvents, Inbox, message
+from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, LinkLost
 from qmf.bus.sending import REOPENINGS
@@ -55,7 +56,7 @@ async def test_a_refused_message_is_an_error_for_who_confirms_and_news_otherwise
     condition = "amqp:not-allowed" if outcome is Outcome.REJECTED else f"amqp:{outcome.value}"
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         with pytest.raises(LinkError) as caught:
             await bus.send(DATA, confirm=True)
@@ -73,7 +74,7 @@ async def test_who_posted_a_message_hears_why_it_was_refused_or_lost() -> None:
     words: list[NetworkError | None] = []
     async with serving(script) as peers:
         bus = AmqpBus(peers.url, reconnect=False)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         assert not bus.post(DATA, words.append)  # there is no link yet
         await bus.send(DATA, confirm=True)
@@ -116,7 +117,7 @@ async def test_a_detached_sender_is_opened_again_and_says_so() -> None:
     script.detach = 1
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         with pytest.raises(LinkError, match="bad message"):
             await bus.send(DATA, confirm=True)
@@ -155,7 +156,7 @@ async def test_a_sender_that_is_refused_fails_messages_at_once_and_is_tried_agai
     script.refuse = 1
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         with pytest.raises(LinkError, match="not you"):
             await bus.send(DATA, confirm=True)
@@ -249,7 +250,7 @@ async def test_a_detached_subscription_is_opened_again_and_receives() -> None:
     inbox = Inbox()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         await bus.subscribe(Binding("exchange", "key"), inbox)
         (peer,) = peers.all
@@ -269,7 +270,7 @@ async def test_a_subscription_that_is_refused_the_second_time_is_given_up() -> N
     script = Script()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         subscription = await bus.subscribe(Binding("exchange", "key"), Inbox())
         script.refuse = 1
@@ -294,7 +295,7 @@ async def test_a_broker_that_always_detaches_a_subscription_is_not_asked_for_eve
     script = Fickle()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         await bus.subscribe(Binding("exchange", "key"), Inbox())
         await until(lambda: not all(event.reopened for event in events.of(LinkLost) if isinstance(event, LinkLost)))
@@ -307,7 +308,7 @@ async def test_an_ended_session_is_begun_again_with_all_links() -> None:
     inbox = Inbox()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         await bus.subscribe(Binding("exchange", "key"), inbox)
         await bus.send(DATA, confirm=True)

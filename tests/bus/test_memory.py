@@ -6,7 +6,8 @@ import asyncio
 import threading
 
 import pytest
-from bus.waiting import Events, Inbox, message, until
+from support.recording import BusEvents, Inbox, message
+from support.waiting import until
 
 from qmf.bus import Backoff, Binding, Connected, Disconnected, LinkLost, MemoryBus, MemoryExchange
 from qmf.errors import ConnectError, DisconnectedError, LinkError
@@ -36,7 +37,7 @@ async def test_a_stopped_exchange_takes_nobody() -> None:
 async def test_a_dropped_bus_comes_back_with_its_subscriptions() -> None:
     exchange = MemoryExchange()
     bus, other = await opened(exchange), await opened(exchange)
-    events, inbox = Events(bus), Inbox()
+    events, inbox = BusEvents(bus), Inbox()
     await bus.subscribe(Binding(TOPIC, "#"), inbox)
     exchange.drop("pulled the plug")
     lost = await events.wait(Disconnected)
@@ -53,7 +54,7 @@ async def test_a_dropped_bus_comes_back_with_its_subscriptions() -> None:
 async def test_while_the_exchange_is_stopped_nothing_can_be_sent() -> None:
     exchange = MemoryExchange()
     bus = await opened(exchange)
-    events = Events(bus)
+    events = BusEvents(bus)
     exchange.stop("maintenance")
     await events.wait(Disconnected)
     with pytest.raises(DisconnectedError, match=r"maintenance|stopped"):
@@ -67,7 +68,7 @@ async def test_while_the_exchange_is_stopped_nothing_can_be_sent() -> None:
 async def test_without_reconnect_it_stays_away() -> None:
     exchange = MemoryExchange()
     bus = await opened(exchange, reconnect=False)
-    events = Events(bus)
+    events = BusEvents(bus)
     exchange.drop()
     lost = await events.wait(Disconnected)
     assert isinstance(lost, Disconnected)
@@ -79,7 +80,7 @@ async def test_without_reconnect_it_stays_away() -> None:
 async def test_refusing_a_node() -> None:
     exchange = MemoryExchange()
     bus = await opened(exchange)
-    events = Events(bus)
+    events = BusEvents(bus)
     exchange.refuse(TOPIC, "amqp:unauthorized-access", "not you")
     with pytest.raises(LinkError, match="not you") as caught:
         await bus.subscribe(Binding(TOPIC, "#"), Inbox())
@@ -96,7 +97,7 @@ async def test_refusing_a_node() -> None:
 async def test_a_subscription_refused_after_a_loss_is_reported() -> None:
     exchange = MemoryExchange()
     bus = await opened(exchange)
-    events = Events(bus)
+    events = BusEvents(bus)
     await bus.subscribe(Binding(TOPIC, "#"), Inbox())
     exchange.refuse(TOPIC)
     exchange.drop()
@@ -135,7 +136,7 @@ async def test_counting() -> None:
 async def test_closing_while_waiting_to_come_back() -> None:
     exchange = MemoryExchange()
     bus = MemoryBus(exchange, backoff=Backoff(first=60))
-    events = Events(bus)
+    events = BusEvents(bus)
     await bus.open()
     exchange.drop()
     await events.wait(Disconnected)

@@ -8,7 +8,8 @@ import ssl
 
 import pytest
 from bus.peer import Peer, serving
-from bus.waiting import Events, Inbox, message, until
+from support.recording import BusEvents, Inbox, message
+from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Backoff, Binding, Connected, Disconnected, ExchangeKind, LinkLost
@@ -33,7 +34,7 @@ async def test_subscriptions_survive_the_restart_of_the_broker() -> None:
     broker = Broker(port=0)
     await broker.start()
     bus = AmqpBus(broker.url, backoff=QUICK)
-    events, topic, direct, closed = Events(bus), Inbox(), Inbox(), Inbox()
+    events, topic, direct, closed = BusEvents(bus), Inbox(), Inbox(), Inbox()
     await bus.open()
     await bus.subscribe(Binding(TOPIC, "a.#"), topic)
     await bus.subscribe(Binding("amq.direct", "b", ExchangeKind.DIRECT), direct)
@@ -65,7 +66,7 @@ async def test_while_disconnected_sending_fails_with_the_reason() -> None:
     broker = Broker(port=0)
     await broker.start()
     bus = AmqpBus(broker.url, backoff=Backoff(first=60))
-    events = Events(bus)
+    events = BusEvents(bus)
     await bus.open()
     await broker.close()
     await events.wait(Disconnected)
@@ -82,7 +83,7 @@ async def test_without_reconnect_a_loss_is_final() -> None:
     broker = Broker(port=0)
     await broker.start()
     bus = AmqpBus(broker.url, reconnect=False)
-    events = Events(bus)
+    events = BusEvents(bus)
     await bus.open()
     await broker.close()
     lost = await events.wait(Disconnected)
@@ -96,7 +97,7 @@ async def test_attempts_go_on_until_the_broker_is_back(caplog: pytest.LogCapture
     broker = Broker(port=0)
     await broker.start()
     bus = AmqpBus(broker.url, backoff=QUICK)
-    events = Events(bus)
+    events = BusEvents(bus)
     await bus.open()
     await broker.close()
     await until(lambda: caplog.text.count("connection refused") >= 3, "three failed attempts")
@@ -112,7 +113,7 @@ async def test_a_subscription_that_the_new_broker_refuses_is_reported() -> None:
     broker = Broker(port=0, domains=["site"])
     await broker.start()
     bus = AmqpBus(broker.url, backoff=QUICK)
-    events, inbox = Events(bus), Inbox()
+    events, inbox = BusEvents(bus), Inbox()
     await bus.open()
     await bus.subscribe(Binding("qmf.site.topic", "#"), Inbox())
     await bus.subscribe(Binding(TOPIC, "#"), inbox)
@@ -131,7 +132,7 @@ async def test_messages_held_over_a_reconnect_do_no_harm() -> None:
     broker = Broker(port=0)
     await broker.start()
     bus = AmqpBus(broker.url, backoff=QUICK)
-    events, inbox = Events(bus), Inbox(hold=True)
+    events, inbox = BusEvents(bus), Inbox(hold=True)
     await bus.open()
     await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=2)
     for text in ("one", "two", "three"):
@@ -152,7 +153,7 @@ async def test_messages_held_over_a_reconnect_do_no_harm() -> None:
 async def test_a_connection_that_is_cut_is_a_loss() -> None:
     async with Broker(port=0) as broker:
         bus = AmqpBus(broker.url, backoff=QUICK)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         for connection in list(broker._connections):
             connection.wire.abort()
@@ -166,7 +167,7 @@ async def test_a_connection_that_is_cut_is_a_loss() -> None:
 async def test_a_silent_broker_is_a_loss() -> None:
     async with serving(lambda peer, event: None) as peers:
         bus = AmqpBus(peers.url, heartbeat=0.05, reconnect=False)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         peer: Peer = peers.all[0]
         peer.wire._tick = lambda: None  # type: ignore[method-assign]  # no more heartbeats
@@ -192,7 +193,7 @@ async def test_a_loss_while_subscriptions_are_restored_is_one_more_failed_attemp
 
     async with serving(script) as peers:
         bus = AmqpBus(peers.url, backoff=QUICK)
-        events, inbox = Events(bus), Inbox()
+        events, inbox = BusEvents(bus), Inbox()
         await bus.open()
         await bus.subscribe(Binding("exchange", "key"), inbox)
         peers.all[0].wire.abort()
@@ -229,7 +230,7 @@ async def test_a_subscription_on_a_connection_that_has_ended_is_refused_at_once(
     made = end_right_after_connecting(monkeypatch, {2})
     async with Broker(port=0) as broker:
         bus = AmqpBus(broker.url, backoff=QUICK)
-        events, inbox = Events(bus), Inbox()
+        events, inbox = BusEvents(bus), Inbox()
         await bus.open()
         subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox)
         next(iter(broker._connections)).wire.abort()
@@ -275,7 +276,7 @@ async def test_closing_while_subscriptions_are_restored() -> None:
 async def test_closing_while_an_attempt_is_under_way() -> None:
     async with Broker(port=0) as broker:
         bus = AmqpBus(broker.url, backoff=QUICK)
-        events = Events(bus)
+        events = BusEvents(bus)
         await bus.open()
         port = broker.port
     await events.wait(Disconnected)

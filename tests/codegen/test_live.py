@@ -9,13 +9,13 @@ from uuid import UUID
 
 import attrs
 import pytest
-from console.fakes import WIDGET, ScriptedAgent
 from qmf_codegen.assembling import assemble
 from qmf_codegen.cli import main
 from qmf_codegen.errors import CodegenError
 from qmf_codegen.live import published
 from qmf_codegen.naming import names_of
 from support.schemas import SHIPPED, without_hashes
+from support.scripted_agent import WIDGET, ScriptedAgent
 
 from qmf.agent import Agent
 from qmf.broker import EmbeddedBroker

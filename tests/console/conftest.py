@@ -6,13 +6,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-from console.fakes import Heard, ScriptedAgent, until
+from support.recording import Notifications
+from support.scripted_agent import ScriptedAgent
+from support.waiting import until
 
 from qmf.bus import Backoff, MemoryBus, MemoryExchange
 from qmf.console.aio import Client
 
 MakeAgent = Callable[..., Awaitable[ScriptedAgent]]
-MakeClient = Callable[..., Awaitable[tuple[Client, Heard]]]
+MakeClient = Callable[..., Awaitable[tuple[Client, Notifications]]]
 
 
 @pytest.fixture
@@ -45,10 +47,10 @@ async def make_client(exchange: MemoryExchange, agents: list[ScriptedAgent]) -> 
     """Opens clients that know all agents and keep what they are told; closes them in the end."""
     clients: list[Client] = []
 
-    async def make(**options: Any) -> tuple[Client, Heard]:
+    async def make(**options: Any) -> tuple[Client, Notifications]:
         bus = MemoryBus(exchange, backoff=Backoff(first=0.001, limit=0.01))
         client = Client(bus, **{"timeout": 5.0, "settle": 0.0, **options})
-        heard = Heard()
+        heard = Notifications()
         client.listen(heard.append)
         clients.append(client)
         await client.open()

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import attrs
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import ALARM, PACKAGE, TOPIC, WIDGET, ScriptedAgent, part, until, widget
+from support.scripted_agent import ALARM, PACKAGE, TOPIC, WIDGET, ScriptedAgent, part, widget
+from support.waiting import until
 
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.bus.memory import NODES

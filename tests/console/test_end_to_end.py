@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from agent.warehouse import PACKAGE, Belt, Shelf, ShelfImportResult, ShelfMoveResult, ShelfSpill, Site
-from console.fakes import Heard, until
-from console.test_session import Recorder
+from support.recording import Notifications, RecordingConsole
+from support.waiting import until
 
 from qmf.agent import Agent, MethodError
 from qmf.broker import Broker, EmbeddedBroker
@@ -121,7 +121,7 @@ async def test_filters_reach_the_agent(broker: Broker, where: Any, numbers: list
 async def test_events_updates_and_heartbeats_arrive(broker: Broker) -> None:
     agent, shelf = make_agent(broker.url)
     async with Client(broker.url, timeout=5, discover=True) as client:
-        heard = Heard()
+        heard = Notifications()
         client.listen(heard.append)
         async with agent:
             await until(lambda: heard.of(HeartbeatSeen) and len(heard.of(ClassSeen)) == 4)
@@ -151,7 +151,7 @@ async def test_an_agent_that_closes_fails_calls_and_is_found_again(broker: Broke
     agent, _ = make_agent(broker.url)
     agent.add(Sleepy(number=9))
     async with Client(broker.url, timeout=5) as client:
-        heard = Heard()
+        heard = Notifications()
         client.listen(heard.append)
         await agent.start()
         await until(lambda: heard.of(AgentAdded))
@@ -233,7 +233,7 @@ def test_a_script_of_the_published_api(running: Running) -> None:
 
 
 def test_callbacks_of_the_published_api(running: Running) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     with Session(console) as session:
         session.addBroker(running.broker.url)
         console.wait("newAgent")

@@ -6,14 +6,13 @@ import asyncio
 import re
 import signal
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 import pytest
-from console.fakes import Heard, until
-from console.test_session import Recorder
 from support.processes import Process, command
+from support.recording import Notifications, RecordingConsole
+from support.waiting import until, wait_until
 
 from qmf.bus import AmqpBus, Backoff
 from qmf.console import Session
@@ -96,11 +95,11 @@ def paused(process: Process) -> Iterator[None]:
 
 
 @pytest.fixture
-async def client(peers: Peers) -> AsyncIterator[tuple[Client, Heard]]:
+async def client(peers: Peers) -> AsyncIterator[tuple[Client, Notifications]]:
     peers.start_agent()
     bus = AmqpBus(peers.url, backoff=Backoff(first=0.05, limit=0.2))
     client = Client(bus, timeout=10, settle=5)
-    heard = Heard()
+    heard = Notifications()
     client.listen(heard.append)
     async with client:
         yield client, heard
@@ -115,7 +114,7 @@ async def agent_object(client: Client) -> RemoteObject:
 
 
 async def test_a_killed_agent_is_noticed_and_its_next_start_is_found(
-    peers: Peers, client: tuple[Client, Heard]
+    peers: Peers, client: tuple[Client, Notifications]
 ) -> None:
     asking, heard = client
     obj = await agent_object(asking)
@@ -124,17 +123,19 @@ async def test_a_killed_agent_is_noticed_and_its_next_start_is_found(
         await obj.call("echo", 1, "x", _timeout=0.2)
     assert obj.agent in str(caught.value)
     assert "method echo of agent" in str(caught.value)
-    await until(lambda: heard.of(AgentRemoved), 15)
+    await until(lambda: heard.of(AgentRemoved))
     assert heard.of(AgentRemoved)[0].reason is Removal.SILENT
     assert asking.agents == []
     heard.clear()
     peers.start_agent()
-    await until(lambda: heard.of(AgentAdded), 15)
+    await until(lambda: heard.of(AgentAdded))
     again = await agent_object(asking)
     assert dict(await again.call("echo", 2, "y")) == {"sequence": 2, "body": "y"}
 
 
-async def test_an_agent_killed_and_started_at_once_was_restarted(peers: Peers, client: tuple[Client, Heard]) -> None:
+async def test_an_agent_killed_and_started_at_once_was_restarted(
+    peers: Peers, client: tuple[Client, Notifications]
+) -> None:
     asking, heard = client
     obj = await agent_object(asking)
     process = peers.agents["one"]
@@ -151,21 +152,21 @@ async def test_an_agent_killed_and_started_at_once_was_restarted(peers: Peers, c
     assert dict(await obj.call("echo", 2, "y")) == {"sequence": 2, "body": "y"}
 
 
-async def test_a_paused_agent_answers_late_and_to_nobody(peers: Peers, client: tuple[Client, Heard]) -> None:
+async def test_a_paused_agent_answers_late_and_to_nobody(peers: Peers, client: tuple[Client, Notifications]) -> None:
     asking, heard = client
     obj = await agent_object(asking)
     with paused(peers.agents["one"]):
         for number in range(3):
             with pytest.raises(RequestTimeout):
                 await obj.call("echo", number, "late", _timeout=0.1)
-        await until(lambda: heard.of(AgentRemoved), 15)
-    await until(lambda: asking.counts.late >= 3, 15)
-    await until(lambda: asking.agents, 15)
+        await until(lambda: heard.of(AgentRemoved))
+    await until(lambda: asking.counts.late >= 3)
+    await until(lambda: asking.agents)
     assert dict(await obj.call("echo", 99, "now")) == {"sequence": 99, "body": "now"}
     assert (asking.counts.expired, asking.counts.late) == (3, 3)
 
 
-async def test_what_is_followed_follows_a_killed_agent(peers: Peers, client: tuple[Client, Heard]) -> None:
+async def test_what_is_followed_follows_a_killed_agent(peers: Peers, client: tuple[Client, Notifications]) -> None:
     asking, _ = client
     async with asking.follow("agent", package="qmf.host", interval=0.5) as agents:
         (change,) = [await anext(agents)]
@@ -185,7 +186,7 @@ async def test_what_is_followed_follows_a_killed_agent(peers: Peers, client: tup
 
 
 async def test_a_killed_broker_fails_what_is_outstanding_and_comes_back(
-    peers: Peers, client: tuple[Client, Heard]
+    peers: Peers, client: tuple[Client, Notifications]
 ) -> None:
     asking, heard = client
     obj = await agent_object(asking)
@@ -201,36 +202,36 @@ async def test_a_killed_broker_fails_what_is_outstanding_and_comes_back(
         await obj.update()
     heard.clear()
     await asyncio.to_thread(peers.restart_broker)
-    await until(lambda: heard.of(BusConnected), 15)
-    await until(lambda: asking.agents, 15)
+    await until(lambda: heard.of(BusConnected))
+    await until(lambda: asking.agents)
     assert dict(await obj.call("echo", 2, "y")) == {"sequence": 2, "body": "y"}
-    await until(lambda: heard.of(ObjectUpdated), 15)  # everything is subscribed again
+    await until(lambda: heard.of(ObjectUpdated))  # everything is subscribed again
 
 
-async def test_a_paused_broker_is_no_loss(peers: Peers, client: tuple[Client, Heard]) -> None:
+async def test_a_paused_broker_is_no_loss(peers: Peers, client: tuple[Client, Notifications]) -> None:
     asking, heard = client
     obj = await agent_object(asking)
     with paused(peers.broker), pytest.raises(RequestTimeout):
         await obj.call("echo", 1, "x", _timeout=0.2)
-    await until(lambda: asking.counts.late == 1, 15)
+    await until(lambda: asking.counts.late == 1)
     assert dict(await obj.call("echo", 2, "y")) == {"sequence": 2, "body": "y"}
     assert heard.of(BusDisconnected) == []
 
 
-async def test_what_is_followed_comes_back_with_the_broker(peers: Peers, client: tuple[Client, Heard]) -> None:
+async def test_what_is_followed_comes_back_with_the_broker(peers: Peers, client: tuple[Client, Notifications]) -> None:
     asking, _ = client
     async with asking.follow("cpu", package="qmf.host", interval=0.5) as cpus:
         before = {obj.object_id.object_name for obj in cpus}
         assert before
         peers.broker.end(signal.SIGKILL)
-        await until(lambda: len(cpus) == 0, 15)
+        await until(lambda: len(cpus) == 0)
         await asyncio.to_thread(peers.restart_broker)
-        await until(lambda: {obj.object_id.object_name for obj in cpus} == before, 20)
+        await until(lambda: {obj.object_id.object_name for obj in cpus} == before)
 
 
 def test_a_managed_connection_is_made_again_and_tells(peers: Peers) -> None:
     peers.start_agent()
-    console = Recorder()
+    console = RecordingConsole()
     with Session(console, manageConnections=True) as session:
         broker = session.addBroker(peers.url)
         console.wait("brokerConnected")
@@ -243,12 +244,12 @@ def test_a_managed_connection_is_made_again_and_tells(peers: Peers) -> None:
         with pytest.raises(CallerError, match="not connected"):
             session.getObjects(_class="agent")
         peers.restart_broker()
-        console.wait_long("brokerConnected", 2)
-        console.wait_long("newAgent", 2)
+        console.wait("brokerConnected", 2)
+        console.wait("newAgent", 2)
         (obj,) = session.getObjects(_class="agent", _package="qmf.host")
         assert obj.echo(1, "x").body == "x"
         before = len(console.of("objectStats"))
-        console.wait_long("objectStats", before + 1)
+        console.wait("objectStats", before + 1)
     assert [name for name, _ in console.calls if name.startswith("broker")] == [
         "brokerConnected",
         "brokerDisconnected",
@@ -259,7 +260,7 @@ def test_a_managed_connection_is_made_again_and_tells(peers: Peers) -> None:
 
 def test_a_managed_connection_waits_for_a_broker_that_is_not_there_yet(peers: Peers) -> None:
     peers.broker.end(signal.SIGKILL)
-    console = Recorder()
+    console = RecordingConsole()
     with Session(console, manageConnections=True) as session:
         broker = session.addBroker(peers.url)
         console.wait("brokerConnectionFailed", 2)
@@ -275,10 +276,7 @@ def test_an_unmanaged_connection_stays_lost_and_calls_raise(peers: Peers) -> Non
         broker = session.addBroker(peers.url)
         (obj,) = session.getObjects(_class="agent", _package="qmf.host")
         peers.broker.end(signal.SIGKILL)
-        deadline = time.monotonic() + 10
-        while broker.isConnected():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: not broker.isConnected())
         peers.restart_broker()
         with pytest.raises((NetworkError, CallerError)):
             obj.echo(1, "x")
@@ -293,7 +291,7 @@ def test_two_brokers_in_one_session_fail_one_by_one(peers: Peers) -> None:
     try:
         peers.start_agent("here")
         others.start_agent("there")
-        console = Recorder()
+        console = RecordingConsole()
         with Session(console, manageConnections=True) as session:
             first, second = session.addBroker(peers.url), session.addBroker(others.url)
             console.wait("newAgent", 2)
@@ -305,7 +303,7 @@ def test_two_brokers_in_one_session_fail_one_by_one(peers: Peers) -> None:
             assert left.getBroker() is first
             assert [agent.getBroker() for agent in session.getAgents()] == [first]
             others.restart_broker()
-            console.wait_long("newAgent", 3)
+            console.wait("newAgent", 3)
             assert {obj.getBroker() for obj in session.getObjects(_class="agent", _package="qmf.host")} == {
                 first,
                 second,
@@ -337,10 +335,7 @@ def test_a_session_is_closed_during_a_call(peers: Peers) -> None:
         thread.start()
         calling.wait()
         link = session.brokers[0].link
-        deadline = time.monotonic() + 10
-        while not len(link.client._core.requests):
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
+        wait_until(lambda: len(link.client._core.requests))
         session.close()
         thread.join(10)
     assert not thread.is_alive()
@@ -348,11 +343,11 @@ def test_a_session_is_closed_during_a_call(peers: Peers) -> None:
     assert "closed" in str(ended[0])
 
 
-async def test_events_go_on_after_an_agent_was_paused(peers: Peers, client: tuple[Client, Heard]) -> None:
+async def test_events_go_on_after_an_agent_was_paused(peers: Peers, client: tuple[Client, Notifications]) -> None:
     asking, heard = client
     (obj,) = await asking.objects("agent", package="qmf.host")
     with paused(peers.agents["one"]):
-        await until(lambda: heard.of(AgentRemoved), 15)
-    await until(lambda: len(heard.of(AgentAdded)) == 2, 15)
-    await until(lambda: [item for item in heard.of(EventRaised) if "Late" in str(item.event.class_key)], 15)
+        await until(lambda: heard.of(AgentRemoved))
+    await until(lambda: len(heard.of(AgentAdded)) == 2)
+    await until(lambda: [item for item in heard.of(EventRaised) if "Late" in str(item.event.class_key)])
     await obj.update()

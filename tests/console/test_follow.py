@@ -12,7 +12,8 @@ from typing import TypeVar
 import attrs
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import PACKAGE, WIDGET, ScriptedAgent, part, until, widget
+from support.scripted_agent import PACKAGE, WIDGET, ScriptedAgent, part, widget
+from support.waiting import until
 
 from qmf.bus import MemoryExchange
 from qmf.console.aio import (

@@ -8,8 +8,8 @@ from uuid import UUID
 import attrs
 import pytest
 from console.conftest import MakeClient
-from console.fakes import until
 from support.vectors import NAMES, Vector
+from support.waiting import until
 
 from qmf.bus import Binding, ExchangeKind, MemoryBus, MemoryExchange, Received
 from qmf.codec import decode_message, encode_message

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import until, widget
 from hypothesis import given
 from hypothesis import strategies as st
+from support.scripted_agent import widget
+from support.waiting import until
 
 from qmf.console.aio import AgentRemoved, HeartbeatSeen, Missed, ObjectUpdated, Removal
 from qmf.console.aio.gaps import MAX_SUBJECTS, SequenceGaps

@@ -7,7 +7,8 @@ import asyncio
 import attrs
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, until, widget
+from support.scripted_agent import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
+from support.waiting import until
 
 from qmf.bus import MemoryExchange
 from qmf.console.aio import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from console.fakes import ALARM, WIDGET
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.scripted_agent import ALARM, WIDGET
 
 from qmf.codec import UInt32, UInt64, amqp010
 from qmf.codec.lazy import LazyValues

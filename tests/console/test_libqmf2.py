@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from console.fakes import Heard, until
-from console.test_session import Recorder
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.libqmf2 import PROTOCOLS, URL, address, compiled, driven, needs_libqmf2
+from support.recording import Notifications, RecordingConsole
+from support.waiting import until
 
 from qmf.console import LoopThread, Session
 from qmf.console.aio import Client, EventRaised, FollowMode, RemoteObject
@@ -44,7 +44,7 @@ def agents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 async def client() -> AsyncIterator[Client]:
     async with Client(URL, timeout=10, settle=2) as client:
-        await until(lambda: {agent.name for agent in client.agents} >= set(NAMES), 10)
+        await until(lambda: {agent.name for agent in client.agents} >= set(NAMES))
         yield client
 
 
@@ -119,9 +119,9 @@ async def test_methods(client: Client, name: str) -> None:
 
 
 async def test_events(client: Client, name: str) -> None:
-    heard = Heard()
+    heard = Notifications()
     client.listen(heard.append)
-    await until(lambda: [item for item in heard.of(EventRaised) if item.event.agent.name == name], 15)
+    await until(lambda: [item for item in heard.of(EventRaised) if item.event.agent.name == name])
     event = next(item.event for item in heard.of(EventRaised) if item.event.agent.name == name)
     assert (event.level, event.arguments["name"]) == (Severity.CRIT, "widget-1")
     assert isinstance(event.arguments["level"], int)
@@ -135,16 +135,16 @@ async def test_following_polls(client: Client, name: str) -> None:
         changes = [await anext(found) for _ in range(20)]
         assert {item.object.name for item in changes} == {f"widget-{number}" for number in range(20)}
         asked = client.counts.answered
-        await until(lambda: client.counts.answered >= asked + 3, 10)
+        await until(lambda: client.counts.answered >= asked + 3)
         assert len(found) == 20
         assert found.failures == {}
 
 
 def test_a_script_of_the_published_api(name: str) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     with Session(console) as session:
         session.addBroker(URL)
-        console.wait_long("newAgent", 3)
+        console.wait("newAgent", 3)
         (agent,) = [item for item in session.getAgents() if item.getAgentBank() == name]
         found = session.getObjects(_class="widget", _package=PACKAGE, _agent=agent, name="widget-3")
         (obj,) = found
@@ -160,9 +160,9 @@ def test_a_script_of_the_published_api(name: str) -> None:
         seq = obj.echo(6, "later", _async=True)
         results = {number: result for _, number, result in console.wait("methodResponse")}
         assert results[seq].reply == "LATER"
-        console.wait_long("event", 3)
+        console.wait("event", 3)
         assert any(f"CRIT  {PACKAGE}:widgetAlarm" in repr(event) for _, event in console.of("event"))
-        console.wait_long("heartbeat")
+        console.wait("heartbeat")
 
 
 # -- predicates
@@ -205,7 +205,7 @@ def shared(agents: None) -> Iterator[tuple[LoopThread, Client, list[RemoteObject
 
     async def begin() -> list[RemoteObject]:
         await client.open()
-        await until(lambda: {agent.name for agent in client.agents} >= set(NAMES), 10)
+        await until(lambda: {agent.name for agent in client.agents} >= set(NAMES))
         return await widgets(client, NAMES[0])
 
     everything = loop.run(begin())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-import time
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import Any
 
 import pytest
 from agent.warehouse import Shelf, ShelfSpill
-from console.fakes import ScriptedAgent, until, widget
 from console.test_end_to_end import Running, make_agent
-from console.test_session import Recorder
+from support.recording import RecordingConsole
+from support.scripted_agent import ScriptedAgent, widget
+from support.waiting import until, wait_until
 
 from qmf.broker import Broker, EmbeddedBroker
 from qmf.broker.queues import Limits
@@ -220,7 +220,7 @@ def test_two_brokers_at_once(running: Running) -> None:
     loop = LoopThread("other-agent")
     agent, _ = make_agent(other.url, "two")
     loop.run(agent.start())
-    console = Recorder()
+    console = RecordingConsole()
     try:
         with Session(console) as session:
             first, second = session.addBroker(running.broker.url), session.addBroker(other.url)
@@ -278,7 +278,7 @@ def test_tls_with_and_without_trust() -> None:
 
 
 def test_what_lived_within_an_interval_is_told_once_with_its_end(running: Running) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     with Session(console) as session:
         session.addBroker(running.broker.url)
         console.wait("objectProps", 2)
@@ -289,10 +289,7 @@ def test_what_lived_within_an_interval_is_told_once_with_its_end(running: Runnin
         def told() -> list[Object]:
             return [record for _, record in console.of("objectProps") if record.getIndex().endswith(",77")]
 
-        deadline = time.monotonic() + 10
-        while not told():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(told)
         console.wait("heartbeat", len(console.of("heartbeat")) + 3)
         (record,) = told()
         assert record.isDeleted()
@@ -300,17 +297,14 @@ def test_what_lived_within_an_interval_is_told_once_with_its_end(running: Runnin
 
 
 def test_properties_and_statistics_that_change_apart_arrive_apart(running: Running) -> None:
-    console = Recorder()
+    console = RecordingConsole()
 
     def of(name: str) -> list[Object]:
         return [item for _, item in console.of(name) if item.getClassKey().getClassName() == "shelf"]
 
     with Session(console) as session:
         session.addBroker(running.broker.url)
-        deadline = time.monotonic() + 10
-        while not (of("objectProps") and of("objectStats")):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_until(lambda: of("objectProps") and of("objectStats"))
         console.wait("heartbeat", len(console.of("heartbeat")) + 2)
         console.calls.clear()
         running.shelf.in_.inc(3)

@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from console.fakes import ALARM, PACKAGE, WIDGET
+from support.scripted_agent import ALARM, PACKAGE, WIDGET
 
 from qmf.bus import UrlError
 from qmf.console import BrokerURL, ClassKey, MethodResult, ObjectId, SchemaClass

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from agent.warehouse import SHELF, SITE
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import ALARM, WIDGET
+from support.scripted_agent import ALARM, WIDGET
 
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console.aio import Client

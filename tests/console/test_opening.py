@@ -8,10 +8,10 @@ from collections.abc import Awaitable
 
 import pytest
 from bus.peer import Peer, serving
-from bus.waiting import until as until_said
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import WIDGET, until, widget
-from console.test_session import Recorder
+from support.recording import RecordingConsole
+from support.scripted_agent import WIDGET, widget
+from support.waiting import until
 
 from qmf.agent import ManagedObject
 from qmf.broker import Broker, EmbeddedBroker
@@ -40,7 +40,7 @@ async def test_a_broker_that_does_not_go_on_is_given_up_in_time(links: bool, wor
         agent = FakeAgent(peers.url, WIDGET).agent
         with pytest.raises(ConnectError, match=f"the broker {words} within"):
             await agent.start(0.2)
-        await until_said(lambda: all(peer.ended.done() for peer in peers.all), "the end")
+        await until(lambda: all(peer.ended.done() for peer in peers.all), "the end")
 
 
 async def test_opening_that_is_cancelled_leaves_no_connection() -> None:
@@ -119,7 +119,7 @@ async def test_schemas_are_waited_for_no_longer_than_the_question(
 
 @pytest.mark.slow
 def test_what_is_bound_while_a_managed_connection_comes_up_is_bound() -> None:
-    console = Recorder()
+    console = RecordingConsole()
     with (
         EmbeddedBroker(port=0) as broker,
         InThread(lambda: FakeAgent(broker.url, WIDGET, interval=0.1)) as fake,
@@ -151,7 +151,7 @@ def test_calls_without_answer_are_answered_when_the_broker_is_taken_away() -> No
         fake.on("widget", "stop", never)
         return fake
 
-    console = Recorder()
+    console = RecordingConsole()
     with EmbeddedBroker(port=0) as broker, InThread(serve), Session(console) as session:
         added = session.addBroker(broker.url)
         (obj,) = session.getObjects(_class="widget")

@@ -7,9 +7,9 @@ from functools import partial
 
 import attrs
 import pytest
-from console.fakes import ALARM, PACKAGE, WIDGET, part, widget
 from hypothesis import given
 from hypothesis import strategies as st
+from support.scripted_agent import ALARM, PACKAGE, WIDGET, part, widget
 
 from qmf.bus.topics import TopicTable
 from qmf.console.aio import (

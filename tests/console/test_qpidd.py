@@ -9,8 +9,8 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from console.fakes import Heard, until
-from console.test_session import Recorder
+from support.recording import Notifications, RecordingConsole
+from support.waiting import until
 
 from qmf.console import Session
 from qmf.console.aio import (
@@ -96,7 +96,7 @@ async def test_objects_methods_and_errors(client: Client, queue: str) -> None:
 
 
 async def test_events_updates_heartbeats_and_id(queue: str) -> None:
-    heard = Heard()
+    heard = Notifications()
     client = Client(URL, timeout=10)
     client.listen(heard.append)
     async with client:
@@ -113,12 +113,12 @@ async def test_events_updates_heartbeats_and_id(queue: str) -> None:
             ]
 
         await until(lambda: queue in names("queueDeclare") and queue in names("queueDelete"))
-        await until(lambda: heard.of(HeartbeatSeen), 15)
-        await until(lambda: any(news.object.is_deleted and news.object.name == queue for news in _queues(heard)), 15)
+        await until(lambda: heard.of(HeartbeatSeen))
+        await until(lambda: any(news.object.is_deleted and news.object.name == queue for news in _queues(heard)))
         assert client.broken == 0
 
 
-def _queues(heard: Heard) -> list[ObjectUpdated]:
+def _queues(heard: Notifications) -> list[ObjectUpdated]:
     return [news for news in heard.of(ObjectUpdated) if news.object.class_key and news.object.class_key.name == "queue"]
 
 
@@ -164,7 +164,7 @@ def test_the_schema_of_queue_in_the_published_api(session: Session) -> None:
 
 
 def test_events_have_the_published_form(queue: str) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     with Session(console, userBindings=True) as session:
         broker = session.addBroker(URL)
         session.bindEvent(PACKAGE, "queueDeclare")
@@ -208,18 +208,18 @@ async def test_typed_proxies(client: Client, queue: str) -> None:
 
 
 def test_a_thousand_asynchronous_calls_are_all_answered() -> None:
-    console = Recorder()
+    console = RecordingConsole()
     with Session(console, rcvObjects=False, rcvEvents=False) as session:
         session.addBroker(URL)
         (broker,) = session.getObjects(_class="broker", _package=PACKAGE)
         numbers = {broker.echo(number, "x", _async=True): number for number in range(1000)}
-        console.wait("methodResponse", 1000, 60)
+        console.wait("methodResponse", 1000)
     results = {seq: result.sequence for _, seq, result in console.of("methodResponse")}
     assert results == numbers
 
 
 def test_callbacks_of_the_published_api(queue: str) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     with Session(console) as session:
         session.addBroker(URL)
         console.wait("brokerInfo")

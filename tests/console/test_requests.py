@@ -6,7 +6,7 @@ import asyncio
 import itertools
 
 import pytest
-from console.fakes import until
+from support.waiting import until
 
 from qmf.console.aio import AgentLost
 from qmf.console.aio.rpc.requests import (

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from console.fakes import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
+from support.recording import RecordingConsole
+from support.scripted_agent import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
 
 from qmf.bus import Backoff, Bus, MemoryBus, MemoryExchange
 from qmf.console import Agent, Broker, ClassKey, Console, DebugConsole, Event, LoopThread, Object, ObjectId, Session
@@ -25,45 +26,6 @@ from qmf.errors import (
     RequestTimeout,
 )
 from qmf.protocol import ExceptionResponse, MethodRequest, MethodResponse, QueryRequest
-
-CALLBACKS = [name for name in vars(Console) if not name.startswith("_")]
-
-
-class Recorder(Console):
-    """Keeps every callback."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        self._news = threading.Condition()
-
-    def record(self, name: str, *args: Any) -> None:
-        with self._news:
-            self.calls.append((name, args))
-            self._news.notify_all()
-
-    def of(self, name: str) -> list[tuple[Any, ...]]:
-        return [args for called, args in self.calls if called == name]
-
-    def wait(self, name: str, count: int = 1, seconds: float = 5) -> list[tuple[Any, ...]]:
-        """Wait for so many callbacks of a name."""
-        with self._news:
-            assert self._news.wait_for(lambda: len(self.of(name)) >= count, seconds), f"{name}: {self.calls}"
-        return self.of(name)
-
-    def wait_long(self, name: str, count: int = 1) -> list[tuple[Any, ...]]:
-        """Wait for what other processes have to do first."""
-        return self.wait(name, count, 30)
-
-
-def _recording(name: str) -> Callable[..., None]:
-    def callback(self: Recorder, *args: Any) -> None:
-        self.record(name, *args)
-
-    return callback
-
-
-for _name in CALLBACKS:
-    setattr(Recorder, _name, _recording(_name))
 
 
 class World:
@@ -369,7 +331,7 @@ def test_methods(world: World, qpidd: ScriptedAgent) -> None:
 
 
 def test_asynchronous_methods_answer_to_the_console(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console)
     broker = session.addBroker()
     obj = first(session)
@@ -395,7 +357,7 @@ def test_asynchronous_methods_need_a_console(world: World, qpidd: ScriptedAgent)
 
 
 def test_every_callback_is_made(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console)
     broker = session.addBroker()
     assert console.wait("brokerConnected") == [(broker,)]
@@ -472,7 +434,7 @@ def test_a_callback_may_close_the_session(world: World, qpidd: ScriptedAgent) ->
 
 
 def test_options_choose_the_callbacks(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     world.session(console, rcvObjects=False, rcvEvents=False, rcvHeartbeats=False).addBroker()
     console.wait("newClass", 2)
 
@@ -540,7 +502,7 @@ def test_make_object_makes_an_unmanaged_object(world: World, qpidd: ScriptedAgen
 
 
 def test_a_managed_connection_is_made_as_soon_as_it_can_be(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     world.exchange.stop()
     session = world.session(console, manageConnections=True)
     broker = session.addBroker()
@@ -556,7 +518,7 @@ def test_a_managed_connection_is_made_as_soon_as_it_can_be(world: World, qpidd: 
 
 
 def test_a_managed_connection_comes_back_and_knows_its_agents_again(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console, manageConnections=True)
     broker = session.addBroker()
     console.wait("newAgent")
@@ -569,7 +531,7 @@ def test_a_managed_connection_comes_back_and_knows_its_agents_again(world: World
     assert len(first(session).getProperties()) == 3
 
 
-async def _beating(agent: ScriptedAgent, console: Recorder) -> None:
+async def _beating(agent: ScriptedAgent, console: RecordingConsole) -> None:
     async with asyncio.timeout(5):
         while len(console.of("newAgent")) < 2:
             if agent.bus.connected:
@@ -578,7 +540,7 @@ async def _beating(agent: ScriptedAgent, console: Recorder) -> None:
 
 
 def test_bindings_made_while_disconnected_are_caught_up_with(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console, manageConnections=True, userBindings=True)
     session.addBroker()
     console.wait("brokerConnected")
@@ -591,7 +553,7 @@ def test_bindings_made_while_disconnected_are_caught_up_with(world: World, qpidd
     assert console.of("objectProps")[0][1].name == "w"
 
 
-async def _publishing(agent: ScriptedAgent, console: Recorder) -> None:
+async def _publishing(agent: ScriptedAgent, console: RecordingConsole) -> None:
     async with asyncio.timeout(5):
         while not console.of("objectProps"):
             if agent.bus.connected:
@@ -600,7 +562,7 @@ async def _publishing(agent: ScriptedAgent, console: Recorder) -> None:
 
 
 def test_an_unmanaged_connection_stays_lost(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console)
     broker = session.addBroker()
     obj = first(session)
@@ -618,7 +580,7 @@ def test_an_unmanaged_connection_stays_lost(world: World, qpidd: ScriptedAgent) 
 
 
 def test_user_bindings_select_objects_and_events(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console, userBindings=True)
     session.bindClass(PACKAGE, "widget")
     session.addBroker()
@@ -654,13 +616,13 @@ def test_user_bindings_select_objects_and_events(world: World, qpidd: ScriptedAg
 )
 def test_bindings_that_can_not_be_are_refused(world: World, call: Callable[[Session], None], words: str) -> None:
     with pytest.raises(CallerError, match=words):
-        call(world.session(Recorder()))
+        call(world.session(RecordingConsole()))
 
 
 def test_user_bindings_need_what_they_bind(world: World) -> None:
     with pytest.raises(CallerError, match="userBindings=True needs a console"):
         Session(userBindings=True)
-    session = world.session(Recorder(), userBindings=True, rcvObjects=False, rcvEvents=False)
+    session = world.session(RecordingConsole(), userBindings=True, rcvObjects=False, rcvEvents=False)
     with pytest.raises(CallerError, match="rcvObjects=True"):
         session.bindClass("x")
     with pytest.raises(CallerError, match="rcvEvents=True"):
@@ -674,7 +636,7 @@ def test_user_bindings_need_what_they_bind(world: World) -> None:
 def test_agents_are_selected_but_never_the_broker(world: World, qpidd: ScriptedAgent) -> None:
     world.agent("example.org:widgets:1")
     world.agent("other.org:things:1")
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console, userBindings=True)
     session.bindAgent("example.org", "*")
     session.addBroker()
@@ -685,7 +647,7 @@ def test_agents_are_selected_but_never_the_broker(world: World, qpidd: ScriptedA
 @pytest.mark.parametrize("add", [Session.addHeartbeatFilter, Session.addAgentFilter])
 def test_heartbeat_filters(world: World, add: Callable[..., None]) -> None:
     wanted, other = world.agent("example.org:widgets:1"), world.agent("other.org:things:1")
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console)
     add(session, "example.org", "widgets")
     session.addBroker()
@@ -696,7 +658,7 @@ def test_heartbeat_filters(world: World, add: Callable[..., None]) -> None:
 
 
 def test_event_filters_replace_the_default(world: World, qpidd: ScriptedAgent) -> None:
-    console = Recorder()
+    console = RecordingConsole()
     session = world.session(console)
     session.addBroker()
     session.addEventFilter(package=PACKAGE, severity="crit")

@@ -9,8 +9,8 @@ from uuid import UUID
 import attrs
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
 from support.generated import complaints
+from support.scripted_agent import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
 
 from qmf.console.aio import Client, EventRaised, RemoteEvent, RemoteObject
 from qmf.console.typed import (

@@ -8,7 +8,7 @@ from typing import assert_type
 
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from console.fakes import widget
+from support.scripted_agent import widget
 
 from qmf.broker import Broker
 from qmf.console.aio import Answers, ChangeKind, Client, Follow, FollowMode, ObjectChange, RemoteObject

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
-from support.processes import Process, command, eventually, run, running
+from support.processes import Process, command, run, running
+from support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -121,6 +122,6 @@ def test_the_host_agent_outlives_its_broker() -> None:
     try:
         with running(command("qmf-broker"), "--port", url.rpartition(":")[2]) as again:
             again.wait_for("Listening on ")
-            eventually("the agent is back", lambda: ":phoenix" in shell(url, "agents")[1])
+            wait_until(lambda: ":phoenix" in shell(url, "agents")[1], "the agent again")
     finally:
         assert agent.end(signal.SIGINT) == 0

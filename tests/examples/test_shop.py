@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.processes import Process, command, eventually, run, running
+from support.processes import Process, command, run, running
+from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
 from qmf.console import Session
@@ -55,7 +56,7 @@ def test_it_runs_and_is_managed(shop: list[str], broker: EmbeddedBroker, tmp_pat
             session.addBroker(broker.url)
             tills = session.getObjects(_class="till", _package="org.example.shop")
             assert [(till.number, till.cashier) for till in tills] == [(1, "Ada"), (2, "Boris"), (3, "Carla")]
-            eventually("receipts", lambda: len(session.getObjects(_class="receipt")) > 5)
+            wait_until(lambda: len(session.getObjects(_class="receipt")) > 5, "receipts")
             assert tills[0].open("Dan").text == "Ada sits at till 1"
             tills[0].update()
             assert tills[0].balance == tills[0].takings

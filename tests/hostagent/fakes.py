@@ -371,7 +371,7 @@ class FakeMachine(Machine):
         return self.inode_counts.get(path)
 
 
-class FakeAgent:
+class RecordingAgent:
     """Remembers what collectors add and remove, and which events they raise."""
 
     def __init__(self) -> None:
@@ -417,7 +417,7 @@ class World:
 
     ps: FakePsutil = attrs.field(factory=FakePsutil)
     machine: FakeMachine = attrs.field(init=False)
-    agent: FakeAgent = attrs.field(factory=FakeAgent)
+    agent: RecordingAgent = attrs.field(factory=RecordingAgent)
     settings: Settings = attrs.field(factory=Settings)
 
     def __attrs_post_init__(self) -> None:

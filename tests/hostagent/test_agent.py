@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import platform
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TypeVar
 
 import pytest
 from hostagent.fakes import FakePsutil, NicStats, World
+from support.waiting import until
 
 from qmf.agent import ManagedObject
 from qmf.bus import Binding, MemoryBus, MemoryExchange, Received
@@ -19,16 +20,6 @@ from qmf.models.host import agent as model
 from qmf.protocol import Envelope, EventData, EventsIndication, decode
 
 T = TypeVar("T", bound=ManagedObject)
-
-
-async def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a condition, ten seconds at most."""
-    try:
-        async with asyncio.timeout(10):
-            while not condition():
-                await asyncio.sleep(0.005)
-    except TimeoutError:
-        pytest.fail(f"not within 10 s: {what}")
 
 
 def the(agent: HostAgent, kind: type[T]) -> T:

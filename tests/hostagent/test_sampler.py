@@ -15,7 +15,7 @@ from qmf.hostagent.collector import Collector, Context
 from qmf.hostagent.sampler import Sampler
 
 
-class Recorder(Collector[int]):
+class RecordingCollector(Collector[int]):
     """Notes which half ran on which thread."""
 
     what = "the numbers"
@@ -42,7 +42,7 @@ class Recorder(Collector[int]):
 
 async def test_reading_is_done_in_a_thread_and_applying_on_the_loop(world: World) -> None:
     context = world.context()
-    collector = Recorder(context)
+    collector = RecordingCollector(context)
     sampler = Sampler(context, [collector])
     await sampler.sample()
     sampler.close()
@@ -57,7 +57,7 @@ async def test_a_collector_that_fails_leaves_the_others(
     world: World, error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     context = world.context()
-    broken, sound = Recorder(context, error), Recorder(context)
+    broken, sound = RecordingCollector(context, error), RecordingCollector(context)
     broken.what = "the broken ones"
     sampler = Sampler(context, [broken, sound])
     with caplog.at_level(logging.WARNING):
@@ -72,7 +72,7 @@ async def test_a_collector_that_fails_leaves_the_others(
 
 async def test_what_does_not_fit_the_model_leaves_the_others(world: World) -> None:
     context = world.context()
-    broken, sound = Recorder(context, misfit=CallerError("too big")), Recorder(context)
+    broken, sound = RecordingCollector(context, misfit=CallerError("too big")), RecordingCollector(context)
     sampler = Sampler(context, [broken, sound])
     await sampler.sample()
     sampler.close()
@@ -84,7 +84,7 @@ async def test_the_loop_goes_on_while_the_machine_is_read(world: World) -> None:
     context = world.context()
     answered = threading.Event()
 
-    class Slow(Recorder):
+    class Slow(RecordingCollector):
         def read(self) -> int:
             # Ends only when the loop has run something meanwhile.
             return 1 if answered.wait(10) else 0

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from console.fakes import Heard, until
 from support.brokers import EACH_OTHER, URLS
+from support.recording import Notifications
+from support.waiting import until
 
 from qmf.console.aio import ChangeKind, Client, EventRaised, HeartbeatSeen
 from qmf.errors import RemoteError
@@ -38,12 +39,12 @@ async def fake(url: str) -> AsyncIterator[FakeAgent]:
 
 
 @pytest.fixture
-async def heard() -> Heard:
-    return Heard()
+async def heard() -> Notifications:
+    return Notifications()
 
 
 @pytest.fixture
-async def client(url: str, fake: FakeAgent, heard: Heard) -> AsyncIterator[Client]:
+async def client(url: str, fake: FakeAgent, heard: Notifications) -> AsyncIterator[Client]:
     client = Client(url, timeout=20)
     client.listen(heard.append)
     async with client:
@@ -60,7 +61,7 @@ async def test_objects_and_methods(client: Client, fake: FakeAgent) -> None:
         await things[0].call("refuse")
 
 
-async def test_events_heartbeats_and_changes(client: Client, fake: FakeAgent, heard: Heard) -> None:
+async def test_events_heartbeats_and_changes(client: Client, fake: FakeAgent, heard: Notifications) -> None:
     fake.raise_event("thingBroke", name="stove", level=99, options={})
     await until(lambda: any(news.event.arguments.get("name") == "stove" for news in heard.of(EventRaised)))
     await until(lambda: any(news.agent.name == fake.name for news in heard.of(HeartbeatSeen)))

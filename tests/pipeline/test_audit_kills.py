@@ -13,7 +13,8 @@ from pipeline.kills import kill_family
 from pipeline.lakes import Shop
 from pipeline.quick import PATIENCE, QUICK
 from pipeline.tills import QUEUE_DECLARE, Till, read
-from support.processes import eventually, running
+from support.processes import running
+from support.waiting import wait_until
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
@@ -69,9 +70,12 @@ def test_killed_at_random_points_it_makes_what_a_batch_makes(spark: SparkSession
 
     day.go_on()
     for _ in range(2):
-        before = begun()
+
+        def more_begun(before: tuple[int, ...] = begun()) -> bool:
+            return begun() != before
+
         with running(sys.executable, "-c", PROGRAM, *command, *settings) as process:
-            eventually("a batch was begun", lambda before=before: begun() != before, PATIENCE)
+            wait_until(more_begun, "a batch", PATIENCE)
             for _ in range(2):
                 day.go_on()
                 threading.Event().wait(chance.uniform(0, 1))  # anywhere in its work: that is the point

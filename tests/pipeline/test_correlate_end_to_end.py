@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from pipeline.lakes import Shop
 from pipeline.quick import PATIENCE, QUICK
-from support.processes import Process, eventually, running
+from support.processes import Process, running
+from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
 from qmf.console import Broker, Console, Event, Session
@@ -112,11 +113,11 @@ def test_a_console_hears_of_alerts_from_a_real_agent(url: str, tmp_path: Path) -
             agent.start()
             with running(*correlate(lake, rules, "--late", "2s", "--raise", "-b", url)) as job:
                 started(job)
-                eventually("the alert is told", lambda: watcher.rules("alertRaised") == ["full"], PATIENCE)
+                wait_until(lambda: watcher.rules("alertRaised") == ["full"], "the alert", PATIENCE)
                 (shown,) = session.getObjects(_class="alert", _package="qmf.pipeline")
                 assert (shown.message, shown.severity) == ("memory is used", 4)
                 agent.close()
-                eventually("silence is told", lambda: "silent" in watcher.rules("alertRaised"), PATIENCE)
+                wait_until(lambda: "silent" in watcher.rules("alertRaised"), "the alert of silence", PATIENCE)
                 assert job.end() == 0
             assert "full" not in watcher.rules("alertCleared")
     finally:
@@ -147,7 +148,7 @@ def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: 
         more()
         with running(*job) as process:
             started(process)
-            eventually("a step was begun", lambda: any(state.glob("[0-9]*")), PATIENCE)
+            wait_until(lambda: any(state.glob("[0-9]*")), "a step", PATIENCE)
             more()
             threading.Event().wait(chance.uniform(0, 3))  # anywhere in its work: that is the point
             process.end(signal.SIGKILL)
@@ -165,7 +166,7 @@ def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: 
         assert rows == sorted((item.alert_id, item.change) for item in batch.alerts)
         assert len(rows) > 10
         # On the bus: all of them, and none twice but with the mark.
-        eventually("all have come", lambda: watcher.told() == rows)
+        wait_until(lambda: watcher.told() == rows, "all alerts")
         fresh = [(key, name) for name, _, key, again in watcher.seen if not again]
         assert len(fresh) == len(set(fresh))
     finally:

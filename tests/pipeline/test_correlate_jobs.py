@@ -245,7 +245,7 @@ def steps(spark: SparkSession, of: CorrelateOptions) -> tuple[list[Alert], int, 
     return found, too_late, follower.progress.begin
 
 
-class Recorder(Shop):
+class UnsteadyShop(Shop):
     """Commits now and then, what came in the order of its coming; some of it late, or by a clock that is wrong."""
 
     def __init__(self, root: Path, chance: random.Random) -> None:
@@ -287,7 +287,7 @@ class Recorder(Shop):
         super().commit()
 
 
-def act(shop: Recorder, at: float) -> None:
+def act(shop: UnsteadyShop, at: float) -> None:
     chance = shop.chance
     name, agent, epoch = chance.choice(["one", "two"]), chance.choice("ab"), chance.choice([1, 1, 1, 2])
     match chance.randrange(12):
@@ -313,7 +313,7 @@ def act(shop: Recorder, at: float) -> None:
 
 def test_a_stream_in_any_parts_finds_what_a_batch_finds(spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(random.randrange(10_000))  # pytest-randomly's seed tells which
-    shop = Recorder(tmp_path / "lake", chance)
+    shop = UnsteadyShop(tmp_path / "lake", chance)
     of = options(shop)
     found: list[Alert] = []
     at, end = 1000.0, 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
+from support.waiting import until
 
 from qmf.broker import EmbeddedBroker
 from qmf.console.aio import Client, EventRaised
@@ -190,16 +191,6 @@ def url() -> Iterator[str]:
         yield broker.url
 
 
-async def until(what: str, check: Callable[[], Awaitable[bool] | bool]) -> None:
-    """Wait for a condition."""
-    async with asyncio.timeout(30):
-        while True:
-            found = check()
-            if found if isinstance(found, bool) else await found:
-                return
-            await asyncio.sleep(0.02)
-
-
 class Listener:
     """A console that keeps the events of alerts."""
 
@@ -229,12 +220,12 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
         agent = await asyncio.to_thread(_agent, url, ledger)
         try:
             assert agent.name == "qmf:correlate:box"
-            await until("the agent is there", lambda: any(a.name == agent.name for a in listener.client.agents))
+            await until(lambda: any(a.name == agent.name for a in listener.client.agents), "the agent")
             teller = Teller(agent, ledger, stop, clock=lambda: 10 * HOUR)
             long = "[" + ",".join(f'{{"seq": {n}}}' for n in range(EVIDENCE + 5)) + "]"
             first = [RAISED, other(2, message="m" * 90_000, evidence=long, agent=None)]
             assert await asyncio.to_thread(teller.step, first, 1)
-            await until("both events", lambda: len(listener.events) == 2)
+            await until(lambda: len(listener.events) == 2, "both events")
             raised, clipped = listener.events
             assert isinstance(raised, model.AlertRaised)
             assert isinstance(clipped, model.AlertRaised)
@@ -251,9 +242,9 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
             with pytest.raises(QmfError, match="say who takes care"):
                 await shown["1"].acknowledge(" ", "")
             await shown["1"].acknowledge("me", "on my way")
-            await until("that is told", lambda: len(listener.events) == 3)
+            await until(lambda: len(listener.events) == 3, "the acknowledgement")
             assert await asyncio.to_thread(teller.step, [attrs.evolve(CLEARED, alert_id="2")], 2)
-            await until("the end is told", lambda: len(listener.events) == 4)
+            await until(lambda: len(listener.events) == 4, "the end of the alert")
             assert [type(event) for event in listener.events[2:]] == [model.AlertAcknowledged, model.AlertCleared]
             assert listener.events[3].severity == Severity.INFORM
         finally:
@@ -263,7 +254,7 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
         ledger = Ledger(tmp_path / "ledger.jsonl")
         agent = await asyncio.to_thread(_agent, url, ledger)
         try:
-            await until("the agent is back", lambda: any(a.name == agent.name for a in listener.client.agents))
+            await until(lambda: any(a.name == agent.name for a in listener.client.agents), "the agent again")
             (left,) = await listener.objects()
             assert (left.alertId, left.acknowledgedBy, left.note) == ("1", "me", "on my way")
             (rule,) = await listener.client.objects(model.Rule)

@@ -17,7 +17,8 @@ import pyarrow.parquet
 import pytest
 from pipeline.kills import kill_family
 from pipeline.quick import PATIENCE, QUICK
-from support.processes import eventually, running
+from support.processes import running
+from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
 from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
@@ -81,7 +82,7 @@ def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
             return len(_runs(spool)) > killed and _last_batch(out) > before
 
         with running(sys.executable, "-u", "-c", FOLLOW, url, str(spool), str(out), quick) as process:
-            eventually("the spool and the query are at work", began, PATIENCE)
+            wait_until(began, "the spool and the query", PATIENCE)
             threading.Event().wait(chance.uniform(0, 1.5))  # anywhere in its work: that is the point
             kill_family(process)
     Lake(spool).recover("spool")

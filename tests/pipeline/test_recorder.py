@@ -16,7 +16,8 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from pipeline.shop import PACKAGE, Till, TillRobbed
-from support.processes import Process, eventually, running
+from support.processes import Process, running
+from support.waiting import until, wait_until
 
 from qmf.agent import Agent
 from qmf.broker import Broker, EmbeddedBroker
@@ -42,12 +43,6 @@ def rows(lake: Path, kind: str, name: str = "") -> list[dict[str, Any]]:
         if not name or f"qmf_class={name}/" in path.as_posix():
             found += pyarrow.parquet.ParquetFile(path).read().to_pylist()
     return sorted(found, key=lambda row: (row["_run"], row["_seq"]))
-
-
-async def until(check: Any) -> None:
-    async with asyncio.timeout(20):
-        while not check():
-            await asyncio.sleep(0.02)
 
 
 @pytest.fixture
@@ -201,7 +196,7 @@ def test_killed_at_random_points_it_keeps_what_it_committed(host_url: str, tmp_p
 def test_the_host_agent_is_recorded_with_every_column(host_url: str, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     with recording(host_url, lake) as process:
-        eventually("a processor is recorded", lambda: len(rows(lake, "objects", "cpu")) > 5)
+        wait_until(lambda: len(rows(lake, "objects", "cpu")) > 5, "a recorded processor")
         assert process.end() == 0
     expected = {item.name for item in table_of(CPU).columns}
     row = rows(lake, "objects", "cpu")[-1]

@@ -17,7 +17,8 @@ from pipeline.kills import kill_family
 from pipeline.lakes import Shop
 from pipeline.quick import PATIENCE, QUICK
 from pipeline.shop import TILL
-from support.processes import eventually, running
+from support.processes import running
+from support.waiting import wait_until
 
 from qmf.pipeline import PipelineError
 from qmf.pipeline.lake.columns import table_of
@@ -223,7 +224,7 @@ def test_killed_at_a_random_point_the_command_goes_on_without_loss_or_repetition
     more()
     with running(sys.executable, "-c", PROGRAM, *command, "--master", "local[1]", *settings) as process:
         begun = Path(options.out) / "stream"
-        eventually("a batch was begun", lambda: any(begun.glob("**/_checkpoint/offsets/[0-9]*")), PATIENCE)
+        wait_until(lambda: any(begun.glob("**/_checkpoint/offsets/[0-9]*")), "a batch", PATIENCE)
         for _ in range(3):
             more()
             threading.Event().wait(chance.uniform(0, 1))  # anywhere in its work: that is the point

@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-#: Seconds that anything may take before a test gives up. Far above what is needed, for slow machines.
-PATIENCE = 30.0
+from support.waiting import PATIENCE
 
 
 def command(name: str) -> str:
@@ -109,13 +108,3 @@ def run(
         check=False,
         env=env,
     )
-
-
-def eventually(condition: str, check: object, timeout: float = PATIENCE) -> None:
-    """Wait until `check()` is true; `condition` says in words what was waited for."""
-    assert callable(check)
-    deadline = time.monotonic() + timeout
-    pause = threading.Event()
-    while not check():
-        assert time.monotonic() < deadline, f"not within {timeout:g} s: {condition}"
-        pause.wait(0.02)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from agent.warehouse import SHELF, SITE, SPILL, Shelf, ShelfSpill, Site
-from console.fakes import ALARM, WIDGET
 from hypothesis import given, settings
 from support.schemas import schemas
+from support.scripted_agent import ALARM, WIDGET
 
 from qmf.agent import ManagedObject, MethodError
 from qmf.agent.model.arguments import python_name

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 
 import pytest
 from agent.asking import ask, objects, refusal
-from agent.fakes import FakeBus, until
 from agent.provided import SHELVES, SITES, Warehouse, oid
 from agent.warehouse import Shelf, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, ProviderQuery
 from qmf.agent.providers import Item

@@ -8,8 +8,9 @@ from typing import Any
 import attrs
 import pytest
 from agent.asking import ask, names, objects
-from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE, Belt, Shelf, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, ObjectId, ProviderQuery
 from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_ROW_BYTES

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from agent.fakes import FakeBus, until
 from agent.warehouse import Belt, Shelf, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent
 from qmf.agent.sending.message_batcher import MAX_BYTES

@@ -7,8 +7,9 @@ import threading
 from collections.abc import AsyncIterator
 
 import pytest
-from agent.fakes import FakeBus, until
 from agent.warehouse import ShelfSpill, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
 from qmf.agent.publishing import event_queue

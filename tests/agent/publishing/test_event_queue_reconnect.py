@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.publishing.test_event_queue import spill
 from bus.peer import Peer, serving
-from bus.waiting import until
+from support.waiting import until
 
 from qmf.agent import Agent
 from qmf.bus import AmqpBus

@@ -6,8 +6,9 @@ import logging
 import threading
 
 import pytest
-from agent.fakes import FakeBus, until
 from agent.warehouse import SPILL, ShelfSpill
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, EventLimit, ObjectId
 from qmf.agent.publishing.event_rate_limiter import EventRateLimiter

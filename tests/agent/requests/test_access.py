@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from agent.asking import refusal
-from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE, SHELF, Shelf, ShelfMoveResult, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import AccessRequest, Action, Agent, current_caller
 from qmf.broker import Broker

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from agent.fakes import FakeBus, until
 from agent.warehouse import Shelf, ShelfMoveResult
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, CallAudit
 from qmf.agent.requests.call_audit import METHOD_CALLED

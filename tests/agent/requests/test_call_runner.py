@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from agent.asking import call, refusal
-from agent.fakes import FakeBus, until
 from agent.warehouse import PACKAGE, Shelf
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, MethodError
 from qmf.agent.requests.request_errors import MAX_TRACEBACK

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark.structures import ParameterSet
-from agent.fakes import FakeBus
 from agent.warehouse import Site
+from support.fake_bus import FakeBus
 
 from qmf.agent import Agent, Attribute, ManagedObject
 from qmf.protocol import (

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from agent.fakes import FakeBus, until
 from agent.warehouse import Shelf, ShelfImportResult, ShelfMoveResult
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, Caller, MethodError, ObjectId, current_caller
 from qmf.agent.requests.call_runner import CallRunner

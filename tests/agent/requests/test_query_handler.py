@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import attrs
 import pytest
-from agent.fakes import FakeBus, until
 from agent.marks import changed
 from agent.warehouse import BELT, PACKAGE, SHELF, SITE, SPILL, Belt, Shelf, ShelfSpill, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
 from qmf.agent.sending.message_batcher import MAX_BYTES

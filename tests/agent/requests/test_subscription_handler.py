@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from agent.asking import objects, refusal
-from agent.fakes import FakeBus, until
 from agent.subscribing import REPLY_TO, SHELVES, SITES, Subscriber, settled
 from agent.warehouse import Shelf, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, SubscriptionLimits
 from qmf.agent.requests.subscription_handler import MAX_LIFETIME, MIN_INTERVAL

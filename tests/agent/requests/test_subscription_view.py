@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 from agent.asking import names, objects
-from agent.fakes import FakeBus, until
 from agent.subscribing import REPLY_TO, SITES, Subscriber, settled, shelf_id
 from agent.warehouse import Shelf, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, ProviderQuery, SubscriptionLimits
 from qmf.protocol import (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 from agent.asking import ask
-from agent.fakes import FakeBus
+from support.fake_bus import FakeBus
 
 from qmf.agent import Agent
 from qmf.agent.metrics import AgentMetrics

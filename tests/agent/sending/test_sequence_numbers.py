@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from agent.fakes import FakeBus, until
 from agent.warehouse import Belt, Shelf, ShelfSpill, Site
+from support.fake_bus import FakeBus
+from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
 from qmf.agent.publishing import event_queue

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from support.waiting import until
+
 from qmf.bus.base import (
     Binding,
     Bus,
@@ -141,11 +143,3 @@ class FakeBus(Bus):
         sent, self.sent = self.sent, []
         self.confirmed = []
         return [item for item in map(decode, sent) if isinstance(item, Envelope)]
-
-
-async def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    """Wait for a condition that the loop makes true."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, "the condition did not come true"
-        await asyncio.sleep(0)

@@ -1,18 +1,16 @@
-"""A scripted agent that speaks bytes on a memory bus, and small helpers. It stands for any foreign agent."""
+"""A scripted agent that speaks bytes on a memory bus, and its classes. It stands for any foreign agent."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TypeVar
 from uuid import UUID
 
 import attrs
 
 from qmf.bus import Backoff, Binding, Bus, ExchangeKind, MemoryBus, MemoryExchange, Received
 from qmf.codec import Message, Section, encode_message
-from qmf.console.aio import Notification
 from qmf.errors import DisconnectedError
 from qmf.protocol import (
     AgentInfo,
@@ -72,8 +70,6 @@ from qmf.schema import (
     Severity,
     Statistic,
 )
-
-N = TypeVar("N")
 
 PACKAGE = "org.example.widgets"
 TOPIC = "qmf.default.topic"
@@ -419,18 +415,3 @@ _TASKS: set[asyncio.Task[None]] = set()
 
 def _echo(request: MethodRequest) -> Content:
     return MethodResponse(arguments=dict(request.arguments))
-
-
-class Heard(list[Notification]):
-    """Notifications, and waiting for one of a kind."""
-
-    def of(self, kind: type[N]) -> list[N]:
-        """Those of a kind."""
-        return [item for item in self if isinstance(item, kind)]
-
-
-async def until(condition: Callable[[], object], seconds: float = 5.0) -> None:
-    """Wait for a condition; fail after so many seconds."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.001)
