@@ -7,43 +7,37 @@ come back as their bytes. Built like `_amqp10_decode`: frequent encodings in lin
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from qmf.codec.limits import MAX_DEPTH, MAX_EMPTY_ELEMENTS
+from qmf.codec.type_codes import (
+    AMQP010,
+    ARRAY,
+    BINARY8,
+    BINARY16,
+    BINARY32,
+    CONSTANTS,
+    LIST,
+    MAP,
+    UUID16,
+    Unpack,
+    number_decoders,
+)
 from qmf.errors import DecodeError
-
-_Unpack = Callable[[bytes, int], tuple[Any, ...]]
 
 _unpack_u16 = struct.Struct(">H").unpack_from
 _unpack_u32 = struct.Struct(">I").unpack_from
 _unpack_u32_pair = struct.Struct(">II").unpack_from
 
-# Numbers and booleans of one fixed width: code -> (unpack, bytes without the code).
-_FIXED: list[tuple[_Unpack, int] | None] = [None] * 256
-for _code, _format in {
-    0x01: ">b",
-    0x02: ">B",
-    0x08: ">?",
-    0x11: ">h",
-    0x12: ">H",
-    0x21: ">i",
-    0x22: ">I",
-    0x23: ">f",
-    0x31: ">q",
-    0x32: ">Q",
-    0x33: ">d",
-    0x38: ">q",  # datetime, seconds since 1970
-}.items():
-    _compiled = struct.Struct(_format)
-    _FIXED[_code] = (_compiled.unpack_from, _compiled.size)
+# Numbers and booleans by code: what unpacks them, and their width.
+_FIXED: list[tuple[Unpack, int] | None] = [None] * 256
+for _code, _decoder in number_decoders(AMQP010).items():
+    _FIXED[_code] = _decoder
 
 # Width by the high half of the code; 0x8_ to 0xa_ are sized, 0xb_ and 0xe_ are reserved.
 _WIDTHS = {0x0: 1, 0x1: 2, 0x2: 4, 0x3: 8, 0x4: 16, 0x5: 32, 0x6: 64, 0x7: 128, 0xC: 5, 0xD: 9, 0xF: 0}
 
-_MAP, _LIST, _ARRAY = 0xA8, 0xA9, 0xAA
-_BINARY = frozenset({0x80, 0x90, 0xA0})
+_BINARY = frozenset({BINARY8, BINARY16, BINARY32})
 _CHARSETS = {0x4: "latin-1", 0x5: "utf-8", 0x6: "utf-16-be"}
 
 
@@ -146,11 +140,11 @@ def _value(data: bytes, pos: int, code: int, text: bool, depth: int) -> tuple[ob
         start = pos + 1
         end = start + data[pos]
         return _string(data, start, end, code, text), end
-    if code == _MAP:
+    if code == MAP:
         return decode_map_at(data, pos, text, depth)
-    if code == _LIST:
+    if code == LIST:
         return decode_list_at(data, pos, text, depth)
-    if code == _ARRAY:
+    if code == ARRAY:
         return _array(data, pos, text, depth)
     if group == 0xA:
         start = pos + 4
@@ -167,12 +161,10 @@ def _value(data: bytes, pos: int, code: int, text: bool, depth: int) -> tuple[ob
 
 def _of_fixed_width(code: int, raw: bytes, pos: int) -> object:
     """What the bytes of a type mean that is no plain number."""
-    if code == 0x48:
+    if code == UUID16:
         return UUID(bytes=raw)
-    if code == 0xF0:
-        return None
-    if code == 0xF1:  # bit: its presence says true
-        return True
+    if code in CONSTANTS:
+        return CONSTANTS[code]
     if code == 0x04:
         return raw.decode("latin-1")
     if code == 0x27:

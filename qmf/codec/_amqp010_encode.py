@@ -15,28 +15,29 @@ from uuid import UUID
 
 from qmf.codec.errors import EncodeError, escaped, out_of_range
 from qmf.codec.limits import MAX_DEPTH
-from qmf.codec.types import (
-    Char,
-    Float32,
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Symbol,
-    Timestamp,
-    UInt8,
-    UInt16,
-    UInt32,
-    UInt64,
+from qmf.codec.type_codes import (
+    AMQP010,
+    BINARY16,
+    BINARY32,
+    BOOLEAN,
+    INT64,
+    LIST,
+    MAP,
+    TEXT16,
+    UINT64,
+    UUID16,
+    VOID,
+    TypeCode,
+    number_packer,
 )
+from qmf.codec.types import Char, Symbol, Timestamp
 
 _Encoder = Callable[[bytearray, Any, int], None]
 
 _pack_u32_pair = struct.Struct(">II").pack
 _pack_code_u16 = struct.Struct(">BH").pack
 _pack_code_u32 = struct.Struct(">BI").pack
-_pack_int64 = struct.Struct(">Bq").pack
-_pack_uint64 = struct.Struct(">BQ").pack
+_pack_int64, _pack_uint64 = number_packer(AMQP010[INT64]), number_packer(AMQP010[UINT64])
 
 
 def encode_map_into(out: bytearray, value: Mapping[str, object], depth: int = 0) -> None:
@@ -88,36 +89,36 @@ def _deeper(depth: int) -> int:
 
 
 def _map(out: bytearray, value: Mapping[str, object], depth: int) -> None:
-    out.append(0xA8)
+    out.append(MAP)
     encode_map_into(out, value, _deeper(depth))
 
 
 def _list(out: bytearray, value: Sequence[object], depth: int) -> None:
-    out.append(0xA9)
+    out.append(LIST)
     encode_list_into(out, value, _deeper(depth))
 
 
 def _void(out: bytearray, value: None, depth: int) -> None:
-    out.append(0xF0)
+    out.append(VOID)
 
 
 def _boolean(out: bytearray, value: bool, depth: int) -> None:
-    out.append(0x08)
+    out.append(BOOLEAN)
     out.append(1 if value else 0)
 
 
 def _int(out: bytearray, value: int, depth: int) -> None:
     if -(1 << 63) <= value < (1 << 63):
-        out += _pack_int64(0x31, value)
+        out += _pack_int64(INT64, value)
     elif 0 < value < (1 << 64):
-        out += _pack_uint64(0x32, value)
+        out += _pack_uint64(UINT64, value)
     else:
         raise out_of_range(value, "int64 and uint64")
 
 
-def _plain(code: int, format: str, name: str) -> _Encoder:
+def _number(row: TypeCode) -> _Encoder:
     """Encoder of numbers of one width."""
-    pack = struct.Struct(">B" + format).pack
+    code, name, pack = row.code, row.name, number_packer(row)
 
     def encode(out: bytearray, value: int | float, depth: int) -> None:
         try:
@@ -140,19 +141,19 @@ def _sized(out: bytearray, code: int, raw: bytes) -> None:
     if size <= 0xFFFF:
         out += _pack_code_u16(code, size)
     else:
-        out += _pack_code_u32(0xA0, size)
+        out += _pack_code_u32(BINARY32, size)
     out += raw
 
 
 def _string(out: bytearray, value: str, depth: int) -> None:
     try:
-        _sized(out, 0x95, value.encode())
+        _sized(out, TEXT16, value.encode())
     except UnicodeEncodeError:
-        _sized(out, 0x90, escaped(value))
+        _sized(out, BINARY16, escaped(value))
 
 
 def _binary(out: bytearray, value: bytes, depth: int) -> None:
-    _sized(out, 0x90, bytes(value))
+    _sized(out, BINARY16, bytes(value))
 
 
 def _char(out: bytearray, value: str, depth: int) -> None:
@@ -163,7 +164,7 @@ def _char(out: bytearray, value: str, depth: int) -> None:
 
 
 def _uuid(out: bytearray, value: UUID, depth: int) -> None:
-    out.append(0x48)
+    out.append(UUID16)
     out += value.bytes
 
 
@@ -171,18 +172,9 @@ def _uuid(out: bytearray, value: UUID, depth: int) -> None:
 _ENCODERS: dict[type, _Encoder] = {
     type(None): _void,
     bool: _boolean,
-    UInt8: _plain(0x02, "B", "uint8"),
-    UInt16: _plain(0x12, "H", "uint16"),
-    UInt32: _plain(0x22, "I", "uint32"),
-    UInt64: _plain(0x32, "Q", "uint64"),
-    Int8: _plain(0x01, "b", "int8"),
-    Int16: _plain(0x11, "h", "int16"),
-    Int32: _plain(0x21, "i", "int32"),
-    Int64: _plain(0x31, "q", "int64"),
-    Timestamp: _plain(0x31, "q", "int64"),
+    **{row.python: _number(row) for row in AMQP010.values() if row.is_number and row.python not in (bool, int)},
+    Timestamp: _number(AMQP010[INT64]),
     int: _int,
-    Float32: _plain(0x23, "f", "single precision"),
-    float: _plain(0x33, "d", "double"),
     Symbol: _string,
     Char: _char,
     str: _string,

@@ -12,41 +12,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from qmf.codec.limits import MAX_DEPTH, MAX_EMPTY_ELEMENTS
+from qmf.codec.type_codes import AMQP10, number_decoders
 from qmf.codec.types import Described
 from qmf.errors import DecodeError
 
-_Unpack = Callable[[bytes, int], tuple[Any, ...]]
 _Result = tuple[object, int]
 _Decoder = Callable[[bytes, int, int, bool, int], _Result]
 
 _unpack_u32 = struct.Struct(">I").unpack_from
 _unpack_u32_pair = struct.Struct(">II").unpack_from
 
-# Numbers and booleans of one fixed width: code -> (unpack, bytes with the code).
-_FIXED: dict[int, tuple[_Unpack, int]] = {}
-for _code, _format in {
-    0x50: ">B",  # ubyte
-    0x51: ">b",  # byte
-    0x52: ">B",  # smalluint
-    0x53: ">B",  # smallulong
-    0x54: ">b",  # smallint
-    0x55: ">b",  # smalllong
-    0x60: ">H",  # ushort
-    0x61: ">h",  # short
-    0x70: ">I",  # uint
-    0x71: ">i",  # int
-    0x72: ">f",  # float
-    0x80: ">Q",  # ulong
-    0x81: ">q",  # long
-    0x82: ">d",  # double
-    0x83: ">q",  # timestamp
-}.items():
-    _compiled = struct.Struct(_format)
-    _FIXED[_code] = (_compiled.unpack_from, _compiled.size + 1)
+# Numbers by code: what unpacks them, and their width with the code.
+_FIXED = {code: (unpack, width + 1) for code, (unpack, width) in number_decoders(AMQP10).items()}
 
 # Types of keys in maps of any size. Of others, such as uuids, a peer can find as many as it likes that have one hash,
 # and each is compared with all before it: only small maps may have those.
@@ -61,8 +41,8 @@ _OTHER, _CONSTANT, _BYTE, _STRUCT = range(4)
 _KINDS = bytearray(256)
 for _code in _FIXED:
     _KINDS[_code] = _STRUCT
-for _code in (0x50, 0x52, 0x53):
-    _KINDS[_code] = _BYTE
+    if AMQP10[_code].format == "B":
+        _KINDS[_code] = _BYTE
 for _code in (0x40, 0x41, 0x42, 0x43, 0x44):
     _KINDS[_code] = _CONSTANT
 
@@ -167,7 +147,7 @@ def _uuid(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
 
 def _decimal(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:
     # Nobody computes with IEEE decimals in QMF; their bytes are kept so that the rest of the message can be read.
-    return _raw(data, pos, {0x74: 4, 0x84: 8, 0x94: 16}[code])
+    return _raw(data, pos, AMQP10[code].width)
 
 
 def _variable(data: bytes, pos: int, code: int, text: bool, depth: int) -> _Result:

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from qmf.codec.errors import EncodeError, escaped, out_of_range
 from qmf.codec.limits import MAX_DEPTH
+from qmf.codec.type_codes import AMQP10, number_packer
 from qmf.codec.types import (
     Char,
     Described,
@@ -34,10 +35,8 @@ from qmf.codec.types import (
 _Encoder = Callable[[bytearray, Any, int], None]
 
 _pack_u32 = struct.Struct(">I").pack
-_pack_long = struct.Struct(">Bq").pack
-_pack_ulong = struct.Struct(">BQ").pack
-_pack_double = struct.Struct(">Bd").pack
-_pack_float = struct.Struct(">Bf").pack
+_pack_long, _pack_ulong = number_packer(AMQP10[0x81]), number_packer(AMQP10[0x80])
+_pack_double, _pack_float = number_packer(AMQP10[0x82]), number_packer(AMQP10[0x72])
 
 
 def encode_into(out: bytearray, value: object, depth: int = 0) -> None:
@@ -112,9 +111,9 @@ def _long(out: bytearray, value: int, depth: int) -> None:
     _int(out, value, depth)
 
 
-def _plain(code: int, format: str, name: str) -> _Encoder:
-    """Encoder of a number that has one form only."""
-    pack = struct.Struct(">B" + format).pack
+def _number(code: int) -> _Encoder:
+    """Encoder of a number that is always sent with this type code."""
+    name, pack = AMQP10[code].name, number_packer(AMQP10[code])
 
     def encode(out: bytearray, value: int, depth: int) -> None:
         try:
@@ -125,7 +124,7 @@ def _plain(code: int, format: str, name: str) -> _Encoder:
     return encode
 
 
-_wide_int = _plain(0x71, "i", "int")
+_wide_int = _number(0x71)
 
 
 def _int32(out: bytearray, value: int, depth: int) -> None:
@@ -252,15 +251,15 @@ def _described(out: bytearray, value: Described, depth: int) -> None:
 _ENCODERS: dict[type, _Encoder] = {
     type(None): _null,
     bool: _boolean,
-    UInt8: _plain(0x50, "B", "ubyte"),
-    UInt16: _plain(0x60, "H", "ushort"),
+    UInt8: _number(0x50),
+    UInt16: _number(0x60),
     UInt32: _uint,
     UInt64: _ulong,
-    Int8: _plain(0x51, "b", "byte"),
-    Int16: _plain(0x61, "h", "short"),
+    Int8: _number(0x51),
+    Int16: _number(0x61),
     Int32: _int32,
     Int64: _long,
-    Timestamp: _plain(0x83, "q", "timestamp"),
+    Timestamp: _number(0x83),
     int: _int,
     Float32: _float,
     float: _double,

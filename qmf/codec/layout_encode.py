@@ -15,9 +15,9 @@ from typing import Any
 
 import attrs
 
+from qmf._compile import compile_function
 from qmf.codec._amqp010_encode import _ENCODERS, _encoder_for
 from qmf.codec.errors import EncodeError
-from qmf.codec.generated import build
 from qmf.codec.limits import MAX_DEPTH
 from qmf.codec.rows import FIXED_FORMATS
 
@@ -142,7 +142,7 @@ def entry_encoder(columns: Sequence[Column], depth: int, what: str) -> Encode:
         "SHORT": _SHORT_TEXT,
         "again": _again(columns, depth, what),
     }
-    return build("encode", source, names | writer.names, what)
+    return compile_function("encode", source, names | writer.names, what)
 
 
 def _again(columns: Sequence[Column], depth: int, what: str) -> Encode:

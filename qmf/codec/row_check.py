@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 
-from qmf.codec.generated import build
+from qmf._compile import compile_function
 from qmf.errors import DecodeError
 
 #: Different groups of maps and lists that are remembered as readable, and how long each may be: the next block has the
@@ -94,7 +94,7 @@ def row_check(
         "cut": _cut,
         "StructError": struct.error,
     }
-    check: Check = build("check", source, names, "rows")
+    check: Check = compile_function("check", source, names, "rows")
     return check
 
 

@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from qmf._compile import compile_function
 from qmf.codec.errors import EncodeError
-from qmf.codec.generated import build
 from qmf.codec.rows import FIXED_FORMATS, MAX_COLUMNS, TEXT, RowLayout
 
 _UUID = 0x48
@@ -57,7 +57,7 @@ class RowEncoder:
         source = "\n".join(
             [f"def row({', '.join(['update, create, delete, lead', *names])}):", *(f"    {step}" for step in steps), ""]
         )
-        self.row: Callable[..., bytes] = build("row", source, space, what)
+        self.row: Callable[..., bytes] = compile_function("row", source, space, what)
 
     def steps(self, values: Sequence[str]) -> tuple[list[str], dict[str, object]]:
         """The text of `row`, for who makes a function that reads the values, too.

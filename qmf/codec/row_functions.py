@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Mapping, Sequence
 
-from qmf.codec.generated import build
+from qmf._compile import compile_function
 from qmf.codec.runs import FORMATS, LIST, MAP, TEXT16, UUID_CODE, Flat, uuid
 
 #: Bytes of a row's length field, and of its three times.
@@ -81,4 +81,4 @@ def unpack_function(
             "    return again(data, offset)",
         ]
     source = "\n".join(["def unpack(data, offset):", *(f"    {line}" for line in lines), ""])
-    return build("unpack", source, space, "a block")
+    return compile_function("unpack", source, space, "a block")

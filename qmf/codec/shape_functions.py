@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from qmf.codec.generated import build
+from qmf._compile import compile_function
 from qmf.codec.runs import (
     BOOL,
     CONSTANTS,
@@ -106,7 +106,7 @@ def match_function(
             "",
         ]
     )
-    return build("match", source, names, "a shape")
+    return compile_function("match", source, names, "a shape")
 
 
 def _at(i: int, offset: int) -> str:
@@ -200,7 +200,7 @@ def unpack_function(
             space[f"k{number}"] = name
             lines += _variable_value(i, run, f"out[k{number}]", usual.get(i), space)
     source = "\n".join(["def unpack(data, starts):", *(f"    {line}" for line in lines), "    return out", ""])
-    return build("unpack", source, space, "a shape")
+    return compile_function("unpack", source, space, "a shape")
 
 
 def _fixed_values(i: int, columns: Sequence[tuple[int, tuple[str, int]]], space: dict[str, object]) -> list[str]:

@@ -13,9 +13,8 @@ from uuid import UUID
 
 import attrs
 
+from qmf._compile import compile_function, fast_constructor
 from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
-from qmf.codec.drafts import maker
-from qmf.codec.generated import build
 from qmf.errors import DecodeError
 from qmf.protocol.maps import nearest_severity
 from qmf.protocol.values import EventData, ObjectId
@@ -90,7 +89,7 @@ class _Source:
         self._look = look
         maps: dict[bytes, dict[str, object]] = {}
         self._names: dict[str, object] = {
-            "make": maker(EventData),
+            "make": fast_constructor(EventData),
             "key": look.class_key,
             "object_id": object_id,
             "nearest": nearest_severity,
@@ -145,7 +144,7 @@ class _Source:
                 "",
             ]
         )
-        reader: EventReader = build("read", source, self._names, "an event")
+        reader: EventReader = compile_function("read", source, self._names, "an event")
         return reader
 
     def _values(self) -> str:

@@ -14,10 +14,9 @@ from typing import Any
 
 import attrs
 
+from qmf._compile import compile_function, fast_constructor
 from qmf.codec import amqp010
 from qmf.codec._amqp010_decode import decode_map_at
-from qmf.codec.drafts import maker
-from qmf.codec.generated import build
 from qmf.codec.message import SectionMemory
 from qmf.codec.rows import RowLayout
 from qmf.codec.shapes import BUILD_AFTER, MAX_KEYS_SIZE, Shape, ShapeValues, learn
@@ -64,7 +63,7 @@ _LEVELS = frozenset(range(8))
 _MAPS = ("_values", "_object_id", "_schema_id")
 
 #: In the order of their fields.
-_make_object, _make_id = maker(ObjectData), maker(ObjectId)
+_make_object, _make_id = fast_constructor(ObjectData), fast_constructor(ObjectId)
 
 _unpack_u32_pair = struct.Struct(">II").unpack_from
 _unpack_u32 = struct.Struct(">I").unpack_from
@@ -94,7 +93,7 @@ def _numbers_reader(shape: Shape, names: tuple[str, ...]) -> Callable[[bytes, Se
         else:
             values.append("None")
     source = f"def numbers(data, starts):\n    return ({', '.join(values)},)\n"
-    reader: Callable[[bytes, Sequence[int]], tuple[Any, ...]] = build("numbers", source, known, "a message")
+    reader: Callable[[bytes, Sequence[int]], tuple[Any, ...]] = compile_function("numbers", source, known, "a message")
     return reader
 
 

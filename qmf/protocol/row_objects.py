@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, overload
 
-from qmf.codec.drafts import maker
+from qmf._compile import fast_constructor
 from qmf.codec.rows import RowLayout, RowValues
 from qmf.protocol.values import ObjectBlock, ObjectData, ObjectId
 
 #: In the order of their fields.
-_make_data, _make_id = maker(ObjectData), maker(ObjectId)
+_make_data, _make_id = fast_constructor(ObjectData), fast_constructor(ObjectId)
 
 
 class Nothing(Mapping[str, str]):

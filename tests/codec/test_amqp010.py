@@ -180,7 +180,7 @@ def test_bytes_left_over_are_an_error(decode: Callable[[bytes], object]) -> None
         (-(2**63) - 1, "int64 and uint64"),
         (UInt8(256), "256 is out of the range of uint8"),
         (UInt64(-1), "uint64"),
-        (Float32(1e300), "single precision"),
+        (Float32(1e300), "is out of the range of float"),
         (Char("ab"), "one character"),
         (Char("\udc80"), "lone surrogate"),
         ("\ud800", "lone surrogate"),

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from qmf._compile import compile_function
 from qmf.codec import amqp010, row_check
-from qmf.codec.generated import build
 from qmf.codec.row_check import MAX_SOUND
 from qmf.codec.rows import (
     BINARY,
@@ -332,9 +332,9 @@ def test_the_source_of_a_check_grows_with_the_columns(monkeypatch: pytest.Monkey
 
     def measured(name: str, source: str, names: Mapping[str, object], what: str) -> Callable[..., Any]:
         sizes.append(len(source))
-        return build(name, source, names, what)
+        return compile_function(name, source, names, what)
 
-    monkeypatch.setattr(row_check, "build", measured)
+    monkeypatch.setattr(row_check, "compile_function", measured)
     for count in (100, MAX_COLUMNS):
         layout = alternating(count)
         values = {name: {} if code == MAP else "x" for name, code in zip(layout.columns, layout.codes, strict=True)}

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import functools
 
+from qmf._compile import compile_function
 from qmf.agent.accessors.accessors import Counter
 from qmf.agent.accessors.class_layout import STATISTICS_CELL, FieldLayout
 from qmf.agent.accessors.constraint_errors import range_error, to_whole_number
 from qmf.agent.accessors.setters import range_condition
-from qmf.codec.generated import build
 
 #: Counting by one, the common case, has a way of its own: there is one bound to look at, and it is compared by its
 #: low part, which the interpreter does in place where both numbers are small (30 bits in CPython).
@@ -63,7 +63,7 @@ def _counter(low: int, high: int) -> type[Counter]:
     names = {"to_whole_number": to_whole_number, "range_error": range_error, "one": 1}
     members: dict[str, object] = {"__slots__": (), "__doc__": Counter.__doc__, "__module__": Counter.__module__}
     for name, source in sources.items():
-        method = build(name, source, names, f"Counter {low} {high}")
+        method = compile_function(name, source, names, f"Counter {low} {high}")
         method.__doc__ = getattr(Counter, name).__doc__
         method.__qualname__ = f"Counter.{name}"
         members[name] = method

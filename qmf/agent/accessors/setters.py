@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from qmf._compile import compile_function
 from qmf.agent.accessors.checks import simple_range
 from qmf.agent.accessors.class_layout import FieldLayout
-from qmf.codec.generated import build
 
 Setter = Callable[[Any, Any], None]
 
@@ -63,7 +63,7 @@ def _number_setter(field: FieldLayout, kind: type[Any], least: int | float, most
     if kind is int:
         fits = range_condition("value", int(least), int(most))
     source = _NUMBER.format(fits=fits, cell=field.cell, mark=field.mark)
-    setter: Setter = build("put", source, names, field.where)
+    setter: Setter = compile_function("put", source, names, field.where)
     return setter
 
 

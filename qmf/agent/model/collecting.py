@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from qmf._compile import compile_function
 from qmf.agent.accessors.class_layout import STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.accessors.derived_statistic import number
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK
 from qmf.agent.accessors.references import resolve
-from qmf.codec.generated import build
 from qmf.codec.row_encode import Lead, RowEncoder
 from qmf.schema import Style
 
@@ -85,7 +85,9 @@ class _Source:
     def build(self, steps: list[str], names: Mapping[str, object], arguments: str = "obj") -> Callable[..., Any]:
         """A function of these steps, which need the names besides those of the reading ones."""
         source = "\n".join([f"def collect({arguments}):", *(f"    {step}" for step in steps), ""])
-        return build("collect", source, {**self._names, **names}, f"{self._layout.schema.name} {self._groups}")
+        return compile_function(
+            "collect", source, {**self._names, **names}, f"{self._layout.schema.name} {self._groups}"
+        )
 
     def reading(self) -> tuple[list[str], list[str]]:
         """The steps that read, and the expressions of the values in wire order then; called once."""

@@ -9,6 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from qmf._compile import compile_function
 from qmf.agent.accessors.checks import simple_range
 from qmf.agent.accessors.references import Referable, resolve
 from qmf.agent.clock import Clock
@@ -17,7 +18,6 @@ from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.event_queue import EventKind, EventQueue, Item
 from qmf.agent.publishing.writing import code_of
 from qmf.codec.errors import EncodeError
-from qmf.codec.generated import build
 from qmf.codec.layout_encode import Column, entry_encoder, key, value_bytes
 from qmf.errors import CallerError
 from qmf.protocol import BodyForm, EventData
@@ -158,7 +158,7 @@ def _make_entries(cls: type[Event]) -> Callable[[Event], tuple[bytes, int]]:
     names["encode"] = entry_encoder(columns, _DEPTH, schema.name)
     arguments = ", ".join(f"v{number}" for number in range(len(columns)))
     lines += [f"    return encode([{arguments}])", ""]
-    function: Callable[[Event], tuple[bytes, int]] = build("entries", "\n".join(lines), names, schema.name)
+    function: Callable[[Event], tuple[bytes, int]] = compile_function("entries", "\n".join(lines), names, schema.name)
     return function
 
 

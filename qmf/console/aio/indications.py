@@ -12,8 +12,8 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
+from qmf._compile import fast_constructor
 from qmf.bus.base import Received
-from qmf.codec.drafts import maker
 from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.notifications import EventRaised, Notification, ObjectUpdated
 from qmf.console.aio.objects.class_view import with_agent
@@ -142,7 +142,7 @@ class IndicationHandler:
 
 
 #: In the order of their fields.
-_make_event, _make_raised = maker(RemoteEvent), maker(EventRaised)
+_make_event, _make_raised = fast_constructor(RemoteEvent), fast_constructor(EventRaised)
 
 
 def _countdown(count: int, received: Received) -> Callable[[], None]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from qmf.codec.drafts import maker
+from qmf._compile import fast_constructor
 from qmf.codec.lazy import LazyValues
 from qmf.console.aio.objects.class_view import ClassView, ValueField, schema_name, with_agent
 from qmf.console.aio.objects.values import MergedValues, lay, plain
@@ -339,7 +339,7 @@ class RemoteObject:
         return f"{key.package}:{key.name}" if key else "object"
 
 
-_make = maker(RemoteObject)
+_make = fast_constructor(RemoteObject)
 
 
 def remote(

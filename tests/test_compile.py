@@ -1,4 +1,4 @@
-"""`maker` makes the same values as the class does."""
+"""`fast_constructor` makes the same values as the class does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pickle
 import attrs
 import pytest
 
-from qmf.codec.drafts import maker
+from qmf._compile import fast_constructor
 
 
 @attrs.frozen(weakref_slot=False)
@@ -18,7 +18,7 @@ class Point:
     name: str = attrs.field(default="", kw_only=True)
 
 
-make_point = maker(Point)
+make_point = fast_constructor(Point)
 
 
 def test_what_is_made_is_the_same_as_what_the_class_makes() -> None:
@@ -62,4 +62,4 @@ class Derived(Point):
 @pytest.mark.parametrize("cls", [WithWeakReferences, WithoutSlots, Derived, int])
 def test_classes_that_cannot_be_made_so(cls: type) -> None:
     with pytest.raises(TypeError, match="more than slots of its own"):
-        maker(cls)
+        fast_constructor(cls)
