@@ -1,8 +1,8 @@
 """The host agent: this machine as managed objects, read with psutil.
 
 `qmf-host-agent` runs it as a program, `HostAgent` on an event loop, `EmbeddedHostAgent` in a thread. Its model is
-`schemas/host.xml`. One collector per kind of thing reads psutil in a worker thread and brings the reading into objects
-on the event loop (`collector`); `sampler` runs them, `agent` drives it by the clock.
+`schemas/host.xml`. Each of the `collectors` reads one kind of thing in a worker thread and copies the reading into
+managed objects on the event loop; `sampler` runs the collectors, `agent` runs the sampler at each interval.
 
 It must not know: consoles, the broker, or how anything is encoded.
 """

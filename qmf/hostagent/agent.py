@@ -1,4 +1,4 @@
-"""`HostAgent`: all collectors, an agent, and the clock that drives them."""
+"""`HostAgent`: all collectors, an agent, and the task that takes a sample at each interval."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from qmf._version import __version__
 from qmf.agent import Agent, CallAudit, Event, ManagedObject
 from qmf.bus import AmqpBus, Bus
 from qmf.errors import CallerError
-from qmf.hostagent.beat import Beat
-from qmf.hostagent.collector import Collector, Context
-from qmf.hostagent.cpu import CpuCollector
-from qmf.hostagent.disks import DiskCollector
-from qmf.hostagent.filesystems import FilesystemCollector
-from qmf.hostagent.itself import Itself
-from qmf.hostagent.memory import MemoryCollector, SwapCollector
-from qmf.hostagent.network import NetworkCollector
-from qmf.hostagent.processes import ProcessCollector
+from qmf.hostagent.agent_object import HostAgentObject
+from qmf.hostagent.collectors.base import Collector, CollectorContext
+from qmf.hostagent.collectors.cpu import CpuCollector
+from qmf.hostagent.collectors.disks import DiskCollector
+from qmf.hostagent.collectors.filesystems import FilesystemCollector
+from qmf.hostagent.collectors.memory import MemoryCollector, SwapCollector
+from qmf.hostagent.collectors.network import NetworkCollector
+from qmf.hostagent.collectors.processes import ProcessCollector
+from qmf.hostagent.collectors.system import SystemCollector
+from qmf.hostagent.conversions import clip, nanoseconds
+from qmf.hostagent.machine import Machine
 from qmf.hostagent.sampler import Sampler
+from qmf.hostagent.schedule import SamplingSchedule
 from qmf.hostagent.settings import Settings
-from qmf.hostagent.source import Machine
-from qmf.hostagent.system import SystemCollector
-from qmf.hostagent.values import clip, nanoseconds
 from qmf.models.host import agent as model
 
 logger = logging.getLogger("qmf.hostagent")
@@ -33,7 +33,7 @@ logger = logging.getLogger("qmf.hostagent")
 VENDOR = "qmf"
 PRODUCT = "host"
 
-#: Everything that consoles can ask about, whether or not this machine has any of it.
+#: All classes of the schema, registered even where this machine has no object of them.
 CLASSES: tuple[type[ManagedObject] | type[Event], ...] = (
     model.System,
     model.Cpu,
@@ -60,9 +60,9 @@ class HostAgent:
 
     Args:
         url_or_bus: the broker's URL, or a bus.
-        settings: the operator's choices.
-        domain: QMF domain to be found in.
-        machine: where readings come from; another one is for tests.
+        settings: the operator's settings.
+        domain: QMF domain.
+        machine: the source of readings; tests pass a fake.
 
     Raises:
         CallerError: the URL or the instance name is invalid.
@@ -90,13 +90,13 @@ class HostAgent:
             audit=CallAudit(arguments=True) if self._settings.audit else None,
         )
         self._agent.register(*CLASSES)
-        self._context = Context(self._agent, machine or Machine(), self._settings)
+        self._context = CollectorContext(self._agent, machine or Machine(), self._settings)
         self._processes = ProcessCollector(self._context)
         self._sampler = Sampler(self._context, self._collectors())
-        self._itself: Itself | None = None
+        self._agent_object: HostAgentObject | None = None
         self._one_at_a_time = asyncio.Lock()
         self._interval_changed = asyncio.Event()
-        self._clock: asyncio.Task[None] | None = None
+        self._sampling: asyncio.Task[None] | None = None
         self._started = False
 
     @property
@@ -111,7 +111,7 @@ class HostAgent:
 
     @property
     def url(self) -> str:
-        """Where the bus is, without password."""
+        """URL of the broker, without password."""
         return self._bus.url
 
     async def start(self) -> None:
@@ -125,7 +125,7 @@ class HostAgent:
             raise CallerError(f"host agent {self.name} was started before; make a new one")
         self._started = True
         try:
-            # Sampled before connecting: whoever finds the agent finds its objects, too.
+            # Sampled before connecting: a console that discovers the agent finds its objects, too.
             await self.sample()
             await self._agent.start()
         except BaseException:
@@ -136,76 +136,76 @@ class HostAgent:
                 agent=clip(self._instance), nodeName=_machine_name(), version=__version__, interval=self._interval
             )
         )
-        self._clock = asyncio.create_task(self._run(), name="host agent's clock")
+        self._sampling = asyncio.create_task(self._run(), name="host agent's sampling")
 
     async def close(self) -> None:
         """Stop sampling and leave the bus. A second call does nothing."""
-        clock, self._clock = self._clock, None
-        if clock is not None:
-            clock.cancel()
-            await asyncio.gather(clock, return_exceptions=True)
+        sampling, self._sampling = self._sampling, None
+        if sampling is not None:
+            sampling.cancel()
+            await asyncio.gather(sampling, return_exceptions=True)
         self._sampler.close()
         await self._agent.close()
 
     async def sample(self) -> model.SystemSampleResult:
-        """Take a sample now; one that is under way is waited for first.
+        """Take a sample now, after the one that is under way, if any.
 
         Returns:
-            the time that it took, and the number of objects.
+            how long it took, and the number of objects.
         """
         return await self._sample()
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        beat = Beat(self._interval, loop.time())
+        schedule = SamplingSchedule(self._interval, loop.time())
         while True:
             try:
-                async with asyncio.timeout_at(beat.due):
+                async with asyncio.timeout_at(schedule.due):
                     await self._interval_changed.wait()
             except TimeoutError:
-                await self._timed_sample(beat)
+                await self._timed_sample(schedule)
             else:
                 self._interval_changed.clear()
-                beat.change(self._interval, loop.time())
+                schedule.set_interval(self._interval, loop.time())
 
-    async def _timed_sample(self, beat: Beat) -> None:
+    async def _timed_sample(self, schedule: SamplingSchedule) -> None:
         try:
-            await self._sample(beat)
+            await self._sample(schedule)
         except Exception:
-            # What a machine may do to us is handled where it is read. This is a bug, and no reason to stop for good.
-            logger.exception("Sample failed; the next one follows in %g s", beat.interval)
+            # Errors of the machine are handled where it is read, so this is a bug; sampling goes on.
+            logger.exception("Sample failed; the next one follows in %g s", schedule.interval)
 
-    async def _sample(self, beat: Beat | None = None) -> model.SystemSampleResult:
+    async def _sample(self, schedule: SamplingSchedule | None = None) -> model.SystemSampleResult:
         loop = asyncio.get_running_loop()
         async with self._one_at_a_time:
             begin = loop.time()
-            if beat is not None and self._itself is not None:
-                self._begin(self._itself, beat.began(begin))
+            if schedule is not None and self._agent_object is not None:
+                self._record_delay(self._agent_object, schedule.begin(begin))
             await self._sampler.sample()
-            itself = self._itself = self._itself or self._add_itself()
-            itself.processRef = self._processes.find(os.getpid())
+            agent_object = self._agent_object = self._agent_object or self._add_agent_object()
+            agent_object.processRef = self._processes.find(os.getpid())
             objects = len(self._agent.objects)
             took = loop.time() - begin
-            itself.took(took, failures=self._context.failures.count, objects=objects)
+            agent_object.sample_done(took, failures=self._context.failures.count, objects=objects)
             return model.SystemSampleResult(duration=nanoseconds(took), objects=objects)
 
-    def _begin(self, itself: Itself, delay: float) -> None:
-        if itself.began(delay):
+    def _record_delay(self, agent_object: HostAgentObject, delay: float) -> None:
+        if agent_object.sample_began(delay):
             self._agent.raise_event(
                 model.SamplingLate(agent=clip(self._instance), delay=nanoseconds(delay), interval=self._interval)
             )
 
-    def _add_itself(self) -> Itself:
-        itself = Itself(self._instance, self._context.system, self._settings, self._change_interval)
-        self._agent.add(itself)
-        return itself
+    def _add_agent_object(self) -> HostAgentObject:
+        agent_object = HostAgentObject(self._instance, self._context.system, self._settings, self._change_interval)
+        self._agent.add(agent_object)
+        return agent_object
 
     def _change_interval(self, seconds: float) -> None:
         self._interval = seconds
         self._interval_changed.set()
 
     def _collectors(self) -> list[Collector[Any]]:
-        """In the order in which objects refer to each other."""
+        """All collectors; those whose objects are referred to come first."""
         context = self._context
         disks = DiskCollector(context)
         return [

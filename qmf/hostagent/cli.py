@@ -67,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def _serve(url: str, settings: Settings) -> None:
-    """Serve until a signal comes; one that comes while connecting ends that, too."""
+    """Serve until a signal arrives; a signal while connecting ends the connection attempt."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -107,8 +107,8 @@ def _parser() -> argparse.ArgumentParser:
         "--processes",
         metavar="WHICH",
         type=_selection,
-        help="processes to show besides the agent's own and the watched ones: all, none, or top:N for the N that "
-        f"occupy the most main memory (default: top:{DEFAULT_TOP}, or none with --process)",
+        help="processes to show besides the agent's own and the watched ones: all, none, or top:N for the N with "
+        f"the most main memory (default: top:{DEFAULT_TOP}, or none with --process)",
     )
     parser.add_argument(
         "--process",
@@ -116,7 +116,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_pattern,
         action="append",
         default=[],
-        help="watch the processes whose name or command line this regular expression finds: show them, and raise an "
+        help="watch the processes whose name or command line this regular expression matches: show them, and raise an "
         "event when one starts or ends (may be given several times)",
     )
     parser.add_argument(
@@ -131,17 +131,17 @@ def _parser() -> argparse.ArgumentParser:
         "--instance", metavar="NAME", help="last part of the agent's name (default: name of the machine)"
     )
     parser.add_argument(
-        "--audit", action="store_true", help="raise an event for each method call: who called what, with which result"
+        "--audit", action="store_true", help="raise an event for each method call, with caller, arguments and result"
     )
     parser.add_argument(
         "--allow-signals",
         action="store_true",
-        help="let consoles send signals to the processes shown: whoever reaches the broker can then end them",
+        help="let consoles send signals to the processes shown: anyone with access to the broker can then end them",
     )
     parser.add_argument(
         "--command-lines",
         action="store_true",
-        help="show the command lines of processes: everybody on the bus can then read passwords given as arguments",
+        help="show the command lines of processes: every console can then read passwords given as arguments",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log everything, not only warnings")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")

@@ -19,7 +19,7 @@ class EmbeddedHostAgent:
     Args:
         url: the broker's URL.
         interval: seconds from sample to sample.
-        settings: all choices; takes the place of `interval`.
+        settings: all settings; `interval` is then ignored.
 
     Raises:
         SettingError: the interval is out of bounds.
@@ -36,7 +36,7 @@ class EmbeddedHostAgent:
         """Take the first sample and connect.
 
         Returns:
-            the agent's name, ``vendor:product:instance``, once its objects can be found on the bus.
+            the agent's name, ``vendor:product:instance``. Its objects can be queried now.
 
         Raises:
             ConnectError: no connection; names the URL and the reason. The thread has ended.
@@ -82,7 +82,7 @@ class EmbeddedHostAgent:
             agent = HostAgent(self._url, self._settings)
             await agent.start()
         except BaseException as error:
-            # The thread that waits for us gets it.
+            # `start` waits in another thread and raises it there.
             started.set_exception(error)
             if not isinstance(error, Exception):
                 raise

@@ -1,7 +1,7 @@
 """Readings that failed: logged once, counted always.
 
-A machine that refuses a reading refuses it at every sample; one line in the log is enough. When the reading works
-again, the next failure is news again.
+A reading that fails once usually fails at every sample, so only the first failure is logged. When the reading works
+again, the next failure is logged again.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import logging
 logger = logging.getLogger("qmf.hostagent")
 
 
-class Failures:
-    """Which readings fail at the moment.
+class ReadingFailures:
+    """The readings that fail at the moment.
 
     Attributes:
         count: failed readings since the start.
@@ -23,11 +23,11 @@ class Failures:
         self._failing: set[str] = set()
 
     def failed(self, what: str, error: Exception) -> None:
-        """A reading failed.
+        """Record that a reading failed.
 
         Args:
             what: the reading, e.g. ``usage of /home``; the same text each time.
-            error: why.
+            error: the reason.
         """
         self.count += 1
         if what in self._failing:
@@ -37,7 +37,7 @@ class Failures:
         logger.warning("Cannot read %s: %s", what, str(error) or type(error).__name__)
 
     def worked(self, what: str) -> None:
-        """A reading worked."""
+        """Record that a reading worked."""
         if what in self._failing:
             self._failing.discard(what)
             logger.info("Can read %s again", what)

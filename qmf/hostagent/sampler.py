@@ -9,10 +9,10 @@ from typing import Any
 
 import psutil
 
-from qmf.hostagent.collector import Collector, Context
+from qmf.hostagent.collectors.base import Collector, CollectorContext
 
-#: What a reading may fail with: the system's and psutil's errors, and what psutil lets through when the kernel tells
-#: something in a form that it does not know.
+#: Exceptions of a reading: the system's and psutil's, and those that psutil raises when the kernel reports something in
+#: an unknown format.
 READ_ERRORS = (OSError, psutil.Error, RuntimeError, ValueError)
 
 
@@ -20,30 +20,30 @@ class Sampler:
     """Runs collectors, one sample at a time.
 
     Args:
-        context: takes failures.
-        collectors: in the order in which their objects are updated: what is referred to comes first.
+        context: records failures.
+        collectors: in the order in which their objects are updated; those whose objects are referred to come first.
     """
 
-    def __init__(self, context: Context, collectors: Sequence[Collector[Any]]) -> None:
+    def __init__(self, context: CollectorContext, collectors: Sequence[Collector[Any]]) -> None:
         self._context = context
         self._collectors = collectors
-        # One thread of our own: psutil may hang on a broken device, and must not take the loop's shared threads along.
+        # A separate thread: psutil may hang on a broken device, and must not block the loop's shared threads.
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="qmf-host-reader")
 
     async def sample(self) -> None:
-        """Take a sample. A collector that fails is reported; the others go on.
+        """Take a sample. A collector that fails is reported; the others continue.
 
-        Cancelled while reading, nothing is updated; the reading goes on in its thread and is thrown away.
+        If cancelled while reading, nothing is updated; the reading continues in its thread and is discarded.
         """
         readings = await asyncio.get_running_loop().run_in_executor(self._executor, self._read)
         for collector, reading in readings:
-            with self._context.one(collector.what):
+            with self._context.reporting_misfit(collector.what):
                 collector.apply(reading)
-            # Each collector may have hundreds of objects; queries are answered in between.
+            # A collector may have hundreds of objects; queries are answered between two collectors.
             await asyncio.sleep(0)
 
     def close(self) -> None:
-        """Let go of the thread. Does not wait for a reading that hangs. A second call does nothing."""
+        """End the thread, without waiting for a reading that hangs. A second call does nothing."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _read(self) -> list[tuple[Collector[Any], Any]]:

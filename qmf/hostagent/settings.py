@@ -1,4 +1,4 @@
-"""What an operator can choose: which processes are shown, thresholds, intervals."""
+"""The operator's settings: which processes are shown, thresholds, intervals."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ DEFAULT_INTERVAL = 10.0
 MIN_INTERVAL = 0.01
 MAX_INTERVAL = 86_400.0
 
-#: Percent of a filesystem above which it warns. df's readers worry at 90; the last tenth is where fragmentation begins.
+#: Usage of a filesystem, in percent, above which an event warns. Fragmentation grows in the last tenth.
 DEFAULT_THRESHOLD = 90
 
-#: Processes shown by default: enough to see who eats the memory, cheap at one sample per second.
+#: Processes shown by default: enough to see which use most of the memory, cheap at one sample per second.
 DEFAULT_TOP = 20
 
 
 class SettingError(CallerError, ValueError):
-    """A choice that cannot be; the message says what can."""
+    """An invalid setting; the message names the valid values."""
 
 
 class Show(enum.Enum):
@@ -39,7 +39,7 @@ class Selection:
 
     Attributes:
         show: the rule.
-        count: with `Show.TOP`, how many of those that occupy the most main memory.
+        count: with `Show.TOP`, the number of processes: those with the most main memory.
     """
 
     show: Show = Show.TOP
@@ -47,15 +47,15 @@ class Selection:
 
     @classmethod
     def parse(cls, text: str) -> Selection:
-        """Read ``all``, ``none`` or ``top:N``.
+        """Parse ``all``, ``none`` or ``top:N``.
 
         Raises:
-            SettingError: anything else; says what is allowed.
+            SettingError: it is anything else.
         """
-        word, colon, number = text.partition(":")
+        name, colon, number = text.partition(":")
         if text in (Show.ALL.value, Show.NONE.value):
             return cls(Show(text), 0)
-        if word == Show.TOP.value and colon and number.isascii() and number.isdecimal() and int(number) > 0:
+        if name == Show.TOP.value and colon and number.isascii() and number.isdecimal() and int(number) > 0:
             return cls(Show.TOP, int(number))
         raise SettingError(f"must be all, none or top:N with N above 0, not {text!r}")
 
@@ -64,10 +64,10 @@ class Selection:
 
 
 def check_interval(seconds: float) -> float:
-    """The interval, if it is one.
+    """Return a valid interval unchanged.
 
     Raises:
-        SettingError: out of bounds; says which.
+        SettingError: it is out of bounds.
     """
     if not MIN_INTERVAL <= seconds <= MAX_INTERVAL:
         raise SettingError(f"must be {MIN_INTERVAL:g} to {MAX_INTERVAL:g} seconds, not {seconds:g}")
@@ -75,10 +75,10 @@ def check_interval(seconds: float) -> float:
 
 
 def check_threshold(percent: int) -> int:
-    """The threshold, if it is one.
+    """Return a valid threshold unchanged.
 
     Raises:
-        SettingError: out of bounds; says which.
+        SettingError: it is out of bounds.
     """
     if not 1 <= percent <= 100:
         raise SettingError(f"must be 1 to 100 percent, not {percent}")
@@ -87,20 +87,21 @@ def check_threshold(percent: int) -> int:
 
 @attrs.frozen(kw_only=True)
 class Settings:
-    """Everything that an operator can choose.
+    """All settings of the host agent.
 
     Attributes:
         interval: seconds from sample to sample, `MIN_INTERVAL` to `MAX_INTERVAL`; also the agent's publish interval.
         instance: last part of the agent's name; None means the name of the machine.
-        threshold: percent of a filesystem above which an event warns, 1 to 100.
-        selection: which processes are shown besides the agent's own and the watched ones. None means the 20 largest,
-            or none besides those if `watch` names some.
-        watch: processes whose name or command line one of these finds are shown; events tell when one starts or ends.
-        allow_signals: consoles may send signals to the processes shown. Off by default, since whoever reaches the
-            broker could then end any process of the agent's user.
-        command_lines: command lines of processes are shown. Off by default, since arguments may hold passwords, and a
-            bus reaches further than the machine. Patterns of `watch` see them in any case.
-        audit: an event tells of each method call, arguments and results included.
+        threshold: usage of a filesystem, in percent, above which an event warns, 1 to 100.
+        selection: which processes are shown besides the agent's own and the watched ones. None means the 20 with the
+            most memory, or no others if `watch` has patterns.
+        watch: regular expressions; processes whose name or command line matches one are shown, and an event is raised
+            when one starts or ends.
+        allow_signals: consoles may send signals to the processes shown. Off by default, because anyone with access to
+            the broker could then end any process of the agent's user.
+        command_lines: command lines of processes are shown. Off by default, because arguments may hold passwords, and
+            the bus is read on other machines. Patterns of `watch` are matched against command lines in any case.
+        audit: raise an event for each method call, with arguments and results.
 
     Raises:
         SettingError: a number is out of bounds.
@@ -117,7 +118,7 @@ class Settings:
 
     @property
     def shown(self) -> Selection:
-        """The selection that holds."""
+        """The selection in effect."""
         if self.selection is not None:
             return self.selection
         return Selection(Show.NONE, 0) if self.watch else Selection()

@@ -1,4 +1,4 @@
-"""A machine that tests make up: a psutil whose values are plain attributes, and an agent that remembers."""
+"""Fakes of the machine: a psutil whose values are plain attributes, and an agent that records what it gets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import psutil
 
 from qmf.agent import Event, ManagedObject
 from qmf.agent.objects.object_store import ManagedObjectStore
-from qmf.hostagent.collector import Collector, Context
+from qmf.hostagent.collectors.base import Collector, CollectorContext
+from qmf.hostagent.machine import Machine, Temperature
 from qmf.hostagent.settings import Settings
-from qmf.hostagent.source import Machine, Temperature
+from qmf.protocol import ObjectId
 
 T = TypeVar("T", bound=ManagedObject)
 
@@ -372,14 +373,19 @@ class FakeMachine(Machine):
 
 
 class RecordingAgent:
-    """Remembers what collectors add and remove, and which events they raise."""
+    """Records the objects that collectors add and remove, and the events that they raise.
+
+    Attributes:
+        ids: the object ids, by object.
+    """
 
     def __init__(self) -> None:
         self.store = ManagedObjectStore("qmf:host:test", 1, lambda: 1)
         self.events: list[Event] = []
+        self.ids: dict[ManagedObject, ObjectId] = {}
 
     def add(self, obj: ManagedObject) -> None:
-        self.store.add(obj, None)
+        self.ids[obj] = self.store.add(obj, None)
 
     def remove(self, obj: ManagedObject) -> None:
         self.store.remove(obj)
@@ -409,10 +415,10 @@ class World:
     """A made-up machine with an agent.
 
     Attributes:
-        ps: what psutil says.
+        ps: the fake psutil.
         machine: what else there is.
-        agent: takes objects and events.
-        settings: the operator's choices, for collectors made from then on.
+        agent: records objects and events.
+        settings: the operator's settings, for collectors made from then on.
     """
 
     ps: FakePsutil = attrs.field(factory=FakePsutil)
@@ -423,9 +429,9 @@ class World:
     def __attrs_post_init__(self) -> None:
         self.machine = FakeMachine(self.ps)
 
-    def context(self, machine: Machine | None = None) -> Context:
+    def context(self, machine: Machine | None = None) -> CollectorContext:
         """A context for collectors; of the real machine if that is given."""
-        return Context(self.agent, machine or self.machine, self.settings)
+        return CollectorContext(self.agent, machine or self.machine, self.settings)
 
     def sample(self, *collectors: Collector[Any], seconds: float = 10.0) -> None:
         """Let time pass, then take a sample."""

@@ -67,10 +67,10 @@ async def test_its_objects_are_there_when_it_is_found(world: World, exchange: Me
     try:
         assert agent.name == agent.agent.name == "qmf:host:box"
         assert the(agent, model.System).nodeName == platform.node()
-        itself = the(agent, model.Agent)
-        assert itself.name == "box"
-        assert itself.systemRef == the(agent, model.System)._qmf_id
-        assert itself.samples.value == 1
+        agent_object = the(agent, model.Agent)
+        assert agent_object.name == "box"
+        assert agent_object.systemRef == the(agent, model.System)._qmf_id
+        assert agent_object.samples.value == 1
         assert len([obj for obj in agent.agent.objects if isinstance(obj, model.Cpu)]) == 2
     finally:
         await agent.close()
@@ -96,7 +96,7 @@ async def test_it_refers_to_its_own_process(exchange: MemoryExchange) -> None:
         await agent.close()
 
 
-async def test_it_samples_again_and_tells_what_happened(
+async def test_it_samples_again_and_reports_what_happened(
     world: World, exchange: MemoryExchange, listener: Listener
 ) -> None:
     world.ps.nics = {"eth0": NicStats()}
@@ -141,9 +141,9 @@ async def test_a_shorter_interval_holds_at_once(world: World, exchange: MemoryEx
     agent = HostAgent(MemoryBus(exchange), Settings(interval=3600), machine=world.machine)
     await agent.start()
     try:
-        itself = the(agent, model.Agent)
-        itself._qmf_set_property("interval", 0.02)
-        await until(lambda: itself.samples.value >= 3, "two more samples")
+        agent_object = the(agent, model.Agent)
+        agent_object._qmf_set_property("interval", 0.02)
+        await until(lambda: agent_object.samples.value >= 3, "two more samples")
     finally:
         await agent.close()
 
@@ -156,7 +156,7 @@ class SlowPsutil(FakePsutil):
         return []
 
 
-async def test_samples_that_are_late_are_told_of_once(exchange: MemoryExchange, listener: Listener) -> None:
+async def test_samples_that_are_late_are_reported_once(exchange: MemoryExchange, listener: Listener) -> None:
     world = World(SlowPsutil())
     agent = HostAgent(MemoryBus(exchange), Settings(interval=0.01), machine=world.machine)
     await agent.start()

@@ -78,10 +78,10 @@ async def test_calls_are_told_where_that_is_wanted(url: str, settings: Settings)
             feed = client.notifications(EventRaised)
             await (await the(client, "agent")).call("echo", 7, "hello")
             async with asyncio.timeout(10):
-                told = await anext(feed)
-        assert isinstance(told, EventRaised)
-        assert told.event.arguments["method"] == "echo"
-        assert told.event.arguments["arguments"] == {"sequence": 7, "body": "hello"}
+                reported = await anext(feed)
+        assert isinstance(reported, EventRaised)
+        assert reported.event.arguments["method"] == "echo"
+        assert reported.event.arguments["arguments"] == {"sequence": 7, "body": "hello"}
     finally:
         await agent.close()
 

@@ -1,4 +1,4 @@
-"""Failures are logged once and counted always."""
+"""ReadingFailures are logged once and counted always."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
-from qmf.hostagent.failures import Failures
+from qmf.hostagent.failures import ReadingFailures
 
 
 def test_a_failure_that_stays_is_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    failures = Failures()
+    failures = ReadingFailures()
     with caplog.at_level(logging.WARNING, "qmf.hostagent"):
         for _ in range(3):
             failures.failed("the usage of /home", PermissionError("denied"))
@@ -19,7 +19,7 @@ def test_a_failure_that_stays_is_one_warning(caplog: pytest.LogCaptureFixture) -
 
 
 def test_a_failure_that_comes_back_is_news(caplog: pytest.LogCaptureFixture) -> None:
-    failures = Failures()
+    failures = ReadingFailures()
     with caplog.at_level(logging.WARNING, "qmf.hostagent"):
         failures.failed("the disks", OSError("gone"))
         failures.worked("the disks")
@@ -28,5 +28,5 @@ def test_a_failure_that_comes_back_is_news(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_an_error_without_words_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    Failures().failed("the disks", NotImplementedError())
+    ReadingFailures().failed("the disks", NotImplementedError())
     assert caplog.records[0].getMessage() == "Cannot read the disks: NotImplementedError"

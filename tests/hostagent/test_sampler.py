@@ -11,7 +11,7 @@ import pytest
 from hostagent.fakes import World
 
 from qmf.errors import CallerError
-from qmf.hostagent.collector import Collector, Context
+from qmf.hostagent.collectors.base import Collector, CollectorContext
 from qmf.hostagent.sampler import Sampler
 
 
@@ -20,7 +20,9 @@ class RecordingCollector(Collector[int]):
 
     what = "the numbers"
 
-    def __init__(self, context: Context, error: Exception | None = None, misfit: Exception | None = None) -> None:
+    def __init__(
+        self, context: CollectorContext, error: Exception | None = None, misfit: Exception | None = None
+    ) -> None:
         super().__init__(context)
         self.error = error
         self.misfit = misfit

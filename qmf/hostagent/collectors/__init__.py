@@ -1,0 +1,1 @@
+"""Collectors: one module per kind of thing, which reads psutil and keeps the managed objects up to date."""
