@@ -3,11 +3,11 @@
 A program makes objects of generated classes, adds them to an `Agent` and sets their values; consoles read them, call
 their methods, and receive changes and events. From the object outwards:
 
-* `accessors` and `model`: the runtime base of generated classes, which knows no bus;
+* `layout`, `accessors` and `model`: the runtime base of generated classes, which knows no bus;
 * `objects` and `providers`: the objects of one agent;
 * `sending` and `publishing`: messages, and what is published without a request;
 * `requests`: what consoles ask for;
-* `epoch_file`, `identity`, `clock`, `metrics`, `core`, `agent_thread` and `agent`: the whole agent.
+* `agent` and the other modules beside it: the whole agent, its options, identity, time and counts.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from qmf.agent.objects.object_store import DuplicateObjectError
     from qmf.agent.providers import Provider, ProviderQuery
     from qmf.agent.publishing.event_rate_limiter import EventLimit
+    from qmf.agent.request_errors import MethodError
     from qmf.agent.requests.access import Access, AccessRequest, Action
     from qmf.agent.requests.call_audit import CallAudit
     from qmf.agent.requests.method_handler import Caller, current_caller
-    from qmf.agent.requests.request_errors import MethodError
     from qmf.agent.requests.subscription_handler import SubscriptionLimits
     from qmf.protocol.values import ObjectId
 else:
@@ -58,7 +58,7 @@ else:
             "qmf.agent.model.managed_object": "ManagedObject Ref",
             "qmf.agent.objects.object_store": "DuplicateObjectError",
             "qmf.agent.providers": "Provider ProviderQuery",
-            "qmf.agent.requests.request_errors": "MethodError",
+            "qmf.agent.request_errors": "MethodError",
             "qmf.agent.requests.subscription_handler": "SubscriptionLimits",
             "qmf.agent.metrics": "AgentStatistics",
             "qmf.agent.agent_thread": "AgentThread",

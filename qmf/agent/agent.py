@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from qmf.agent.accessors.checks import checked_copy
 from qmf.agent.agent_identity import make_identity
 from qmf.agent.agent_thread import AgentThread, in_thread
 from qmf.agent.clock import Clock, SystemClock
 from qmf.agent.core import AgentCore, make_bus
+from qmf.agent.layout.checks import checked_copy
 from qmf.agent.metrics import AgentStatistics
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject

@@ -25,7 +25,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
-from qmf.agent.accessors.class_layout import ClassLayout
+from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.model.managed_object import ManagedObject, layout_of
 from qmf.agent.objects.object_keys import index_key
 from qmf.agent.objects.rows import RowReader, key_of

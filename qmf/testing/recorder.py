@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from qmf.agent import Event, ManagedObject
-from qmf.agent.accessors.references import resolve
+from qmf.agent.layout.references import resolve
 from qmf.bus import Bus, MemoryBus, MemoryExchange
 from qmf.console.aio import (
     AgentRemoved,

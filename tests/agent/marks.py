@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmf.agent import ManagedObject
-from qmf.agent.accessors.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL
+from qmf.agent.layout.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL
 
 
 def changed(obj: ManagedObject) -> int:

@@ -110,7 +110,7 @@ def _setters(own: set[str]) -> set[str]:
 
 
 def test_required_properties_are_those_of_the_runtime_base() -> None:
-    from qmf.agent.accessors.class_layout import FieldLayout
+    from qmf.agent.layout.class_layout import FieldLayout
 
     found: list[tuple[Property, bool]] = []
 

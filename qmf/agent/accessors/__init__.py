@@ -1,1 +1,1 @@
-"""Attributes of managed objects: descriptors, statistics accessors, and the checks that protect them."""
+"""Attributes of managed objects: descriptors, and the accessors of statistics."""

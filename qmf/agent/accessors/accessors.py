@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import math
 
-from qmf.agent.accessors.class_layout import STATISTICS_CELL, Cells, FieldLayout
-from qmf.agent.accessors.constraint_errors import range_error, to_whole_number
+from qmf.agent.layout.class_layout import STATISTICS_CELL, Cells, FieldLayout
+from qmf.agent.layout.constraint_errors import range_error, to_whole_number
 
 #: The default of what counts: by one has a short way, with one bound to look at.
 _ONE = 1

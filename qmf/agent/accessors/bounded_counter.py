@@ -9,9 +9,9 @@ import functools
 
 from qmf._compile import compile_function
 from qmf.agent.accessors.accessors import Counter
-from qmf.agent.accessors.class_layout import STATISTICS_CELL, FieldLayout
-from qmf.agent.accessors.constraint_errors import range_error, to_whole_number
 from qmf.agent.accessors.setters import range_condition
+from qmf.agent.layout.class_layout import STATISTICS_CELL, FieldLayout
+from qmf.agent.layout.constraint_errors import range_error, to_whole_number
 
 #: Counting by one, the common case, has a way of its own: there is one bound to look at, and it is compared by its
 #: low part, which the interpreter does in place where both numbers are small (30 bits in CPython).

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qmf.agent.accessors.accessors import Counter, HiLo
-from qmf.agent.accessors.class_layout import Cells, FieldLayout
-from qmf.agent.accessors.constraint_errors import read_only_error
+from qmf.agent.layout.class_layout import Cells, FieldLayout
+from qmf.agent.layout.constraint_errors import read_only_error
 
 if TYPE_CHECKING:
     from qmf.agent.model.managed_object import ManagedObject

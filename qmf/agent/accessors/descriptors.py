@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
 
 from qmf.agent.accessors.accessors import Counter, HiLo, Mma
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
-from qmf.agent.accessors.class_layout import FieldLayout, slot_name
-from qmf.agent.accessors.constraint_errors import read_only_error
 from qmf.agent.accessors.derived_statistic import DerivedStatistic, compute
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
-from qmf.agent.accessors.references import Referable, is_pending, resolve
 from qmf.agent.accessors.setters import Setter, make_setter
+from qmf.agent.layout.class_layout import FieldLayout, slot_name
+from qmf.agent.layout.constraint_errors import read_only_error
+from qmf.agent.layout.references import Referable, is_pending, resolve
 from qmf.errors import ConstraintError
 from qmf.protocol.values import ObjectId
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from qmf._compile import compile_function
-from qmf.agent.accessors.checks import simple_range
-from qmf.agent.accessors.class_layout import FieldLayout
+from qmf.agent.layout.checks import simple_range
+from qmf.agent.layout.class_layout import FieldLayout
 
 Setter = Callable[[Any, Any], None]
 

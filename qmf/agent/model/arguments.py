@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import ClassVar, TypeAlias, TypeVar
 
-from qmf.agent.accessors.checks import Check, make_check
-from qmf.agent.accessors.references import Referable, resolve
+from qmf.agent.layout.checks import Check, make_check
+from qmf.agent.layout.references import Referable, resolve
 from qmf.codec import typed
 from qmf.protocol.values import ObjectId
 from qmf.schema import Argument, EventSchema

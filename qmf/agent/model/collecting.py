@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmf._compile import compile_function
-from qmf.agent.accessors.class_layout import STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.accessors.derived_statistic import number
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK
-from qmf.agent.accessors.references import resolve
+from qmf.agent.layout.class_layout import STATISTICS, ClassLayout, FieldLayout
+from qmf.agent.layout.references import resolve
 from qmf.codec.row_encode import Lead, RowEncoder
 from qmf.schema import Style
 

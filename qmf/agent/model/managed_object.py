@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, TypeAlias
 
-from qmf.agent.accessors.class_layout import PROPERTIES, STATISTICS, Cells, ClassLayout, FieldLayout
 from qmf.agent.accessors.descriptors import AccessorDescriptor, AttributeDescriptor
-from qmf.agent.accessors.references import Referable, is_pending
+from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, Cells, ClassLayout, FieldLayout
+from qmf.agent.layout.references import Referable, is_pending
 from qmf.agent.model.arguments import MaybeAwaitable
 from qmf.agent.model.values import PendingUpdate, read, take
 from qmf.codec.row_encode import Lead

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qmf.agent.accessors.accessors import Interval
-from qmf.agent.accessors.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL, ClassLayout
-from qmf.agent.accessors.references import is_pending
+from qmf.agent.layout.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL, ClassLayout
+from qmf.agent.layout.references import is_pending
 from qmf.agent.model.collecting import RawValues, make_reader, make_taker
 
 if TYPE_CHECKING:

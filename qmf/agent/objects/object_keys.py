@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from qmf.agent.accessors.class_layout import FieldLayout
-from qmf.agent.accessors.references import resolve
+from qmf.agent.layout.class_layout import FieldLayout
+from qmf.agent.layout.references import resolve
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.errors import CallerError
 

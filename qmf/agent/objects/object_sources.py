@@ -12,12 +12,12 @@ from contextlib import aclosing, contextmanager
 
 import attrs
 
-from qmf.agent.accessors.class_layout import ClassLayout
 from qmf.agent.clock import Clock
+from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.providers import Handler, Item, ProvidedClass, Provider, ProviderQuery, used_names
-from qmf.agent.requests.request_errors import RequestRefused, one_line
+from qmf.agent.request_errors import RequestRefused, one_line
 from qmf.errors import CallerError
 from qmf.protocol import ErrorCode, ObjectData, ObjectId, Predicate
 from qmf.schema import ClassKey, Style

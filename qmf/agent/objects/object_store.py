@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from qmf.agent.accessors.class_layout import PROPERTIES_CELL, STATISTICS_CELL
+from qmf.agent.layout.class_layout import PROPERTIES_CELL, STATISTICS_CELL
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject, layout_of
 from qmf.agent.objects.object_keys import index_key

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from qmf.agent.accessors.class_layout import ClassLayout, FieldLayout
-from qmf.agent.accessors.references import Referable, resolve
+from qmf.agent.layout.class_layout import ClassLayout, FieldLayout
+from qmf.agent.layout.references import Referable, resolve
 from qmf.errors import CallerError, ConstraintError
 from qmf.protocol import to_wire
 from qmf.protocol.values import ObjectId

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from operator import itemgetter
 from typing import Any
 
-from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, ClassLayout
+from qmf.agent.layout.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, ClassLayout
 from qmf.agent.model.collecting import RawValues, make_row_writer
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.values import note_changes, read_raw_values

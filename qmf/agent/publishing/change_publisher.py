@@ -17,9 +17,9 @@ from itertools import islice
 
 import attrs
 
-from qmf.agent.accessors.class_layout import PROPERTIES_CELL, STATISTICS_CELL
 from qmf.agent.agent_identity import AgentIdentity
 from qmf.agent.clock import Clock
+from qmf.agent.layout.class_layout import PROPERTIES_CELL, STATISTICS_CELL
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.values import PendingUpdate

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from qmf._compile import compile_function
-from qmf.agent.accessors.checks import simple_range
-from qmf.agent.accessors.references import Referable, resolve
 from qmf.agent.clock import Clock
+from qmf.agent.layout.checks import simple_range
+from qmf.agent.layout.references import Referable, resolve
 from qmf.agent.model.arguments import Event, argument_check, python_name
 from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.event_queue import EventKind, EventQueue, Item

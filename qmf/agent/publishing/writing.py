@@ -13,8 +13,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, ClassLayout, FieldLayout
-from qmf.agent.accessors.references import Referable
+from qmf.agent.layout.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, STATISTICS, ClassLayout, FieldLayout
+from qmf.agent.layout.references import Referable
 from qmf.agent.model.collecting import RawValues
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.values import note_changes, read_raw_values, values_by_name

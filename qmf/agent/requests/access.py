@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import attrs
 
-from qmf.agent.requests.request_errors import RequestRefused
+from qmf.agent.request_errors import RequestRefused
 from qmf.protocol import Envelope, ErrorCode, ObjectId, What
 from qmf.schema import ClassKey
 

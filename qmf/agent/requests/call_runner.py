@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from qmf.agent.requests.request_errors import MethodError, RequestRefused, one_line
+from qmf.agent.request_errors import MethodError, RequestRefused, one_line
 from qmf.protocol import ErrorCode
 
 _log = logging.getLogger("qmf.agent")

@@ -11,8 +11,8 @@ from qmf.agent.agent_identity import AgentIdentity
 from qmf.agent.clock import Clock
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
-from qmf.agent.requests.request_errors import RequestRefused
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ProtocolError
 from qmf.protocol import (

@@ -14,10 +14,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from qmf.agent.metrics import AgentMetrics
+from qmf.agent.request_errors import RequestRefused, one_line
 from qmf.agent.requests.discovery_handler import DiscoveryHandler
 from qmf.agent.requests.method_handler import MethodHandler
 from qmf.agent.requests.query_handler import QueryHandler
-from qmf.agent.requests.request_errors import RequestRefused, one_line
 from qmf.agent.requests.subscription_handler import SubscriptionHandler
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.bus.base import Received

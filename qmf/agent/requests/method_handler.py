@@ -21,17 +21,17 @@ from functools import partial
 
 import attrs
 
-from qmf.agent.accessors.checks import make_check
-from qmf.agent.accessors.class_layout import ClassLayout
+from qmf.agent.layout.checks import make_check
+from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.arguments import python_name
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.objects.object_sources import ObjectSources
+from qmf.agent.request_errors import RequestRefused, one_line
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.call_audit import CallAuditor
 from qmf.agent.requests.call_runner import CallRunner
 from qmf.agent.requests.method_signature import MethodSignature, invalid, received
-from qmf.agent.requests.request_errors import RequestRefused, one_line
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import Envelope, ErrorCode, MethodRequest, MethodResponse

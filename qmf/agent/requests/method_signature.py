@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from qmf.agent.accessors.checks import Check
+from qmf.agent.layout.checks import Check
 from qmf.agent.model.arguments import Result, argument_check, python_name, typed_argument
-from qmf.agent.requests.request_errors import RequestRefused
+from qmf.agent.request_errors import RequestRefused
 from qmf.errors import ConstraintError, ProtocolError
 from qmf.protocol import ErrorCode, from_wire
 from qmf.schema import Argument, ClassSchema, Method, QmfType

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from qmf.agent.accessors.class_layout import BOTH, ClassLayout
+from qmf.agent.layout.class_layout import BOTH, ClassLayout
 from qmf.agent.model.collecting import RawValues
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.values import read_raw_values, values_by_name

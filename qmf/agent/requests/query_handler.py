@@ -21,14 +21,14 @@ from typing import Any, TypeVar
 
 import attrs
 
-from qmf.agent.accessors.class_layout import ClassLayout
+from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources, expand_selection
 from qmf.agent.publishing.blocks import Row, RowWriter, reads_rows
 from qmf.agent.publishing.writing import Item, ObjectWriter
+from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.query_answer import Matcher, QueryAnswer
-from qmf.agent.requests.request_errors import RequestRefused
 from qmf.agent.sending.message_batcher import MAX_ROW_BYTES, MAX_ROWS, BatchedSender, MessageBatcher, report_unencodable
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ProtocolError, QmfError

@@ -21,9 +21,9 @@ import attrs
 from qmf.agent.clock import Clock
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSources
+from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.query_handler import class_of_selection, compile_where, selection_of
-from qmf.agent.requests.request_errors import RequestRefused
 from qmf.agent.requests.subscription_view import SubscriptionView, TooManyMatchesError
 from qmf.agent.sending.message_batcher import BatchedSender, MessageBatcher
 from qmf.agent.sending.message_sender import MessageSender

@@ -13,8 +13,8 @@ from contextlib import aclosing
 
 import attrs
 
-from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, STATISTICS, ClassLayout
 from qmf.agent.clock import Clock
+from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS, ClassLayout
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.values import changed_since, note_changes
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources

@@ -11,7 +11,7 @@ from agent.marks import changed, settle
 from agent.warehouse import Shelf
 
 from qmf.agent import HiLo
-from qmf.agent.accessors.class_layout import STATISTICS
+from qmf.agent.layout.class_layout import STATISTICS
 from qmf.errors import ConstraintError
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from qmf.agent import Counter, CounterAttribute, HiLo, ManagedObject, Mma
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
-from qmf.agent.accessors.class_layout import STATISTICS_CELL, Cells, FieldLayout
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
+from qmf.agent.layout.class_layout import STATISTICS_CELL, Cells, FieldLayout
 from qmf.agent.model.managed_object import layout_of
 from qmf.errors import ConstraintError
 from qmf.schema import TYPES, ClassSchema, Statistic

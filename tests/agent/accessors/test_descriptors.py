@@ -10,7 +10,7 @@ from agent.marks import changed, settle
 from agent.warehouse import Belt, Shelf, Site
 
 from qmf.agent import Attribute, CounterAttribute, ManagedObject, ObjectId
-from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, STATISTICS
+from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
 from qmf.errors import CallerError, ConstraintError
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 

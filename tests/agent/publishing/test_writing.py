@@ -23,8 +23,8 @@ from qmf.agent import (
     ObjectId,
     ReferenceAttribute,
 )
-from qmf.agent.accessors.class_layout import BOTH, PROPERTIES, STATISTICS
 from qmf.agent.accessors.locking import locking_subclass
+from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
 from qmf.agent.model.collecting import make_reader, make_row_writer, make_taker
 from qmf.agent.model.managed_object import ManagedObjectMeta
 from qmf.agent.model.values import read_raw_values, values_by_name

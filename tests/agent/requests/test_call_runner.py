@@ -14,7 +14,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, MethodError
-from qmf.agent.requests.request_errors import MAX_TRACEBACK
+from qmf.agent.request_errors import MAX_TRACEBACK
 from qmf.protocol import Envelope, ExceptionResponse, MethodRequest, MethodResponse, QueryRequest, What, encode
 from qmf.schema import ClassKey
 from qmf.testing import ManualClock

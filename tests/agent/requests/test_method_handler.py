@@ -12,8 +12,8 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, Caller, MethodError, ObjectId, current_caller
+from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.call_runner import CallRunner
-from qmf.agent.requests.request_errors import RequestRefused
 from qmf.protocol import Envelope, ExceptionResponse, MethodRequest, MethodResponse, decode, encode
 from qmf.testing import ManualClock
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from qmf.agent.accessors.references import check_reference
+from qmf.agent.layout.references import check_reference
 from qmf.errors import ConstraintError
 from qmf.protocol.values import ObjectId
 from qmf.schema import Argument, Property, QmfType, Statistic, check_value

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.agent.accessors.expressions import Expression
+from qmf.agent.layout.expressions import Expression
 from qmf.errors import CallerError
 
 VALUES = {"in": 10, "out": 4, "a1": 3, "half": 0.5, "zero": 0}

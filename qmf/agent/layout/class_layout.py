@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
 
-from qmf.agent.accessors.checks import Check, bounds, make_check
-from qmf.agent.accessors.expressions import Expression
+from qmf.agent.layout.checks import Check, bounds, make_check
+from qmf.agent.layout.expressions import Expression
 from qmf.codec import typed
 from qmf.errors import CallerError
 from qmf.schema import TYPES, Access, ClassKey, ClassSchema, Property, QmfType, Statistic, Style, zero_value

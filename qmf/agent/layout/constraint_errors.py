@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmf.agent.accessors.class_layout import FieldLayout
+from qmf.agent.layout.class_layout import FieldLayout
 from qmf.errors import ConstraintError
 
 
