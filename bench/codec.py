@@ -25,10 +25,10 @@ import proton
 from figures import Figure, parser, report
 
 from qmf.codec import amqp010, amqp10, typed
-from qmf.codec.layout_encode import ANY, FIXED_CODES, TEXT, Column, entry_encoder
-from qmf.codec.row_encode import RowEncoder
-from qmf.codec.rows import LIST, MAP, RowLayout, RowValues
-from qmf.codec.shapes import ShapeValues, learn
+from qmf.protocol.objects.keyed_encoding import ANY, FIXED_CODES, TEXT, Column, entry_encoder
+from qmf.protocol.objects.row_encoding import RowEncoder
+from qmf.protocol.objects.rows import LIST, MAP, RowLayout, RowValues
+from qmf.protocol.objects.shapes import ShapeValues, learn
 from qmf.schema import TYPES, ClassSchema, read_schema
 
 SCHEMA = Path(__file__).resolve().parents[1] / "schemas" / "broker.xml"

@@ -67,6 +67,11 @@ def encode_list_into(out: bytearray, value: Sequence[object], depth: int = 0) ->
     out += items
 
 
+def encode_value_into(out: bytearray, value: object, depth: int = 0) -> None:
+    """Append any value with its type code; `depth` is the number of maps and lists around it, without the outermost."""
+    (_ENCODERS.get(type(value)) or _encoder_for(value))(out, value, depth)
+
+
 def _encoder_for(value: object) -> _Encoder:
     """The encoder of a value whose exact type is not in the table."""
     for base, encoder in _ENCODERS.items():

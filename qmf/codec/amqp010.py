@@ -10,9 +10,23 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
-from qmf.codec._amqp010_encode import encode_list_into, encode_map_into
+from qmf.codec._amqp010_encode import encode_list_into, encode_map_into, encode_value_into
 from qmf.codec.errors import EncodeError, escaped, out_of_range
 from qmf.errors import DecodeError
+
+__all__ = [
+    "Reader",
+    "Writer",
+    "decode_list",
+    "decode_list_at",
+    "decode_map",
+    "decode_map_at",
+    "encode_list",
+    "encode_list_into",
+    "encode_map",
+    "encode_map_into",
+    "encode_value_into",
+]
 
 _U8, _U16, _U32, _U64 = (struct.Struct(">" + letter) for letter in "BHIQ")
 

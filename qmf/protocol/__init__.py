@@ -53,8 +53,8 @@ from qmf.protocol.encode import RequestEncoder, encode
 from qmf.protocol.errors import ContentError, UnknownOpcode
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.maps import ROW_FORM
+from qmf.protocol.objects.decoder import ObjectDecoder
 from qmf.protocol.predicates import compile_predicate, matches, validate
-from qmf.protocol.reading import ObjectReader
 from qmf.protocol.schemas import schema_from_map, schema_to_map
 from qmf.protocol.v1 import (
     BrokerRequest,
@@ -106,8 +106,8 @@ __all__ = [
     "MethodResponse",
     "ObjectBlock",
     "ObjectData",
+    "ObjectDecoder",
     "ObjectId",
-    "ObjectReader",
     "ObjectsIndication",
     "ObjectsResponse",
     "OpaqueFrame",

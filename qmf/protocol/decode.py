@@ -40,6 +40,7 @@ from qmf.protocol.maps import (
     get_object_id,
     objects_from_list,
 )
+from qmf.protocol.objects.decoder import ObjectDecoder
 from qmf.protocol.queries import (
     cancel_from_map,
     query_from_map,
@@ -47,7 +48,6 @@ from qmf.protocol.queries import (
     subscribe_from_map,
     subscribed_from_map,
 )
-from qmf.protocol.reading import ObjectReader
 from qmf.protocol.schemas import schema_from_map
 from qmf.protocol.v1 import MAGIC, V1Message, decode_frames
 
@@ -85,7 +85,7 @@ class _Parts:
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
-def decode(data: bytes, reader: ObjectReader | None = None) -> Envelope | V1Message:
+def decode(data: bytes, reader: ObjectDecoder | None = None) -> Envelope | V1Message:
     """Decode a QMF message of either version.
 
     Args:
@@ -267,7 +267,7 @@ def _data_indication(message: _Parts) -> Content:
     raise ProtocolError(f"{words.CONTENT} is {kind!r}")
 
 
-def _lazily(opcode: str, message: _Parts, reader: ObjectReader) -> Content | None:
+def _lazily(opcode: str, message: _Parts, reader: ObjectDecoder) -> Content | None:
     """Objects or events of a body that a reader understands; None for everything else."""
     body = message.body
     if message.section is not Section.DATA or message.content_type == words.MAP_TYPE:

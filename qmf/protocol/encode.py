@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from qmf.codec import amqp010, amqp10
-from qmf.codec._amqp010_encode import encode_map_into
+from qmf.codec.amqp010 import encode_map_into
 from qmf.codec.errors import escaped
 from qmf.codec.message import Message, Section, encode_message
 from qmf.codec.types import Symbol, UInt32, UInt64

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from qmf.codec.errors import EncodeError, escaped
 from qmf.codec.limits import MAX_DEPTH
-from qmf.codec.rows import RowLayout
 from qmf.codec.types import (
     Float32,
     Int8,
@@ -36,7 +35,8 @@ from qmf.protocol.fields import (
     need_bytes,
     need_text,
 )
-from qmf.protocol.row_objects import RowObjects
+from qmf.protocol.objects.row_objects import RowObjects
+from qmf.protocol.objects.rows import RowLayout
 from qmf.protocol.values import AgentInfo, EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, Kind
 

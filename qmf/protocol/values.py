@@ -58,7 +58,7 @@ class ObjectBlock:
         class_key: of all of them, hash included.
         agent_name, agent_epoch: of all their ids, as in `ObjectId`.
         columns: wire names of the values.
-        codes: one type code per column, see `qmf.codec.rows`.
+        codes: one type code per column, see `qmf.protocol.objects.rows`.
         rows: the rows, one after the other.
     """
 

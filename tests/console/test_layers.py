@@ -9,9 +9,6 @@ from hypothesis import strategies as st
 from support.scripted_agent import ALARM, WIDGET
 
 from qmf.codec import UInt32, UInt64, amqp010
-from qmf.codec.lazy import LazyValues
-from qmf.codec.row_encode import RowEncoder
-from qmf.codec.rows import RowLayout
 from qmf.console.aio import ClassView, RemoteObject
 from qmf.console.aio.objects.class_view import MAX_GROUPS
 from qmf.console.aio.objects.remote_event import EventArguments, argument_types
@@ -23,13 +20,16 @@ from qmf.protocol import (
     Envelope,
     ObjectBlock,
     ObjectData,
+    ObjectDecoder,
     ObjectId,
-    ObjectReader,
     ObjectsIndication,
     decode,
     encode,
 )
-from qmf.protocol.row_objects import RowObjects
+from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.row_encoding import RowEncoder
+from qmf.protocol.objects.row_objects import RowObjects
+from qmf.protocol.objects.rows import RowLayout
 
 AGENT = "example.org:widgets:1"
 VIEW = ClassView(WIDGET)
@@ -41,7 +41,7 @@ UPDATES = st.lists(st.dictionaries(st.sampled_from(NAMES), st.integers(0, 2), ma
 
 def lazy(values: dict[str, object]) -> ObjectData:
     """An object as it is received after others like it."""
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     data = encode(Envelope(content=ObjectsIndication([ObjectData(values=values, object_id=ID, class_key=WIDGET.key)])))
     for _ in range(2):
         envelope = decode(data, reader)

@@ -15,7 +15,7 @@ from qmf.agent.accessors.derived_statistic import number
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK
 from qmf.agent.layout.class_layout import STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.layout.references import resolve
-from qmf.codec.row_encode import Lead, RowEncoder
+from qmf.protocol.objects.row_encoding import Lead, RowEncoder
 from qmf.schema import Style
 
 #: Values of an object, in wire order.

@@ -14,8 +14,8 @@ from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, Cells, ClassLa
 from qmf.agent.layout.references import Referable, is_pending
 from qmf.agent.model.arguments import MaybeAwaitable
 from qmf.agent.model.values import PendingUpdate, read, take
-from qmf.codec.row_encode import Lead
 from qmf.errors import CallerError, ConstraintError
+from qmf.protocol.objects.row_encoding import Lead
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
 

@@ -19,10 +19,10 @@ from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.writing import code_of, may_be_absent, may_be_kept
 from qmf.codec import amqp010
 from qmf.codec.errors import EncodeError
-from qmf.codec.row_encode import Lead, RowEncoder
-from qmf.codec.rows import FIXED_FORMATS, LIST, MAP, RowLayout
 from qmf.protocol import ObjectBlock, ObjectData, ObjectsIndication, ObjectsResponse
 from qmf.protocol.maps import ROW_FORM, object_id_to_map, wire_value
+from qmf.protocol.objects.row_encoding import Lead, RowEncoder
+from qmf.protocol.objects.rows import FIXED_FORMATS, LIST, MAP, RowLayout
 from qmf.protocol.values import ObjectId
 
 #: Selections of values whose columns are remembered: consoles repeat theirs.
@@ -105,7 +105,7 @@ class Shape:
 
     Attributes:
         columns: wire names, in schema order.
-        leading: how many of them make up the part that is prepared (`qmf.codec.row_encode`).
+        leading: how many of them make up the part that is prepared (`qmf.protocol.objects.row_encoding`).
         references: cells of references in the class.
         pick: takes the columns' values from all values of an object, or None where that is all of them.
         write: makes a row of an object and its lead in one go; None where not all values are in it, or statistics are

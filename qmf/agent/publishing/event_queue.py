@@ -31,10 +31,10 @@ from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_OBJECTS
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.agent.sending.sequence_numbers import SequenceNumbers
 from qmf.agent.sending.templates import MessageTemplate
-from qmf.codec.layout_encode import list_body, value_bytes
 from qmf.errors import LinkError, NetworkError, QmfError
 from qmf.protocol import BodyForm, EventData, EventsIndication, event_key, topic_exchange
 from qmf.protocol.maps import event_to_map
+from qmf.protocol.objects.keyed_encoding import list_body, value_bytes
 from qmf.schema import ClassKey
 
 _log = logging.getLogger("qmf.agent")

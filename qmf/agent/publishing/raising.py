@@ -18,10 +18,10 @@ from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.event_queue import EventKind, EventQueue, Item
 from qmf.agent.publishing.writing import code_of
 from qmf.codec.errors import EncodeError
-from qmf.codec.layout_encode import Column, entry_encoder, key, value_bytes
 from qmf.errors import CallerError
 from qmf.protocol import BodyForm, EventData
 from qmf.protocol.maps import class_key_to_map, wire_value
+from qmf.protocol.objects.keyed_encoding import Column, entry_encoder, key, value_bytes
 from qmf.schema import TYPES, Argument, EventSchema, Severity
 
 #: Levels around the arguments of an event: the list of a message, the event, its values.

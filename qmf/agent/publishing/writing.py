@@ -20,7 +20,9 @@ from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.values import note_changes, read_raw_values, values_by_name
 from qmf.agent.objects.object_store import ManagedObjectStore, object_data
 from qmf.codec.errors import EncodeError
-from qmf.codec.layout_encode import (
+from qmf.protocol import BodyForm, ObjectData, ObjectId, ObjectsIndication, ObjectsResponse
+from qmf.protocol.maps import class_key_to_map, object_id_to_map, object_to_map, wire_value
+from qmf.protocol.objects.keyed_encoding import (
     ANY,
     FIXED_CODES,
     TEXT,
@@ -32,8 +34,6 @@ from qmf.codec.layout_encode import (
     map_value,
     value_bytes,
 )
-from qmf.protocol import BodyForm, ObjectData, ObjectId, ObjectsIndication, ObjectsResponse
-from qmf.protocol.maps import class_key_to_map, object_id_to_map, object_to_map, wire_value
 from qmf.schema import QmfType
 
 #: An object on its way into a message.

@@ -28,7 +28,7 @@ from qmf.protocol import (
     Envelope,
     Frame,
     LocateRequest,
-    ObjectReader,
+    ObjectDecoder,
     RequestEncoder,
     V1Message,
     console_key,
@@ -72,7 +72,7 @@ class Wire:
         self.on_unbound: Callable[[str], None] = lambda _: None
         """Called with each binding key that is given up."""
         self._own = False
-        self._reader = ObjectReader()
+        self._reader = ObjectDecoder()
         self._encoder = RequestEncoder()
         self._no_v1: LinkError | None = None
         self._on_envelope = on_envelope

@@ -14,9 +14,10 @@ from support.waiting import until
 
 from qmf.agent import Agent, ObjectId, ProviderQuery
 from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_ROW_BYTES
-from qmf.codec import amqp010, decode_message, row_encode
-from qmf.codec.rows import RowValues
+from qmf.codec import amqp010, decode_message
 from qmf.protocol import BodyForm, Envelope, ObjectData, QueryRequest, What, encode
+from qmf.protocol.objects import row_encoding as row_encode
+from qmf.protocol.objects.rows import RowValues
 from qmf.schema import ClassKey
 from qmf.testing import ManualClock
 

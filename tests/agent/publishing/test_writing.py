@@ -34,9 +34,9 @@ from qmf.agent.publishing.blocks import content as row_content
 from qmf.agent.publishing.raising import EventWriter
 from qmf.agent.publishing.writing import ObjectWriter
 from qmf.codec import EncodeError
-from qmf.codec.layout_encode import value_bytes
 from qmf.protocol import BodyForm, Envelope, EventData, ObjectData, ObjectsResponse, decode, encode
 from qmf.protocol.maps import event_to_map, object_to_map
+from qmf.protocol.objects.keyed_encoding import value_bytes
 from qmf.schema import TYPES, Argument, ClassSchema, EventSchema, Property, Statistic, Style
 
 DESCRIPTORS = {Style.COUNT: CounterAttribute, Style.HILO: HiLoAttribute, Style.MMA: MmaAttribute}

@@ -13,9 +13,9 @@ from uuid import UUID
 
 import attrs
 
-from qmf.codec.lazy import LazyValues
 from qmf.errors import ProtocolError
 from qmf.protocol import BROKER, ObjectId, from_wire
+from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic
 
 #: What Python type a received value of a base type mostly has, and then is what the schema says without conversion.

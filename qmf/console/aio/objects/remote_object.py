@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import attrs
 
 from qmf._compile import fast_constructor
-from qmf.codec.lazy import LazyValues
 from qmf.console.aio.objects.class_view import ClassView, ValueField, schema_name, with_agent
 from qmf.console.aio.objects.values import MergedValues, lay, plain
 from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectData, ObjectId
-from qmf.protocol.row_objects import RowObjects
+from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.row_objects import RowObjects
 from qmf.schema import ClassKey, ClassSchema, Method
 
 #: Inputs of a method by position, and values by name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
-from qmf.codec.lazy import LazyValues
+from qmf.protocol.objects.lazy_values import LazyValues
 
 Values = Mapping[str, object]
 

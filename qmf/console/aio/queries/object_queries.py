@@ -29,7 +29,7 @@ from qmf.protocol import (
     QueryRequest,
     What,
 )
-from qmf.protocol.row_objects import RowObjects
+from qmf.protocol.objects.row_objects import RowObjects
 from qmf.schema import ClassKey, Kind
 
 log = logging.getLogger("qmf.console")

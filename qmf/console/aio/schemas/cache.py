@@ -19,7 +19,7 @@ from qmf.console.aio.objects.class_view import ClassView
 from qmf.console.aio.rpc.errors import AgentLost
 from qmf.errors import DisconnectedError, NotFoundError, QmfError
 from qmf.protocol import EventData, ObjectData
-from qmf.protocol.row_objects import RowObjects
+from qmf.protocol.objects.row_objects import RowObjects
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
 
 AnySchema = ClassSchema | EventSchema

@@ -16,10 +16,10 @@ from typing import Any
 import attrs
 
 from qmf._compile import compile_function
-from qmf.codec._amqp010_encode import _ENCODERS, _encoder_for
+from qmf.codec.amqp010 import encode_value_into
 from qmf.codec.errors import EncodeError
 from qmf.codec.limits import MAX_DEPTH
-from qmf.codec.rows import FIXED_FORMATS
+from qmf.protocol.objects.rows import FIXED_FORMATS
 
 #: Type code of columns that are encoded by what their values are: binary, maps and lists.
 ANY = 0
@@ -316,5 +316,5 @@ def value_bytes(value: object, depth: int = 0) -> bytes:
 
 def _general(value: object, depth: int) -> bytes:
     out = bytearray()
-    (_ENCODERS.get(type(value)) or _encoder_for(value))(out, value, depth)
+    encode_value_into(out, value, depth)
     return bytes(out)

@@ -1,4 +1,4 @@
-"""`ObjectReader` reads what the general functions read, only later."""
+"""`ObjectDecoder` reads what the general functions read, only later."""
 
 from __future__ import annotations
 
@@ -27,9 +27,6 @@ from qmf.codec import (
     UInt64,
     amqp010,
 )
-from qmf.codec.lazy import LazyValues
-from qmf.codec.rows import RowLayout
-from qmf.codec.shapes import BUILD_AFTER
 from qmf.errors import DecodeError, ProtocolError
 from qmf.protocol import (
     Content,
@@ -38,17 +35,17 @@ from qmf.protocol import (
     EventsIndication,
     ObjectBlock,
     ObjectData,
+    ObjectDecoder,
     ObjectId,
-    ObjectReader,
     ObjectsIndication,
     ObjectsResponse,
     V1Message,
     decode,
     encode,
-    reading,
 )
 from qmf.protocol.maps import ROW_FORM, block_to_map, object_to_map, objects_from_list
-from qmf.protocol.reading import (
+from qmf.protocol.objects import decoder
+from qmf.protocol.objects.decoder import (
     MAX_CLASSES,
     MAX_EVENT_READERS,
     MAX_FRAMES,
@@ -59,7 +56,10 @@ from qmf.protocol.reading import (
     MAX_SHAPES_SIZE,
     MAX_USES,
 )
-from qmf.protocol.row_objects import RowObjects
+from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.row_objects import RowObjects
+from qmf.protocol.objects.rows import RowLayout
+from qmf.protocol.objects.shapes import BUILD_AFTER
 from qmf.schema import ClassKey, Kind
 
 AGENT = "example.org:widgets:1"
@@ -85,7 +85,7 @@ def alarm(number: int, **fields: object) -> EventData:
     return EventData(**{**options, **fields})  # type: ignore[arg-type]
 
 
-def read(reader: ObjectReader, content: Content) -> Envelope:
+def read(reader: ObjectDecoder, content: Content) -> Envelope:
     """Send and receive; the result is compared with that of the general functions."""
     data = encode(Envelope(content=content))
     envelope = decode(data, reader)
@@ -94,13 +94,13 @@ def read(reader: ObjectReader, content: Content) -> Envelope:
     return envelope
 
 
-def objects(reader: ObjectReader, *items: ObjectData) -> list[ObjectData]:
+def objects(reader: ObjectDecoder, *items: ObjectData) -> list[ObjectData]:
     content = read(reader, ObjectsIndication(items)).content
     assert isinstance(content, ObjectsIndication)
     return list(content.objects)
 
 
-def events(reader: ObjectReader, *items: EventData) -> list[EventData]:
+def events(reader: ObjectDecoder, *items: EventData) -> list[EventData]:
     content = read(reader, EventsIndication(items)).content
     assert isinstance(content, EventsIndication)
     return list(content.events)
@@ -111,7 +111,7 @@ def is_lazy(item: ObjectData | EventData) -> bool:
 
 
 def test_the_second_object_is_read_when_it_is_looked_at() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     found = objects(reader, *map(thing, range(5)))
     assert [is_lazy(item) for item in found] == [False, True, True, True, True]
     assert found[4].values["total"] == 4 << 40
@@ -123,7 +123,7 @@ def test_the_second_object_is_read_when_it_is_looked_at() -> None:
 
 
 def test_events_are_read_when_they_are_looked_at() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     found = events(reader, *map(alarm, range(5)))
     assert [is_lazy(item) for item in found] == [False, True, True, True, True]
     assert found[4].severity == 3
@@ -151,7 +151,7 @@ def test_events_are_read_when_they_are_looked_at() -> None:
     ],
 )
 def test_whatever_differs_is_read_all_the_same(other: dict[str, object]) -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     strange = thing(2, **other)
     for _ in range(3):
         found = objects(reader, thing(1), strange, thing(3), strange, strange)
@@ -162,9 +162,9 @@ def test_whatever_differs_is_read_all_the_same(other: dict[str, object]) -> None
 # -- events of one look
 
 
-def taught(*looks: EventData) -> ObjectReader:
+def taught(*looks: EventData) -> ObjectDecoder:
     """A reader that has seen so many events of each look that it reads them in one go."""
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     for look in looks:
         for _ in range(2):
             events(reader, *[look] * BUILD_AFTER)
@@ -211,7 +211,7 @@ def test_arguments_of_each_type(name: str) -> None:
     reader = taught(one)
     (found,) = events(reader, one)
     assert found.values[name] == value
-    assert repr(found.values) == repr(events(ObjectReader(), one)[0].values)
+    assert repr(found.values) == repr(events(ObjectDecoder(), one)[0].values)
 
 
 def test_arguments_are_not_shared() -> None:
@@ -271,7 +271,7 @@ def test_severities_that_are_none_are_the_nearest() -> None:
 
 
 def test_frequent_looks_are_bounded() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
 
     def look(number: int) -> EventData:
         return alarm(1, values={f"n{number}": 1, **{f"more{i}": 1 for i in range(number // 8)}})
@@ -311,13 +311,13 @@ SEEN = taught(alarm(1), EVERY)
 @parametrized(NAMES)
 def test_captured_messages_are_read_the_same(name: str) -> None:
     data = Vector(name).data
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     expected = outcome(data, None)
     for _ in range(3):
         assert outcome(data, reader) == expected
 
 
-def outcome(data: bytes, reader: ObjectReader | None) -> Envelope | V1Message | type[Exception]:
+def outcome(data: bytes, reader: ObjectDecoder | None) -> Envelope | V1Message | type[Exception]:
     try:
         return decode(data, reader)
     except (DecodeError, ProtocolError) as error:
@@ -351,7 +351,7 @@ TAUGHT = [
     changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3),
 )
 def test_changed_bytes_are_read_the_same(index: int, changes: list[tuple[int, int]]) -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     for message in TAUGHT:
         decode(message, reader)
     data = bytearray(TAUGHT[index])
@@ -370,7 +370,7 @@ def test_changed_bytes_are_read_the_same(index: int, changes: list[tuple[int, in
 @given(changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3))
 def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     original = Vector(name).data
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     outcome(original, reader)
     data = bytearray(original)
     for position, byte in changes:
@@ -396,13 +396,13 @@ def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int
 )
 def test_bodies_that_hold_no_objects(body: bytes) -> None:
     with pytest.raises((DecodeError, ProtocolError)):
-        ObjectReader().objects(body)
+        ObjectDecoder().objects(body)
     with pytest.raises((DecodeError, ProtocolError)):
-        ObjectReader().events(body)
+        ObjectDecoder().events(body)
 
 
 def test_an_id_that_ends_before_its_name() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     bare = {"class_key": None, "update_ts": 0, "create_ts": 0}
     objects(reader, thing(1, **bare), thing(2, **bare))
     head = reader._frames[0].head
@@ -426,7 +426,7 @@ def body_of(items: bytes, count: int) -> bytes:
 def test_values_without_a_count_at_the_end() -> None:
     good = amqp010.encode_list([{"_values": {"a": 1}}])
     bad = body_of(b"\x07_values\xa8" + bytes(4), 1)
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     for read_body in (reader.objects, reader.events):
         read_body(good)
         read_body(good)
@@ -444,7 +444,7 @@ def test_what_is_too_deep_is_too_deep_for_all(name: str) -> None:
         inner = amqp010.encode_map({**plain, "z": deep})
         values = amqp010.encode_map({"a": 1})
         body = body_of(b"\x07_values\xa8" + values + bytes((len(name),)) + name.encode() + b"\xa8" + inner, 2)
-        reader = ObjectReader()
+        reader = ObjectDecoder()
         reader.objects(amqp010.encode_list([{"_values": {"a": 1}, name: plain}]))
         try:
             general = objects_from_list(amqp010.decode_list(body, text=True))
@@ -463,7 +463,7 @@ def test_what_is_too_deep_is_too_deep_for_all(name: str) -> None:
 def test_objects_can_be_copied() -> None:
     values: dict[str, object] = {"ratio": float("nan"), "map": {"k": 1}}
     rows = block(COLUMNS, CODES, ROWS)
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     lazy = objects(reader, *[thing(1, values={"map": {"k": 1}})] * 2)[1]
     content = read(reader, ObjectsResponse([], [rows])).content
     assert isinstance(content, ObjectsResponse)
@@ -484,7 +484,7 @@ def test_blocks_with_a_nan_equal_themselves() -> None:
     layout = RowLayout(("ratio",), b"\x33")
     fixed = layout.fixed.pack(b"\x01", 3, 2, 1, float("nan"), 1)
     rows = block(("ratio",), b"\x33", (len(fixed) + 1).to_bytes(4, "big") + fixed + b"n")
-    found = ObjectReader().objects(amqp010.encode_list([block_to_map(rows)]))
+    found = ObjectDecoder().objects(amqp010.encode_list([block_to_map(rows)]))
     same = found
     assert isinstance(found, RowObjects)
     assert found == same
@@ -493,7 +493,7 @@ def test_blocks_with_a_nan_equal_themselves() -> None:
 # -- bounds
 
 
-def looks(reader: ObjectReader, kind: str = "_objects") -> dict[bytes, dict[int, list[tuple[str, ...]]]]:
+def looks(reader: ObjectDecoder, kind: str = "_objects") -> dict[bytes, dict[int, list[tuple[str, ...]]]]:
     """Names of the shapes known, by class and number."""
     classes = getattr(reader, kind).classes
     return {
@@ -504,7 +504,7 @@ def looks(reader: ObjectReader, kind: str = "_objects") -> dict[bytes, dict[int,
 
 
 def test_long_class_keys_ids_and_columns_are_not_remembered() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     long = "x" * MAX_KNOWN_SIZE
     key = attrs.evolve(KEY, package=long)
     for _ in range(3):
@@ -520,7 +520,7 @@ def test_long_class_keys_ids_and_columns_are_not_remembered() -> None:
 
 
 def test_layouts_that_are_none_are_not_remembered() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     columns = tuple(f"c{number}" for number in range(600))
     body = amqp010.encode_list([block_to_map(block(columns, b"\x95" * 600, b""))])
     with pytest.raises(DecodeError, match="rows of 600 columns"):
@@ -530,10 +530,10 @@ def test_layouts_that_are_none_are_not_remembered() -> None:
 
 def test_all_shapes_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MAX_SHAPES_SIZE < 10_000_000
-    monkeypatch.setattr(reading, "MAX_SHAPES_SIZE", 20_000)
-    monkeypatch.setattr(reading, "MAX_COUNTS", 4)
-    monkeypatch.setattr(reading, "MAX_CLASSES", 6)
-    reader = ObjectReader()
+    monkeypatch.setattr(decoder, "MAX_SHAPES_SIZE", 20_000)
+    monkeypatch.setattr(decoder, "MAX_COUNTS", 4)
+    monkeypatch.setattr(decoder, "MAX_CLASSES", 6)
+    reader = ObjectDecoder()
     for number in range(300):
         key = attrs.evolve(KEY, hash=UUID(int=number // 40))
         values = {f"n{number}x{i}": 1 for i in range(number % 7)}
@@ -546,14 +546,14 @@ def test_all_shapes_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
             for shapes in class_.shapes.values()
             for shape in shapes
         ]
-        assert reader._shapes_size == sum(map(reading._size_of, kept)) <= 20_000
+        assert reader._shapes_size == sum(map(decoder._size_of, kept)) <= 20_000
         for class_ in reader._events.classes.values():
             assert {shape for _, shape in class_.uses} <= set(kept)
 
 
 def test_the_newest_shapes_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "RELEARN_AFTER", 10)
-    reader = ObjectReader()
+    monkeypatch.setattr(decoder, "RELEARN_AFTER", 10)
+    reader = ObjectDecoder()
     for number in range(3 * MAX_SHAPES):
         objects(reader, *[thing(1, values={f"n{number}": 1})] * 11)
     assert reader.general == MAX_SHAPES + 2 * MAX_SHAPES * 10
@@ -563,8 +563,8 @@ def test_the_newest_shapes_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_looks_do_not_drive_each_other_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "RELEARN_AFTER", 10)
-    reader = ObjectReader()
+    monkeypatch.setattr(decoder, "RELEARN_AFTER", 10)
+    reader = ObjectDecoder()
     many = [thing(1, values={f"n{number}": 1}) for number in range(MAX_SHAPES + 1)]
     for _ in range(9):
         objects(reader, *many)
@@ -572,7 +572,7 @@ def test_many_looks_do_not_drive_each_other_out(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_forgotten_shapes_are_freed_at_once() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     gc.disable()
     try:
         first, item = objects(reader, *[thing(1, values={"map": {"k": 1}})] * 2)
@@ -588,7 +588,7 @@ def test_forgotten_shapes_are_freed_at_once() -> None:
 
 
 def test_a_shape_is_known_once_whatever_is_around_it() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     for times in ({}, {"update_ts": 0}, {"delete_ts": 5}, {"create_ts": 0}):
         objects(reader, thing(1, **times))
     (shapes,) = looks(reader).values()
@@ -596,7 +596,7 @@ def test_a_shape_is_known_once_whatever_is_around_it() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     for number in range(MAX_CLASSES + 5):
         key = attrs.evolve(KEY, hash=UUID(int=number))
         objects(reader, thing(1, class_key=key), thing(2, class_key=key, object_id=ObjectId("x", f"a:b:{number}")))
@@ -610,7 +610,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 
 def test_layouts_are_bounded() -> None:
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     for number in range(MAX_LAYOUTS + 5):
         read(reader, ObjectsResponse([], [block((f"c{number}",), b"\x22", b"")]))
     assert len(reader._layouts) <= MAX_LAYOUTS
@@ -632,10 +632,10 @@ COLUMNS, CODES = ("count", "name"), b"\x22\x95"
 ROWS = b"".join(row(RowLayout(COLUMNS, CODES), b"w%d" % number, number, b"text") for number in range(3))
 
 
-@pytest.mark.parametrize("reader", [None, ObjectReader()], ids=["general", "reader"])
+@pytest.mark.parametrize("reader", [None, ObjectDecoder()], ids=["general", "reader"])
 @pytest.mark.parametrize("kind", [ObjectsResponse, ObjectsIndication])
 def test_a_block_becomes_objects(
-    kind: type[ObjectsResponse] | type[ObjectsIndication], reader: ObjectReader | None
+    kind: type[ObjectsResponse] | type[ObjectsIndication], reader: ObjectDecoder | None
 ) -> None:
     envelope = decode(encode(Envelope(content=kind([thing(7)], [block(COLUMNS, CODES, ROWS)]))), reader)
     assert isinstance(envelope, Envelope)
@@ -658,7 +658,7 @@ def test_a_block_becomes_objects(
 
 
 def test_objects_of_a_block_alone_are_made_when_they_are_asked_for() -> None:
-    content = read(ObjectReader(), ObjectsResponse([], [block(COLUMNS, CODES, ROWS)])).content
+    content = read(ObjectDecoder(), ObjectsResponse([], [block(COLUMNS, CODES, ROWS)])).content
     assert isinstance(content, ObjectsResponse)
     found = content.objects
     assert isinstance(found, RowObjects)
@@ -681,7 +681,7 @@ def test_blocks_and_objects_keep_their_order() -> None:
     rows = block(COLUMNS, CODES, ROWS)
     items = [block_to_map(rows), object_to_map(thing(7)), block_to_map(rows), block_to_map(rows)]
     data = encode(Envelope(content=ObjectsResponse(())), body=amqp010.encode_list(items))
-    reader = ObjectReader()
+    reader = ObjectDecoder()
     for _ in range(2):
         envelope = decode(data, reader)
         assert envelope == decode(data)
@@ -708,7 +708,7 @@ def test_blocks_and_objects_keep_their_order() -> None:
 def test_broken_blocks_are_refused(changes: dict[str, object], words: str) -> None:
     fields = {**block_to_map(block(COLUMNS, CODES, ROWS)), **changes}
     data = encode(Envelope(content=ObjectsResponse(())), body=amqp010.encode_list([fields]))
-    for reader in (None, ObjectReader()):
+    for reader in (None, ObjectDecoder()):
         with pytest.raises((DecodeError, ProtocolError), match=words):
             decode(data, reader)
 
@@ -717,6 +717,6 @@ def test_rows_that_happen_to_be_text_are_bytes_again() -> None:
     layout = RowLayout(("flag",), b"\x08")
     rows = (len(b"") + layout.fixed.size + 1).to_bytes(4, "big") + layout.fixed.pack(b"\x01", 1, 2, 0, True, 1) + b"n"
     assert rows.isascii()
-    content = read(ObjectReader(), ObjectsResponse([], [block(("flag",), b"\x08", rows)])).content
+    content = read(ObjectDecoder(), ObjectsResponse([], [block(("flag",), b"\x08", rows)])).content
     assert isinstance(content, ObjectsResponse)
     assert content.objects[0].values == {"flag": True}

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from qmf.codec.lazy import LazyValues
-from qmf.codec.runs import (
+from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.runs import (
     CONSTANTS,
     END,
     FORMATS,
@@ -35,7 +35,7 @@ from qmf.codec.runs import (
     uuid,
     variable,
 )
-from qmf.codec.shape_functions import Match, Unpack, match_function, unpack_function
+from qmf.protocol.objects.shape_functions import Match, Unpack, match_function, unpack_function
 
 #: Bytes of a shape's keys; those of QMF's largest classes have a tenth of it. Maps with more are left to the decoder.
 MAX_KEYS_SIZE = 20_000

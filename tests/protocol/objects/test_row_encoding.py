@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 
 import pytest
-from codec.columns import NAMES, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from protocol.objects.columns import NAMES, values
 
 from qmf.codec import EncodeError, amqp010
-from qmf.codec.layout_encode import FIXED_CODES
-from qmf.codec.row_encode import RowEncoder
-from qmf.codec.rows import LIST, MAP, MAX_COLUMNS, TEXT, RowLayout, RowValues
+from qmf.protocol.objects.keyed_encoding import FIXED_CODES
+from qmf.protocol.objects.row_encoding import RowEncoder
+from qmf.protocol.objects.rows import LIST, MAP, MAX_COLUMNS, TEXT, RowLayout, RowValues
 
 CODES = {**FIXED_CODES, "sstr": TEXT, "lstr": TEXT, "map": MAP, "list": LIST}
 TIMES = st.integers(0, 2**63 - 1)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
+from qmf.codec.amqp010 import decode_list_at, decode_map_at
 from qmf.errors import DecodeError
 
 #: `struct` formats of the type codes whose values all have one width, but for those without bytes.

@@ -1,9 +1,9 @@
 """Reading objects and events of AMQP 0-10 bodies without reading their values.
 
-A console gets thousands of objects that differ in their numbers only. `ObjectReader` remembers what the maps around
-and in them looked like (`qmf.codec.shapes`), and checks a map against that in a few steps; the values are unpacked when
-somebody asks for them. Whatever looks different is read by the general functions in `qmf.protocol.maps`, and remembered
-for the next time. The result is the same, but that its values may be a lazy mapping instead of a dictionary.
+A console gets thousands of objects that differ in their numbers only. `ObjectDecoder` remembers the shapes of the maps
+around and in them, and checks a map against those in a few steps; the values are unpacked when somebody asks for them.
+Whatever looks different is read by the general functions in `qmf.protocol.maps`, and remembered for the next time. The
+result is the same, except that its values may be a lazy mapping instead of a dictionary.
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ import attrs
 
 from qmf._compile import compile_function, fast_constructor
 from qmf.codec import amqp010
-from qmf.codec._amqp010_decode import decode_map_at
+from qmf.codec.amqp010 import decode_map_at
 from qmf.codec.message import SectionMemory
-from qmf.codec.rows import RowLayout
-from qmf.codec.shapes import BUILD_AFTER, MAX_KEYS_SIZE, Shape, ShapeValues, learn
 from qmf.errors import DecodeError
-from qmf.protocol.event_reading import EventReader, Look, event_reader
 from qmf.protocol.fields import Map, mapping
 from qmf.protocol.maps import (
     block_from_map,
@@ -31,7 +28,10 @@ from qmf.protocol.maps import (
     object_id_from_map,
     objects_from_list,
 )
-from qmf.protocol.row_objects import NOTHING, RowObjects
+from qmf.protocol.objects.event_functions import EventReader, Look, event_reader
+from qmf.protocol.objects.row_objects import NOTHING, RowObjects
+from qmf.protocol.objects.rows import RowLayout
+from qmf.protocol.objects.shapes import BUILD_AFTER, MAX_KEYS_SIZE, Shape, ShapeValues, learn
 from qmf.protocol.values import EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema.model import ClassKey, Kind
 
@@ -177,7 +177,7 @@ class _Kin:
 _Found = tuple[_Outer, Sequence[int], _Class, int, int, int]
 
 
-class ObjectReader:
+class ObjectDecoder:
     """Reads objects and events, and remembers what they look like.
 
     Attributes:

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, amqp010
-from qmf.codec import shapes as shapes_module
-from qmf.codec.runs import MAX_FLAT, MAX_FLAT_SIZE, MAX_SOUND
-from qmf.codec.shape_functions import match_function
-from qmf.codec.shapes import BUILD_AFTER, MAX_MISSED, MAX_RUNS, Shape, ShapeValues, learn
 from qmf.errors import DecodeError
+from qmf.protocol.objects import shapes as shapes_module
+from qmf.protocol.objects.runs import MAX_FLAT, MAX_FLAT_SIZE, MAX_SOUND
+from qmf.protocol.objects.shape_functions import match_function
+from qmf.protocol.objects.shapes import BUILD_AFTER, MAX_MISSED, MAX_RUNS, Shape, ShapeValues, learn
 
 DEPTH = 3
 

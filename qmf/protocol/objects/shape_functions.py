@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from qmf._compile import compile_function
-from qmf.codec.runs import (
+from qmf.protocol.objects.runs import (
     BOOL,
     CONSTANTS,
     END,

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 
 from qmf._compile import compile_function
-from qmf.codec.runs import FORMATS, LIST, MAP, TEXT16, UUID_CODE, Flat, uuid
+from qmf.protocol.objects.runs import FORMATS, LIST, MAP, TEXT16, UUID_CODE, Flat, uuid
 
 #: Bytes of a row's length field, and of its three times.
 LENGTH, TIMES = 4, 24

@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf._compile import compile_function
-from qmf.codec import amqp010, row_check
-from qmf.codec.row_check import MAX_SOUND
-from qmf.codec.rows import (
+from qmf.codec import amqp010
+from qmf.errors import DecodeError
+from qmf.protocol.objects import row_check
+from qmf.protocol.objects.row_check import MAX_SOUND
+from qmf.protocol.objects.rows import (
     BINARY,
     BUILD_AFTER,
     FIXED_FORMATS,
@@ -29,8 +31,7 @@ from qmf.codec.rows import (
     RowLayout,
     RowValues,
 )
-from qmf.codec.runs import MAX_FLAT, MAX_FLAT_SIZE
-from qmf.errors import DecodeError
+from qmf.protocol.objects.runs import MAX_FLAT, MAX_FLAT_SIZE
 
 TIMES = (3, 2, 1)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, overload
 
 from qmf._compile import fast_constructor
-from qmf.codec.rows import RowLayout, RowValues
+from qmf.protocol.objects.rows import RowLayout, RowValues
 from qmf.protocol.values import ObjectBlock, ObjectData, ObjectId
 
 #: In the order of their fields.

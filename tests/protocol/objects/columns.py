@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from qmf.codec import typed
-from qmf.codec.layout_encode import ANY, FIXED_CODES, TEXT
+from qmf.protocol.objects.keyed_encoding import ANY, FIXED_CODES, TEXT
 from qmf.schema import TYPES
 
 MAPS = st.dictionaries(

@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
-from qmf.codec.lazy import LazyValues
-from qmf.codec.row_check import Check, row_check
-from qmf.codec.row_functions import Unpack, unpack_function
-from qmf.codec.runs import Flat, remember
+from qmf.codec.amqp010 import decode_list_at, decode_map_at
 from qmf.errors import DecodeError
+from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.row_check import Check, row_check
+from qmf.protocol.objects.row_functions import Unpack, unpack_function
+from qmf.protocol.objects.runs import Flat, remember
 
 #: Type codes of columns whose values all have one width, and their `struct` format. Bytes 16 wide are a UUID.
 FIXED_FORMATS: Mapping[int, str] = {

@@ -5,12 +5,13 @@ from __future__ import annotations
 import traceback
 
 import pytest
-from codec.columns import NAMES, code, on_the_wire, values
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from protocol.objects.columns import NAMES, code, on_the_wire, values
 
 from qmf.codec import Char, EncodeError, Float32, Symbol, UInt8, UInt32, amqp010
-from qmf.codec.layout_encode import (
+from qmf.codec.limits import MAX_DEPTH
+from qmf.protocol.objects.keyed_encoding import (
     ANY,
     FIXED_CODES,
     MAX_KEYS,
@@ -23,7 +24,6 @@ from qmf.codec.layout_encode import (
     value_bytes,
     value_encoder,
 )
-from qmf.codec.limits import MAX_DEPTH
 
 FEW = st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), max_size=12)
 MANY = st.lists(st.tuples(st.sampled_from(list(FIXED_CODES)), st.just(False)), min_size=10, max_size=25)

@@ -14,7 +14,7 @@ from uuid import UUID
 import attrs
 
 from qmf._compile import compile_function, fast_constructor
-from qmf.codec._amqp010_decode import decode_list_at, decode_map_at
+from qmf.codec.amqp010 import decode_list_at, decode_map_at
 from qmf.errors import DecodeError
 from qmf.protocol.maps import nearest_severity
 from qmf.protocol.values import EventData, ObjectId

@@ -12,7 +12,7 @@ from typing import Any
 
 from qmf._compile import compile_function
 from qmf.codec.errors import EncodeError
-from qmf.codec.rows import FIXED_FORMATS, MAX_COLUMNS, TEXT, RowLayout
+from qmf.protocol.objects.rows import FIXED_FORMATS, MAX_COLUMNS, TEXT, RowLayout
 
 _UUID = 0x48
 
