@@ -28,7 +28,7 @@ from proton import Described, Event, Message, symbol
 from proton.handlers import MessagingHandler
 from proton.reactor import Container, Filter
 
-from qmf.bus import AmqpBus, Binding, Received
+from qmf.bus import AmqpBus, Binding, ReceivedMessage
 from qmf.codec import Message as OurMessage
 from qmf.codec import Section, encode_message
 
@@ -99,8 +99,8 @@ class OurPair:
         await out.close()
         await into.close()
 
-    def _received(self, received: Received) -> None:
-        received.done()
+    def _received(self, received: ReceivedMessage) -> None:
+        received.settle()
         self._got += 1
         self._room.set()
         if self._got == self._case.count:

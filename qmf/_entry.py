@@ -22,7 +22,7 @@ _OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "pyarrow", "pyspark",
 
 def broker() -> int:
     """Run `qmf-broker`."""
-    return _run("qmf-broker", "qmf.broker.cli", None)
+    return _run("qmf-broker", "qmf.broker.daemon.cli", None)
 
 
 def codegen() -> int:

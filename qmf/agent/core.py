@@ -205,6 +205,6 @@ def make_bus(url_or_bus: str | Bus) -> Bus:
     if isinstance(url_or_bus, Bus):
         return url_or_bus
     # Programs that bring their own bus do not pay for loading the AMQP engine.
-    from qmf.bus.amqp import AmqpBus
+    from qmf.bus.client.amqp_bus import AmqpBus
 
     return AmqpBus(url_or_bus)

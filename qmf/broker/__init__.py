@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from qmf.broker.counters import Counters
     from qmf.broker.embedded import EmbeddedBroker
-    from qmf.broker.queues import Limits
+    from qmf.broker.nodes.counters import Counters
+    from qmf.broker.nodes.queues import Limits
     from qmf.broker.server import Broker, ListenError
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "qmf.broker.counters": "Counters",
+            "qmf.broker.nodes.counters": "Counters",
             "qmf.broker.embedded": "EmbeddedBroker",
-            "qmf.broker.queues": "Limits",
+            "qmf.broker.nodes.queues": "Limits",
             "qmf.broker.server": "Broker ListenError",
         },
     )

@@ -2,6 +2,6 @@
 
 import sys
 
-from qmf.broker.cli import main
+from qmf.broker.daemon.cli import main
 
 sys.exit(main())

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
 
-from qmf.broker.counters import Counters
+from qmf.broker.nodes.counters import Counters
 from qmf.broker.server import Broker
 
 

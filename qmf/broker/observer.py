@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import attrs
 
 if TYPE_CHECKING:
-    from qmf.broker.connection import Connection
-    from qmf.broker.exchanges import Exchange, Match
-    from qmf.broker.links import Feed, Intake
-    from qmf.broker.queues import Queue
+    from qmf.broker.links.connection import Connection
+    from qmf.broker.links.links import IncomingLink, OutgoingLink
+    from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+    from qmf.broker.nodes.queues import Queue
 
 
 @attrs.frozen
-class Peer:
+class ClientInfo:
     """Who a client is, as far as it said.
 
     Attributes:
@@ -33,7 +33,7 @@ class Peer:
     properties: Mapping[str, object] = attrs.field(factory=dict)
 
 
-class Observer:
+class BrokerObserver:
     """Told on the loop's thread, after it came and before it goes; must not block or raise. This one does nothing.
 
     `client` is None for what the broker does for itself.
@@ -51,53 +51,53 @@ class Observer:
     def deleted(self, queue: Queue, client: Connection | None) -> None:
         """A queue is about to go, with its bindings."""
 
-    def bound(self, exchange: Exchange, queue: Queue, match: Match, client: Connection | None) -> None:
+    def bound(self, exchange: Exchange, queue: Queue, match: BindingSpec, client: Connection | None) -> None:
         """A queue gets messages from an exchange."""
 
-    def attached(self, client: Connection, end: Feed | Intake) -> None:
+    def attached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
         """A client has a link."""
 
-    def detached(self, client: Connection, end: Feed | Intake) -> None:
+    def detached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
         """A link of a client is about to go."""
 
 
-class Observers(Observer):
+class BrokerObservers(BrokerObserver):
     """Several observers, told in their order."""
 
-    def __init__(self, *observers: Observer) -> None:
+    def __init__(self, *observers: BrokerObserver) -> None:
         self._observers = observers
 
     def connected(self, client: Connection) -> None:
-        """See `Observer`."""
+        """See `BrokerObserver`."""
         for observer in self._observers:
             observer.connected(client)
 
     def disconnected(self, client: Connection) -> None:
-        """See `Observer`."""
+        """See `BrokerObserver`."""
         for observer in self._observers:
             observer.disconnected(client)
 
     def declared(self, queue: Queue, client: Connection | None) -> None:
-        """See `Observer`."""
+        """See `BrokerObserver`."""
         for observer in self._observers:
             observer.declared(queue, client)
 
     def deleted(self, queue: Queue, client: Connection | None) -> None:
-        """See `Observer`."""
+        """See `BrokerObserver`."""
         for observer in self._observers:
             observer.deleted(queue, client)
 
-    def bound(self, exchange: Exchange, queue: Queue, match: Match, client: Connection | None) -> None:
-        """See `Observer`."""
+    def bound(self, exchange: Exchange, queue: Queue, match: BindingSpec, client: Connection | None) -> None:
+        """See `BrokerObserver`."""
         for observer in self._observers:
             observer.bound(exchange, queue, match, client)
 
-    def attached(self, client: Connection, end: Feed | Intake) -> None:
-        """See `Observer`."""
+    def attached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
+        """See `BrokerObserver`."""
         for observer in self._observers:
             observer.attached(client, end)
 
-    def detached(self, client: Connection, end: Feed | Intake) -> None:
-        """See `Observer`."""
+    def detached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
+        """See `BrokerObserver`."""
         for observer in self._observers:
             observer.detached(client, end)

@@ -1,4 +1,4 @@
-"""The broker: a listener, its connections, and their common directory of nodes."""
+"""The broker: a listener, its connections, and their common registry of nodes."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from qmf._version import __version__
-from qmf.broker.connection import Connection
-from qmf.broker.counters import Counters
-from qmf.broker.nodes import Directory
-from qmf.broker.queues import Limits
-from qmf.broker.sasl import GuardedEngine
-from qmf.bus.engine import Engine
+from qmf.broker.links.connection import Connection
+from qmf.broker.links.sasl import SaslEngine
+from qmf.broker.nodes.counters import Counters
+from qmf.broker.nodes.queues import Limits
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.bus.engine.engine import Engine
+from qmf.bus.engine.values import MAX_FRAME, MAX_MESSAGE, ConnectionSettings
+from qmf.bus.transport import AmqpTransport
 from qmf.bus.url import AMQP_PORT
-from qmf.bus.values import MAX_FRAME, MAX_MESSAGE, Settings
-from qmf.bus.wire import Wire
 from qmf.errors import NetworkError
 
 if TYPE_CHECKING:
-    from qmf.broker.management import Management
+    from qmf.broker.management.agent import ManagementAgent
 
 log = logging.getLogger("qmf.broker")
 
@@ -104,7 +104,7 @@ class Broker:
         self._domains = tuple(domains)
         self._limits = limits
         self._ssl = ssl_context
-        self._settings = Settings(
+        self._settings = ConnectionSettings(
             container=name or f"qmf-broker-{uuid.uuid4()}",
             server=True,
             idle_timeout=idle_timeout,
@@ -117,9 +117,9 @@ class Broker:
         self._users = users
         self._name = name
         self._interval = management
-        self._management: Management | None = None
+        self._management: ManagementAgent | None = None
         self._open_timeout = open_timeout
-        self._directory: Directory | None = None
+        self._registry: NodeRegistry | None = None
         self._server: asyncio.Server | None = None
         self._listening = False
         self._connections: set[Connection] = set()
@@ -148,7 +148,7 @@ class Broker:
             CallerError: the interval of the management is not positive.
         """
         loop = asyncio.get_running_loop()
-        self._directory = Directory(
+        self._registry = NodeRegistry(
             queues=self._queues,
             domains=self._domains,
             limits=self._limits,
@@ -171,7 +171,7 @@ class Broker:
         log.info("listening on %s", self.url)
         if self._interval is not None:
             try:
-                await self._manage(self._directory, self._interval)
+                await self._manage(self._registry, self._interval)
             except BaseException:
                 await self.close()
                 raise
@@ -196,7 +196,7 @@ class Broker:
             ended = [connection.ended for connection in connections]
             await asyncio.wait(ended, timeout=CLOSE_PATIENCE)
             for connection in connections:
-                connection.wire.abort()
+                connection.transport.abort()
             await asyncio.wait(ended)
         with contextlib.suppress(TimeoutError):
             # Newer asyncio waits for clients in the middle of a TLS handshake, too; those end by their own time-out.
@@ -212,33 +212,33 @@ class Broker:
     ) -> None:
         await self.close()
 
-    async def _manage(self, directory: Directory, interval: float) -> None:
+    async def _manage(self, registry: NodeRegistry, interval: float) -> None:
         # Without it, a broker loads neither agent nor models.
-        from qmf.broker.management import Management
+        from qmf.broker.management.agent import ManagementAgent
 
-        self._management = Management(
-            directory, name=self._name, host=self.host, port=self._port, backlog=BACKLOG, interval=interval
+        self._management = ManagementAgent(
+            registry, name=self._name, host=self.host, port=self._port, backlog=BACKLOG, interval=interval
         )
         await self._management.start()
 
-    def _accept(self) -> Wire:
-        assert self._directory is not None
+    def _accept(self) -> AmqpTransport:
+        assert self._registry is not None
         return Connection(
-            self._directory,
+            self._registry,
             self._engine(),
             open_timeout=self._open_timeout,
             on_start=self._started,
             on_end=self._connections.discard,
-        ).wire
+        ).transport
 
     def _started(self, connection: Connection) -> None:
         self.counters.connections += 1
         self._connections.add(connection)
         if not self._listening:  # its TLS handshake ended after `close` had looked who is there
-            connection.wire.abort()
+            connection.transport.abort()
 
     def _engine(self) -> Engine:
-        return Engine(self._settings) if self._users is None else GuardedEngine(self._settings, self._users)
+        return Engine(self._settings) if self._users is None else SaslEngine(self._settings, self._users)
 
 
 def _words(error: Exception) -> str:

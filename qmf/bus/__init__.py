@@ -7,37 +7,37 @@ from typing import TYPE_CHECKING
 from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from qmf.bus.amqp import AmqpBus
     from qmf.bus.backoff import Backoff
     from qmf.bus.base import (
         Binding,
         Bus,
         BusEvent,
+        BusWatcher,
         Connected,
-        Deliver,
         Disconnected,
         ExchangeKind,
         LinkLost,
-        Received,
+        MessageCallback,
+        OutcomeCallback,
+        ReceivedMessage,
         Subscription,
-        Told,
-        Watcher,
     )
+    from qmf.bus.bus_state import BusStateError
+    from qmf.bus.client.amqp_bus import AmqpBus
     from qmf.bus.memory import MemoryBus, MemoryExchange
-    from qmf.bus.phase import PhaseError
     from qmf.bus.url import BusUrl, UrlError, parse_url
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "qmf.bus.amqp": "AmqpBus",
+            "qmf.bus.client.amqp_bus": "AmqpBus",
             "qmf.bus.backoff": "Backoff",
             "qmf.bus.base": (
-                "Binding Bus BusEvent Connected Deliver Disconnected ExchangeKind LinkLost Received Subscription Told "
-                "Watcher"
+                "Binding Bus BusEvent BusWatcher Connected Disconnected ExchangeKind LinkLost MessageCallback "
+                "OutcomeCallback ReceivedMessage Subscription"
             ),
             "qmf.bus.memory": "MemoryBus MemoryExchange",
-            "qmf.bus.phase": "PhaseError",
+            "qmf.bus.bus_state": "BusStateError",
             "qmf.bus.url": "BusUrl UrlError parse_url",
         },
     )
@@ -48,19 +48,19 @@ __all__ = [
     "Binding",
     "Bus",
     "BusEvent",
+    "BusStateError",
     "BusUrl",
+    "BusWatcher",
     "Connected",
-    "Deliver",
     "Disconnected",
     "ExchangeKind",
     "LinkLost",
     "MemoryBus",
     "MemoryExchange",
-    "PhaseError",
-    "Received",
+    "MessageCallback",
+    "OutcomeCallback",
+    "ReceivedMessage",
     "Subscription",
-    "Told",
     "UrlError",
-    "Watcher",
     "parse_url",
 ]

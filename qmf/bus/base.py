@@ -1,7 +1,8 @@
-"""What the rest of the project knows of a message bus: connect, subscribe, send, close.
+"""The interface of a message bus: connect, subscribe, send, close.
 
-Drivers implement `Bus`; `qmf.bus.amqp.AmqpBus` is the real one. The bus moves encoded AMQP 1.0 messages as bytes and
-does not look inside. All methods belong to the event loop's thread; callbacks are called there and must not block.
+Drivers implement `Bus`; `AmqpBus` is the real one. A bus moves encoded AMQP 1.0 messages as bytes and does not decode
+their bodies. All methods belong to the thread of the event loop on which the bus was opened; callbacks are called on
+that thread and must not block.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from qmf.errors import NetworkError
 class ExchangeKind(enum.Enum):
     """How a binding key matches routing keys."""
 
-    TOPIC = "topic"  #: words separated by dots, ``*`` one word, ``#`` any number
+    TOPIC = "topic"  #: words separated by dots, ``*`` matches one word, ``#`` any number
     DIRECT = "direct"  #: equal
 
 
 @attrs.frozen
 class Binding:
-    """What a subscription receives.
+    """Which messages a subscription receives.
 
     Attributes:
-        exchange: node name, e.g. ``qmf.default.topic``.
-        key: binding key, e.g. ``agent.ind.#``.
+        exchange: name of the exchange, e.g. ``qmf.default.topic``.
+        key: binding key, e.g. ``agent.ind.#``; matched with the messages' `subject`.
         kind: how the key matches.
     """
 
@@ -37,31 +38,36 @@ class Binding:
     kind: ExchangeKind = ExchangeKind.TOPIC
 
 
-class Received:
-    """A message taken from the bus.
+class ReceivedMessage:
+    """A message that the bus delivered.
 
     Attributes:
         data: the encoded AMQP 1.0 message, all sections.
     """
 
-    __slots__ = ("_done", "data")
+    __slots__ = ("_on_settled", "data")
 
-    def __init__(self, data: bytes, done: Callable[[], None] | None = None) -> None:
+    def __init__(self, data: bytes, on_settled: Callable[[], None] | None = None) -> None:
+        """Args:
+
+        on_settled: called by the first `settle`.
+        """
         self.data = data
-        self._done = done
+        self._on_settled = on_settled
 
-    def done(self) -> None:
-        """Say that the message needs no memory any more, so that the broker may send another.
+    def settle(self) -> None:
+        """Accept the message and free its place in the subscription's window, so that the broker may send another.
 
-        Whoever keeps messages without calling this stops the flow after `prefetch` of them: that is how a slow
+        A receiver that keeps messages without settling them gets no more after `prefetch` of them: that is how a slow
         receiver is kept from exhausting memory. A second call does nothing.
         """
-        done, self._done = self._done, None
-        if done is not None:
-            done()
+        on_settled, self._on_settled = self._on_settled, None
+        if on_settled is not None:
+            on_settled()
 
 
-Deliver = Callable[[Received], None]
+#: Called with each message of a subscription.
+MessageCallback = Callable[[ReceivedMessage], None]
 
 
 @attrs.frozen
@@ -70,7 +76,7 @@ class Connected:
 
     Attributes:
         again: True after a reconnect.
-        broker: container id of the peer, or empty.
+        broker: container id of the broker, or empty.
     """
 
     again: bool
@@ -92,12 +98,14 @@ class Disconnected:
 
 @attrs.frozen
 class LinkLost:
-    """The broker closed one link; the bus has opened it again, or reports `reopened` False.
+    """The broker detached one link, or refused a message that was sent without `confirm`.
 
     Attributes:
-        address: node of the link; empty for the anonymous sender.
-        condition, description: the broker's words.
-        reopened: False when the broker refused the new link, too.
+        address: node of the link; empty for the link to the anonymous relay, which carries messages for all nodes.
+        condition: AMQP error condition, e.g. ``amqp:not-found``.
+        description: the broker's text.
+        reopened: True when the link is attached again, False when the broker refused that, too, or has detached it too
+            often. A subscription is tried again later, a sending link with the next message.
     """
 
     address: str
@@ -107,15 +115,18 @@ class LinkLost:
 
 
 BusEvent = Connected | Disconnected | LinkLost
-Watcher = Callable[[BusEvent], None]
-
-
-#: Takes what became of a message: None, or why the broker has not got it.
-Told = Callable[[NetworkError | None], None]
+#: Called with each event of a bus.
+BusWatcher = Callable[[BusEvent], None]
+#: Called with the outcome of one message: None when the broker accepted it, else why it did not.
+OutcomeCallback = Callable[[NetworkError | None], None]
 
 
 class Subscription(abc.ABC):
-    """A binding that is in place until closed, over reconnects too."""
+    """A binding that stays in place until it is closed, over reconnects too.
+
+    Attributes:
+        binding: which messages it receives.
+    """
 
     binding: Binding
 
@@ -125,7 +136,7 @@ class Subscription(abc.ABC):
 
 
 class Bus(abc.ABC):
-    """A connection to a message bus."""
+    """A connection to a message bus. It is opened once and closed once; between, drivers may reconnect."""
 
     @property
     @abc.abstractmethod
@@ -139,70 +150,82 @@ class Bus(abc.ABC):
 
     @abc.abstractmethod
     async def open(self, timeout: float = 10.0) -> None:
-        """Connect.
+        """Connect. When this fails or is cancelled, the bus can be opened again.
 
         Args:
-            timeout: seconds for the whole of it, name look-up and handshakes included.
+            timeout: seconds for everything together, name look-up and handshakes included.
 
         Raises:
-            ConnectError: nobody there, refused, or not in time; names the URL and the reason.
-            AuthenticationError: the broker refused who we are.
+            ConnectError: nobody listens there, the broker refused, or did not answer in time; names the URL and the
+                reason.
+            AuthenticationError: the broker refused the user or the password.
+            BusStateError: the bus is open or closed already.
         """
 
     @abc.abstractmethod
     async def close(self) -> None:
-        """Send what is written, close cleanly and stop. A second call does nothing. Never raises for a lost peer."""
+        """Send what is waiting, close the connection and stop. A second call does nothing.
+
+        Never raises because of a lost connection. When cancelled, the connection is aborted, and messages that wait
+        for credit are lost.
+        """
 
     @abc.abstractmethod
-    async def subscribe(self, binding: Binding, deliver: Deliver, *, prefetch: int = 200) -> Subscription:
-        """Receive messages until the subscription is closed.
+    async def subscribe(self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200) -> Subscription:
+        """Receive messages until the subscription is closed. When cancelled, there is no subscription.
 
         Args:
-            binding: what to receive.
-            deliver: called with each message, in order, on the loop's thread; must call `Received.done` in the end.
-            prefetch: messages that may be undone at one time.
+            binding: which messages to receive.
+            on_message: called with each message, in order; each must be settled in the end, see
+                `ReceivedMessage.settle`. A message whose callback raises is settled, and the error logged.
+            prefetch: messages that may be unsettled at one time, at least 1.
 
         Returns:
             once the broker has confirmed the binding: messages sent from now on arrive.
 
         Raises:
-            LinkError: the broker refused; says why.
-            DisconnectedError: no connection.
+            LinkError: the broker refused; names the reason.
+            DisconnectedError: there is no connection.
         """
 
     @abc.abstractmethod
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
-        """Send one encoded message; its `to` and `subject` say where (QMF2.md 1.1).
+        """Send one encoded message to the node in its `to`, with the routing key in its `subject` (QMF2.md 1.1).
 
-        Waits while the broker gives no credit.
+        Waits while the broker gives no credit; messages leave in the order of the calls. When cancelled while it waits
+        for credit, the message is not sent; later, only the confirmation is lost.
 
         Args:
             data: the encoded AMQP 1.0 message.
-            confirm: wait until the broker has taken responsibility. Without it a refusal is reported to watchers
-                as `LinkLost`, or logged.
+            confirm: wait until the broker has accepted the message. Without it a refusal is reported to watchers as
+                `LinkLost`, or logged.
 
         Raises:
-            DisconnectedError: no connection, or lost before the message was confirmed.
+            DisconnectedError: there is no connection, or it was lost before the message was confirmed.
             LinkError: with `confirm`, the broker refused the message.
         """
 
-    def post(self, data: bytes, told: Told) -> bool:  # noqa: ARG002
-        """Send one encoded message without waiting, if it can go out at once: as `send` with `confirm`, but no
-        coroutine has to be there for the broker's word.
+    def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:  # noqa: ARG002
+        """Send one encoded message if that is possible without waiting: as `send` with `confirm`, without a coroutine.
 
         Args:
             data: the encoded AMQP 1.0 message.
-            told: called once, later, on the loop's thread: with None when the broker has taken responsibility, with
-                the error that `send` would have raised otherwise. Must not raise.
+            on_outcome: called once, after this method returned: with None when the broker has accepted the message,
+                with the error that `send` would have raised otherwise. Must not raise.
 
         Returns:
-            False when nothing was sent and `told` will not be called: messages wait, or there is no credit; `send` it.
+            True when the message was sent. False when it was not, and `on_outcome` will not be called: other messages
+            wait, or there is no credit; use `send` then.
 
         Raises:
-            DisconnectedError: no connection.
+            DisconnectedError: there is no connection.
         """
         return False
 
     @abc.abstractmethod
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
-        """Call `watcher` with each `BusEvent`; the returned function stops it."""
+    def watch(self, watcher: BusWatcher) -> Callable[[], None]:
+        """Call `watcher` with each `BusEvent` from now on. An error that it raises is logged.
+
+        Returns:
+            a function that stops these calls; a second call of it does nothing.
+        """

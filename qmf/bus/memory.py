@@ -18,26 +18,26 @@ from qmf.bus.base import (
     Binding,
     Bus,
     BusEvent,
+    BusWatcher,
     Connected,
-    Deliver,
     Disconnected,
     ExchangeKind,
     LinkLost,
-    Received,
+    MessageCallback,
+    OutcomeCallback,
+    ReceivedMessage,
     Subscription,
-    Told,
-    Watcher,
 )
-from qmf.bus.destination import destination
-from qmf.bus.phase import Phase, Step, after
+from qmf.bus.bus_state import BusState, BusTrigger, next_state
+from qmf.bus.engine.destination import destination
 from qmf.bus.topics import TopicTable
-from qmf.bus.watchers import Watchers
+from qmf.bus.watchers import BusWatchers
 from qmf.errors import ConnectError, DisconnectedError, LinkError
 
 log = logging.getLogger("qmf.bus")
 
 #: The exchanges of QMF (QMF2.md 1) and those that every broker has.
-NODES: Mapping[str, ExchangeKind] = {
+DEFAULT_EXCHANGES: Mapping[str, ExchangeKind] = {
     "qmf.default.topic": ExchangeKind.TOPIC,
     "qmf.default.direct": ExchangeKind.DIRECT,
     "qpid.management": ExchangeKind.TOPIC,
@@ -59,7 +59,11 @@ class MemoryExchange:
     """
 
     def __init__(
-        self, nodes: Mapping[str, ExchangeKind] = NODES, *, name: str = "memory", queue_limit: int = QUEUE_LIMIT
+        self,
+        nodes: Mapping[str, ExchangeKind] = DEFAULT_EXCHANGES,
+        *,
+        name: str = "memory",
+        queue_limit: int = QUEUE_LIMIT,
     ) -> None:
         self.name = name
         self.received = self.discarded = self.dropped = 0
@@ -159,10 +163,10 @@ class MemoryExchange:
 class MemorySubscription(Subscription):
     """A binding on a memory bus."""
 
-    def __init__(self, bus: MemoryBus, binding: Binding, deliver: Deliver, prefetch: int) -> None:
+    def __init__(self, bus: MemoryBus, binding: Binding, on_message: MessageCallback, prefetch: int) -> None:
         self.binding = binding
         self._bus = bus
-        self._deliver = deliver
+        self._on_message = on_message
         self._window = max(1, prefetch)
         self._undone = 0
         self._queue: deque[bytes] = deque()
@@ -200,12 +204,12 @@ class MemorySubscription(Subscription):
         epoch = self._epoch
         while self._queue and self._undone < self._window and epoch == self._epoch:
             self._undone += 1
-            received = Received(self._queue.popleft(), lambda: self._finished(epoch))
+            received = ReceivedMessage(self._queue.popleft(), lambda: self._finished(epoch))
             try:
-                self._deliver(received)
+                self._on_message(received)
             except Exception:
                 log.exception("the receiver of %s %r failed; message dropped", self.binding.exchange, self.binding.key)
-                received.done()
+                received.settle()
 
     def _finished(self, epoch: int) -> None:
         if epoch == self._epoch:
@@ -227,9 +231,9 @@ class MemoryBus(Bus):
         self.exchange = exchange
         self._reconnect = reconnect
         self._backoff = backoff or Backoff()
-        self._phase = Phase.NEW
+        self._state = BusState.NEW
         self._reason = "not opened yet"
-        self._watchers = Watchers()
+        self._watchers = BusWatchers()
         self._subscriptions: list[MemorySubscription] = []
         self._keeper: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -242,34 +246,34 @@ class MemoryBus(Bus):
     @property
     def connected(self) -> bool:
         """See `Bus`."""
-        return self._phase is Phase.UP
+        return self._state is BusState.UP
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
+    def watch(self, watcher: BusWatcher) -> Callable[[], None]:
         """See `Bus`."""
         return self._watchers.add(watcher)
 
     async def open(self, timeout: float = 10.0) -> None:
         """See `Bus`."""
-        self._phase = after(self._phase, Step.CONNECT)
+        self._state = next_state(self._state, BusTrigger.CONNECT)
         self._loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout):
                 await asyncio.sleep(0)  # like a real bus, never at once
             self.exchange.enter(self)
         except BaseException:
-            if self._phase is Phase.CONNECTING:
-                self._phase = after(self._phase, Step.FAILED)
+            if self._state is BusState.CONNECTING:
+                self._state = next_state(self._state, BusTrigger.FAILED)
             raise
-        if self._phase is not Phase.CONNECTING:
+        if self._state is not BusState.CONNECTING:
             self.exchange.leave(self)
             raise ConnectError(self.url, "closed while connecting")
         self._up(again=False)
 
     async def close(self) -> None:
         """See `Bus`."""
-        if self._phase is Phase.CLOSED:
+        if self._state is BusState.CLOSED:
             return
-        self._phase = after(self._phase, Step.END)
+        self._state = next_state(self._state, BusTrigger.END)
         self._reason = "closed"
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
@@ -278,10 +282,12 @@ class MemoryBus(Bus):
         self._gone()
         self._subscriptions.clear()
 
-    async def subscribe(self, binding: Binding, deliver: Deliver, *, prefetch: int = 200) -> MemorySubscription:
+    async def subscribe(
+        self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200
+    ) -> MemorySubscription:
         """See `Bus`."""
         self._check()
-        subscription = MemorySubscription(self, binding, deliver, prefetch)
+        subscription = MemorySubscription(self, binding, on_message, prefetch)
         self.exchange.bind(subscription)
         self._subscriptions.append(subscription)
         await asyncio.sleep(0)
@@ -298,7 +304,7 @@ class MemoryBus(Bus):
             self._tell(LinkLost("", error.condition, error.description, reopened=True))
         await asyncio.sleep(0)
 
-    def post(self, data: bytes, told: Told) -> bool:
+    def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus`."""
         self._check()
         word: LinkError | None = None
@@ -306,7 +312,7 @@ class MemoryBus(Bus):
             self.exchange.route(data)
         except LinkError as error:
             word = LinkError("", error.condition, error.description)
-        asyncio.get_running_loop().call_soon(told, word)
+        asyncio.get_running_loop().call_soon(on_outcome, word)
         return True
 
     # For exchange and subscriptions
@@ -325,14 +331,14 @@ class MemoryBus(Bus):
     # Details
 
     def _check(self) -> None:
-        if self._phase is not Phase.UP:
+        if self._state is not BusState.UP:
             raise DisconnectedError(self.url, self._reason)
 
     def _tell(self, event: BusEvent) -> None:
         self._watchers.tell(event)
 
     def _up(self, *, again: bool) -> None:
-        self._phase = after(self._phase, Step.UP)
+        self._state = next_state(self._state, BusTrigger.UP)
         self._tell(Connected(again, self.exchange.name))
 
     def _gone(self) -> None:
@@ -342,9 +348,9 @@ class MemoryBus(Bus):
             subscription.clear()
 
     def _lost(self, reason: str) -> None:
-        if self._phase is not Phase.UP:
+        if self._state is not BusState.UP:
             return
-        self._phase = after(self._phase, Step.LOST)
+        self._state = next_state(self._state, BusTrigger.LOST)
         self._reason = reason
         self._gone()
         if not self._reconnect:
@@ -358,11 +364,11 @@ class MemoryBus(Bus):
     async def _keep(self, wait: float, delays: Iterator[float]) -> None:
         while True:
             await asyncio.sleep(wait)
-            self._phase = after(self._phase, Step.CONNECT)
+            self._state = next_state(self._state, BusTrigger.CONNECT)
             try:
                 self.exchange.enter(self)
             except ConnectError as error:
-                self._phase = after(self._phase, Step.LOST)
+                self._state = next_state(self._state, BusTrigger.LOST)
                 self._reason = error.reason
                 wait = next(delays)
                 continue

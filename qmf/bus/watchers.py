@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from qmf.bus.base import BusEvent, Watcher
+from qmf.bus.base import BusEvent, BusWatcher
 
 log = logging.getLogger("qmf.bus")
 
 
-class Watchers:
+class BusWatchers:
     """Those who want to know; one that fails does not keep the news from the others."""
 
     def __init__(self) -> None:
-        self._watchers: dict[object, Watcher] = {}
+        self._watchers: dict[object, BusWatcher] = {}
 
-    def add(self, watcher: Watcher) -> Callable[[], None]:
+    def add(self, watcher: BusWatcher) -> Callable[[], None]:
         """See `Bus.watch`."""
         key = object()
         self._watchers[key] = watcher

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qmf.bus import AmqpBus, Binding, Bus, Deliver, MemoryBus, MemoryExchange, Received, Subscription, Watcher
+from qmf.bus import (
+    AmqpBus,
+    Binding,
+    Bus,
+    BusWatcher,
+    MemoryBus,
+    MemoryExchange,
+    MessageCallback,
+    ReceivedMessage,
+    Subscription,
+)
 
 
 class HangingBus(Bus):
@@ -37,14 +47,14 @@ class HangingBus(Bus):
         """See `Bus`."""
         await self._bus.close()
 
-    async def subscribe(self, binding: Binding, deliver: Deliver, *, prefetch: int = 200) -> Subscription:
+    async def subscribe(self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200) -> Subscription:
         """See `Bus`."""
 
-        def unless_hanging(received: Received) -> None:
+        def unless_hanging(received: ReceivedMessage) -> None:
             if self._hangs():
-                received.done()
+                received.settle()
             else:
-                deliver(received)
+                on_message(received)
 
         return await self._bus.subscribe(binding, unless_hanging, prefetch=prefetch)
 
@@ -52,6 +62,6 @@ class HangingBus(Bus):
         """See `Bus`."""
         await self._bus.send(data, confirm=confirm)
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
+    def watch(self, watcher: BusWatcher) -> Callable[[], None]:
         """See `Bus`."""
         return self._bus.watch(watcher)

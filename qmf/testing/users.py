@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from qmf.bus import MemoryBus, MemoryExchange
-from qmf.bus.base import Told
+from qmf.bus.base import OutcomeCallback
 from qmf.codec import decode_message, encode_message
 
 
@@ -25,9 +25,9 @@ class UserBus(MemoryBus):
         """See `Bus`."""
         await super().send(self._vouched(data), confirm=confirm)
 
-    def post(self, data: bytes, told: Told) -> bool:
+    def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus`."""
-        return super().post(self._vouched(data), told)
+        return super().try_send(self._vouched(data), on_outcome)
 
     def _vouched(self, data: bytes) -> bytes:
         return encode_message(attrs.evolve(decode_message(data), user_id=self._user))

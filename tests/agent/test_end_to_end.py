@@ -11,7 +11,7 @@ from support.waiting import until
 
 from qmf.agent import Agent
 from qmf.broker import Broker
-from qmf.bus import AmqpBus, Binding, Bus, MemoryBus, MemoryExchange, Received
+from qmf.bus import AmqpBus, Binding, Bus, MemoryBus, MemoryExchange, ReceivedMessage
 from qmf.protocol import (
     LOCATE_KEY,
     Content,
@@ -53,9 +53,9 @@ class Console:
         await self.bus.subscribe(Binding("qmf.default.topic", "agent.ind.#"), self._deliver)
         await self.bus.subscribe(Binding("qmf.default.topic", "direct-console.1"), self._deliver)
 
-    def _deliver(self, received: Received) -> None:
+    def _deliver(self, received: ReceivedMessage) -> None:
         message = decode(received.data)
-        received.done()
+        received.settle()
         if isinstance(message, Envelope):
             self.heard.append(message)
             self._news.set()

@@ -16,8 +16,9 @@ from support.waiting import until
 
 from qmf.broker import Broker, EmbeddedBroker, Limits, ListenError
 from qmf.bus import AmqpBus, Binding
-from qmf.bus.engine import Engine
-from qmf.bus.values import Failed, Filter, Incoming, LinkAttached, LinkDetached, Node, Settings
+from qmf.bus.engine.engine import Engine
+from qmf.bus.engine.events import Delivery, Failed, LinkAttached, LinkDetached
+from qmf.bus.engine.values import ConnectionSettings, Filter, Terminus
 from qmf.codec import Described, UInt64
 from qmf.codec.amqp10 import encode
 from qmf.errors import LinkError
@@ -149,7 +150,7 @@ class Client:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
-        self.engine = Engine(Settings("client", mechanisms=None))
+        self.engine = Engine(ConnectionSettings("client", mechanisms=None))
         self.seen: list[object] = []
 
     async def exchange(self, kind: type, count: int = 1) -> None:
@@ -173,7 +174,7 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_fills_no_memory() 
     async with Broker(port=0, limits=Limits(count=100)) as broker:
         reader, writer = await connect(broker)
         client = Client(reader, writer)
-        client.engine.attach("slow", sending=False, node=Node(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000_000)
+        client.engine.attach("slow", sending=False, node=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000_000)
         await client.exchange(LinkAttached)
         # From here on it does not read: the system's buffers fill, then asyncio's, then the queue.
         writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -195,9 +196,9 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_fills_no_memory() 
             await bus.send(message(TOPIC, "k", body), confirm=True)
         await inbox.wait(sent + 100)
         (connection,) = [c for c in broker._connections if "client at" in str(c)]
-        (feed,) = connection._feeds.values()
-        assert len(feed.queue) <= 100
-        assert connection.wire.engine.backlog(feed.link) < 1_000_000
+        (outgoing,) = connection._outgoing.values()
+        assert len(outgoing.queue) <= 100
+        assert connection.transport.engine.backlog(outgoing.link) < 1_000_000
         await bus.close()
         await other.close()
         writer.transport.abort()
@@ -205,34 +206,34 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_fills_no_memory() 
 
 
 async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.broker.links.UNSETTLED", 50)
+    monkeypatch.setattr("qmf.broker.links.links.UNSETTLED", 50)
     async with Broker(port=0, limits=Limits(count=10)) as broker:
         bus = AmqpBus(broker.url)
         await bus.open()
         client = Client(*await connect(broker))
-        link = client.engine.attach("in", sending=False, node=Node(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000)
+        link = client.engine.attach("in", sending=False, node=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000)
         await client.exchange(LinkAttached)
         for number in range(100):
             await bus.send(message(TOPIC, "x", str(number)), confirm=True)
-        await client.exchange(Incoming, 50)
+        await client.exchange(Delivery, 50)
         assert broker.counters.dropped == 40
         for event in list(client.seen):
-            if isinstance(event, Incoming):
-                assert event.token is not None
-                client.engine.settle(link, event.token)
-        await client.exchange(Incoming, 60)
-        texts = [text(event.data) for event in client.seen if isinstance(event, Incoming)]
+            if isinstance(event, Delivery):
+                assert event.delivery_tag is not None
+                client.engine.settle(link, event.delivery_tag)
+        await client.exchange(Delivery, 60)
+        texts = [text(event.data) for event in client.seen if isinstance(event, Delivery)]
         assert texts[50:] == [str(number) for number in range(90, 100)]
         client.writer.close()
         await bus.close()
 
 
 async def test_links_per_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.broker.connection.LINKS", 3)
+    monkeypatch.setattr("qmf.broker.links.connection.LINKS", 3)
     async with Broker(port=0) as broker:
         client = Client(*await connect(broker))
         for number in range(5):
-            client.engine.attach(str(number), sending=True, node=Node("amq.topic"))
+            client.engine.attach(str(number), sending=True, node=Terminus("amq.topic"))
         await client.exchange(LinkDetached, 2)
         detached = [event for event in client.seen if isinstance(event, LinkDetached)]
         assert {event.condition for event in detached} == {"amqp:resource-limit-exceeded"}
@@ -242,7 +243,7 @@ async def test_links_per_connection_are_limited(monkeypatch: pytest.MonkeyPatch)
 async def test_dispositions_for_what_was_never_sent_are_ignored() -> None:
     async with Broker(port=0) as broker:
         client = Client(*await connect(broker))
-        client.engine.attach("in", sending=False, node=Node(TOPIC, filters=(TOPIC_FILTER,)), credit=5)
+        client.engine.attach("in", sending=False, node=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=5)
         await client.exchange(LinkAttached)
         body = encode(Described(UInt64(0x15), [True, UInt64(7), UInt64(9), True, Described(UInt64(0x24), [])]))
         client.writer.write(struct.pack(">IBBH", 8 + len(body), 2, 0, 0) + body)

@@ -7,10 +7,11 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from qmf.bus.engine import Engine
-from qmf.bus.link import Link
-from qmf.bus.values import EngineEvent, Incoming, LinkRequested, Settings
-from qmf.bus.wire import Wire
+from qmf.bus.engine.engine import Engine
+from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import ConnectionSettings
+from qmf.bus.transport import AmqpTransport
 
 Script = Callable[["Peer", EngineEvent], None]
 
@@ -18,9 +19,9 @@ Script = Callable[["Peer", EngineEvent], None]
 class Peer:
     """One connection to the scripted peer."""
 
-    def __init__(self, settings: Settings, script: Script) -> None:
-        self.wire = Wire(Engine(settings), self)
-        self.engine = self.wire.engine
+    def __init__(self, settings: ConnectionSettings, script: Script) -> None:
+        self.transport = AmqpTransport(Engine(settings), self)
+        self.engine = self.transport.engine
         self.events: list[EngineEvent] = []
         self.links: list[Link] = []
         self.bodies: list[bytes] = []
@@ -34,23 +35,23 @@ class Peer:
             self.engine.flow(link, credit)
 
     def made(self) -> None:
-        """See `Owner`."""
+        """See `TransportOwner`."""
 
     def writable(self) -> None:
-        """See `Owner`."""
+        """See `TransportOwner`."""
 
     def handle(self, event: EngineEvent) -> None:
-        """See `Owner`."""
+        """See `TransportOwner`."""
         self.events.append(event)
         if isinstance(event, LinkRequested):
             self.links.append(event.link)
-        elif isinstance(event, Incoming):
+        elif isinstance(event, Delivery):
             self.bodies.append(event.data)
         self._script(self, event)
-        self.wire.touch()
+        self.transport.flush_soon()
 
     def lost(self, error: Exception | None) -> None:
-        """See `Owner`."""
+        """See `TransportOwner`."""
         self.ended.set_result(None)
 
 
@@ -68,10 +69,10 @@ async def serving(script: Script, **settings: object) -> AsyncIterator[Peers]:
     options = {"container": "scripted", "capabilities": ("ANONYMOUS-RELAY",), "server": True, **settings}
     peers = Peers()
 
-    def accept() -> Wire:
-        peer = Peer(Settings(**options), script)  # type: ignore[arg-type]
+    def accept() -> AmqpTransport:
+        peer = Peer(ConnectionSettings(**options), script)  # type: ignore[arg-type]
         peers.all.append(peer)
-        return peer.wire
+        return peer.transport
 
     server = await asyncio.get_running_loop().create_server(accept, "127.0.0.1", 0)
     peers.url = f"amqp://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -80,7 +81,7 @@ async def serving(script: Script, **settings: object) -> AsyncIterator[Peers]:
     finally:
         server.close()
         for peer in peers.all:
-            peer.wire.abort()
+            peer.transport.abort()
             await peer.ended
         await server.wait_closed()
 

@@ -14,19 +14,19 @@ from support.recording import BusEvents, Inbox, message
 from support.waiting import until
 
 from qmf.broker import Broker
-from qmf.broker.local import LocalBus
-from qmf.broker.nodes import Directory
+from qmf.broker.local_bus import LocalBus
+from qmf.broker.nodes.registry import NodeRegistry
 from qmf.bus import (
     AmqpBus,
     Binding,
     Bus,
+    BusStateError,
     Connected,
     ExchangeKind,
     LinkLost,
     MemoryBus,
     MemoryExchange,
-    PhaseError,
-    Received,
+    ReceivedMessage,
 )
 from qmf.errors import CallerError, DisconnectedError, LinkError, NetworkError
 
@@ -54,9 +54,9 @@ async def make(request: pytest.FixtureRequest) -> AsyncIterator[Make]:
         yield lambda: keep(MemoryBus(exchange))
         await close()
     elif request.param == "local":
-        directory = Directory()
+        registry = NodeRegistry()
         numbers = itertools.count()
-        yield lambda: keep(LocalBus(directory, f"local-{next(numbers)}"))
+        yield lambda: keep(LocalBus(registry, f"local-{next(numbers)}"))
         await close()
     elif request.param.startswith("broker"):
         secure = request.param != "broker"
@@ -185,8 +185,8 @@ async def test_no_more_than_prefetch_messages_are_undone_at_one_time(pair: tuple
         before = len(inbox.texts)
         held, inbox.held = inbox.held, []
         for received in held:
-            received.done()
-            received.done()  # does nothing
+            received.settle()
+            received.settle()  # does nothing
         await inbox.wait(before + 1)
     assert inbox.texts == [str(number) for number in range(30)]
 
@@ -218,7 +218,7 @@ async def test_posted_messages_go_out_at_once_and_the_brokers_word_follows(pair:
     await two.subscribe(Binding(TOPIC, key), inbox)
     await one.send(message(TOPIC, key, "0"), confirm=True)  # there is a link now
     for number in range(1, 4):
-        assert one.post(message(TOPIC, key, str(number)), words.append)
+        assert one.try_send(message(TOPIC, key, str(number)), words.append)
     assert words == []
     assert await inbox.wait(4) == ["0", "1", "2", "3"]
     await until(lambda: len(words) == 3, "the broker's word")
@@ -228,7 +228,7 @@ async def test_posted_messages_go_out_at_once_and_the_brokers_word_follows(pair:
 async def test_a_closed_bus_posts_nothing(make: Make) -> None:
     bus = make()
     with pytest.raises(DisconnectedError):
-        bus.post(message(TOPIC, "x"), lambda _: None)
+        bus.try_send(message(TOPIC, "x"), lambda _: None)
 
 
 async def test_a_closed_subscription_receives_nothing_more(pair: tuple[Bus, Bus], key: str) -> None:
@@ -253,7 +253,7 @@ async def test_messages_held_over_the_end_of_their_subscription_can_still_be_don
     await sender.send(message(TOPIC, key, "one"), confirm=True)
     await inbox.wait(1)
     await subscription.close()
-    inbox.held[0].done()
+    inbox.held[0].settle()
     await receiver.close()
     assert not receiver.connected
 
@@ -287,7 +287,7 @@ async def test_a_receiver_that_fails_loses_only_its_message(
     sender, receiver = pair
     inbox = Inbox()
 
-    def fail_first(received: Received) -> None:
+    def fail_first(received: ReceivedMessage) -> None:
         inbox(received)
         if len(inbox.texts) == 1:
             raise ValueError("receiver broken")
@@ -343,7 +343,7 @@ async def test_closing_is_for_good_and_may_be_repeated(make: Make) -> None:
     await bus.open()
     await bus.close()
     await bus.close()
-    with pytest.raises(PhaseError, match="closed"):
+    with pytest.raises(BusStateError, match="closed"):
         await bus.open()
 
 

@@ -119,7 +119,7 @@ async def test_a_full_queue_loses_the_oldest() -> None:
         await bus.send(message(TOPIC, "x", str(number)))
     assert exchange.dropped == 2
     inbox.hold = False
-    inbox.held[0].done()
+    inbox.held[0].settle()
     assert await inbox.wait(4) == ["0", "3", "4", "5"]
     await bus.close()
 

@@ -43,7 +43,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qmf.console.aio.agents.registry.SHORTEST_PATIENCE", 0.0)
     monkeypatch.setattr("qmf.console.aio.agents.registry.MISSED_HEARTBEATS", 2)
     monkeypatch.setattr("qmf.console.broker_connection.FIRST_DELAY", 0.05)
-    monkeypatch.setattr("qmf.bus.amqp.Backoff", lambda: Backoff(first=0.05, limit=0.2))
+    monkeypatch.setattr("qmf.bus.client.amqp_bus.Backoff", lambda: Backoff(first=0.05, limit=0.2))
 
 
 class Peers:

@@ -11,7 +11,7 @@ from console.conftest import MakeClient
 from support.vectors import NAMES, Vector
 from support.waiting import until
 
-from qmf.bus import Binding, ExchangeKind, MemoryBus, MemoryExchange, Received
+from qmf.bus import Binding, ExchangeKind, MemoryBus, MemoryExchange, ReceivedMessage
 from qmf.codec import decode_message, encode_message
 from qmf.console.aio import Client, EventRaised, HeartbeatSeen, ObjectUpdated
 from qmf.errors import RemoteError
@@ -62,9 +62,9 @@ class Replay:
         message = decode_message(Vector(name).data, text=False)
         await self.bus.send(encode_message(attrs.evolve(message, to="qmf.default.topic")))
 
-    def _deliver(self, received: Received) -> None:
+    def _deliver(self, received: ReceivedMessage) -> None:
         request = decode(received.data)
-        received.done()
+        received.settle()
         self.pending = [self._answer(request, name) for name in self.choose(_asked(request))]
         self.asked.append(_asked(request))
         for data in self.pending:

@@ -18,7 +18,7 @@ from support.scripted_agent import ScriptedAgent, widget
 from support.waiting import until, wait_until
 
 from qmf.broker import Broker, EmbeddedBroker
-from qmf.broker.queues import Limits
+from qmf.broker.nodes.queues import Limits
 from qmf.bus import AmqpBus
 from qmf.console import Console, LoopThread, MethodResult, Object, Session
 from qmf.console.aio import AgentRemoved, AnySchema, Client, Missed, Notification, ObjectUpdated, Removal

@@ -17,7 +17,7 @@ from qmf.agent import ManagedObject
 from qmf.broker import Broker, EmbeddedBroker
 from qmf.bus import AmqpBus
 from qmf.bus.backoff import Backoff
-from qmf.bus.values import EngineEvent, Incoming, LinkRequested
+from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
 from qmf.console import Session
 from qmf.console.aio import Client, EventRaised
 from qmf.errors import ConnectError
@@ -83,8 +83,8 @@ class NoV1:
             else:
                 peer.grant(event.link)
                 self.granted.append((peer, address))
-        elif isinstance(event, Incoming) and event.token is not None:
-            peer.engine.settle(event.link, event.token)
+        elif isinstance(event, Delivery) and event.delivery_tag is not None:
+            peer.engine.settle(event.link, event.delivery_tag)
 
 
 async def test_another_broker_after_a_loss_may_have_what_the_first_had_not() -> None:
@@ -94,7 +94,7 @@ async def test_another_broker_after_a_loss_may_have_what_the_first_had_not() -> 
         client = Client(bus, settle=0)
         await bus.open()
         await client.open()
-        peers.all[0].wire.abort()
+        peers.all[0].transport.abort()
         await until(lambda: any(address == "amq.direct" for _, address in script.granted))
         await client.close()
         await bus.close()

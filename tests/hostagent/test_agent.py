@@ -13,7 +13,7 @@ from hostagent.fakes import FakePsutil, NicStats, World
 from support.waiting import until
 
 from qmf.agent import ManagedObject
-from qmf.bus import Binding, MemoryBus, MemoryExchange, Received
+from qmf.bus import Binding, MemoryBus, MemoryExchange, ReceivedMessage
 from qmf.errors import CallerError, ConnectError
 from qmf.hostagent import HostAgent, Settings
 from qmf.models.host import agent as model
@@ -34,11 +34,11 @@ class Listener:
     def __init__(self) -> None:
         self.events: list[EventData] = []
 
-    def deliver(self, message: Received) -> None:
+    def deliver(self, message: ReceivedMessage) -> None:
         envelope = decode(message.data)
         if isinstance(envelope, Envelope) and isinstance(envelope.content, EventsIndication):
             self.events.extend(envelope.content.events)
-        message.done()
+        message.settle()
 
     @property
     def names(self) -> list[str]:

@@ -11,22 +11,22 @@ from qmf.bus.base import (
     Binding,
     Bus,
     BusEvent,
+    BusWatcher,
     Connected,
-    Deliver,
     Disconnected,
     ExchangeKind,
-    Received,
+    MessageCallback,
+    ReceivedMessage,
     Subscription,
-    Watcher,
 )
 from qmf.errors import DisconnectedError, NetworkError
 from qmf.protocol import Content, Envelope, V1Message, decode, encode
 
 
 class FakeSubscription(Subscription):
-    def __init__(self, bus: FakeBus, binding: Binding, deliver: Deliver) -> None:
+    def __init__(self, bus: FakeBus, binding: Binding, on_message: MessageCallback) -> None:
         self.binding = binding
-        self.deliver = deliver
+        self.on_message = on_message
         self._bus = bus
 
     async def close(self) -> None:
@@ -50,7 +50,7 @@ class FakeBus(Bus):
         self.undone = 0
         self.opened = self.closed = 0
         self._connected = is_open
-        self._watchers: list[Watcher] = []
+        self._watchers: list[BusWatcher] = []
         self._news = asyncio.Event()
 
     @property
@@ -69,8 +69,8 @@ class FakeBus(Bus):
         self.closed += 1
         self._connected = False
 
-    async def subscribe(self, binding: Binding, deliver: Deliver, *, prefetch: int = 200) -> Subscription:
-        subscription = FakeSubscription(self, binding, deliver)
+    async def subscribe(self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200) -> Subscription:
+        subscription = FakeSubscription(self, binding, on_message)
         self.subscriptions.append(subscription)
         return subscription
 
@@ -83,7 +83,7 @@ class FakeBus(Bus):
         self.confirmed.append(confirm)
         self._news.set()
 
-    def watch(self, watcher: Watcher) -> Callable[[], None]:
+    def watch(self, watcher: BusWatcher) -> Callable[[], None]:
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
 
@@ -107,7 +107,7 @@ class FakeBus(Bus):
         def done() -> None:
             self.undone -= 1
 
-        subscription.deliver(Received(data, done))
+        subscription.on_message(ReceivedMessage(data, done))
 
     def deliver_request(self, content: Content, reply_to: str, correlation_id: str) -> None:
         """Give a request to the agent, and wait for nothing."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from support.waiting import PATIENCE, until
 
-from qmf.bus import Bus, BusEvent, Received
+from qmf.bus import Bus, BusEvent, ReceivedMessage
 from qmf.codec import Message, Section, decode_message, encode_message
 from qmf.console import Console
 from qmf.console.aio import Notification
@@ -39,15 +39,15 @@ class Inbox:
 
     def __init__(self, *, hold: bool = False) -> None:
         self.hold = hold
-        self.held: list[Received] = []
+        self.held: list[ReceivedMessage] = []
         self.texts: list[str] = []
 
-    def __call__(self, received: Received) -> None:
+    def __call__(self, received: ReceivedMessage) -> None:
         self.texts.append(text(received.data))
         if self.hold:
             self.held.append(received)
         else:
-            received.done()
+            received.settle()
 
     async def wait(self, count: int) -> list[str]:
         """The texts, once there are `count`."""

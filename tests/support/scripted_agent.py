@@ -9,7 +9,7 @@ from uuid import UUID
 
 import attrs
 
-from qmf.bus import Backoff, Binding, Bus, ExchangeKind, MemoryBus, MemoryExchange, Received
+from qmf.bus import Backoff, Binding, Bus, ExchangeKind, MemoryBus, MemoryExchange, ReceivedMessage
 from qmf.codec import Message, Section, encode_message
 from qmf.errors import DisconnectedError
 from qmf.protocol import (
@@ -282,9 +282,9 @@ class ScriptedAgent:
     def _indication(self, content: Content, key: str) -> Envelope:
         return Envelope(content=content, to=TOPIC, subject=key, agent=self.info.name)
 
-    def _deliver(self, received: Received) -> None:
+    def _deliver(self, received: ReceivedMessage) -> None:
         message = decode(received.data)
-        received.done()
+        received.settle()
         if isinstance(message, V1Message):
             self.asked_v1 += message.frames
             if V1Message not in self.mute:

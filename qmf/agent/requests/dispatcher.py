@@ -20,7 +20,7 @@ from qmf.agent.requests.method_handler import MethodHandler
 from qmf.agent.requests.query_handler import QueryHandler
 from qmf.agent.requests.subscription_handler import SubscriptionHandler
 from qmf.agent.sending.message_sender import MessageSender
-from qmf.bus.base import Received
+from qmf.bus.base import ReceivedMessage
 from qmf.errors import DecodeError, ProtocolError
 from qmf.protocol import (
     Content,
@@ -80,7 +80,7 @@ class RequestDispatcher:
             SubscribeCancel: subscriptions.cancel,
         }
 
-    def deliver(self, received: Received) -> None:
+    def deliver(self, received: ReceivedMessage) -> None:
         """Take a message from the bus."""
         self._metrics.add("messages_in")
         try:
@@ -94,7 +94,7 @@ class RequestDispatcher:
 
         def finished(task: asyncio.Task[None]) -> None:
             self._tasks.discard(task)
-            received.done()
+            received.settle()
             if not task.cancelled() and (error := task.exception()) is not None:
                 _log.error("a request could not be handled", exc_info=error)
 

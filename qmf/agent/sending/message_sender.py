@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmf.agent.metrics import AgentMetrics
-from qmf.bus.base import Bus, Told
+from qmf.bus.base import Bus, OutcomeCallback
 from qmf.errors import NetworkError
 from qmf.protocol import BodyForm, Content, Envelope, encode, parse_reply_to
 
@@ -61,9 +61,9 @@ class MessageSender:
         await self._bus.send(data, confirm=confirm)
         self._metrics.add("messages_out")
 
-    def post(self, data: bytes, told: Told) -> bool:
-        """Send an encoded message without waiting, if it can go out at once; see `Bus.post`."""
-        if not self._bus.post(data, told):
+    def post(self, data: bytes, told: OutcomeCallback) -> bool:
+        """Send an encoded message without waiting, if it can go out at once; see `Bus.try_send`."""
+        if not self._bus.try_send(data, told):
             return False
         self._metrics.add("messages_out")
         return True

@@ -11,7 +11,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 
-from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, Received
+from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, ReceivedMessage
 from qmf.console.aio.agents.registry import Agent, AgentChange, AgentChangeKind, AgentEvent, AgentRegistry
 from qmf.console.aio.agents.tracker import AgentTracker
 from qmf.console.aio.binding_keys import key_matches
@@ -182,12 +182,12 @@ class ClientCore:
                 # A request that was refused this way fails by its own `send`; here it is only told.
                 self.publisher.publish(BusLinkLost(event.address, event.condition, event.description, event.reopened))
 
-    def _envelope(self, envelope: Envelope, received: Received) -> None:
+    def _envelope(self, envelope: Envelope, received: ReceivedMessage) -> None:
         content = envelope.content
         if isinstance(content, ObjectsIndication | EventsIndication) and envelope.subscription is None:
             self._indication(envelope, content, received)
             return
-        received.done()
+        received.settle()
         match content:
             case ObjectsIndication() if envelope.agent:
                 self._touch(envelope)
@@ -247,14 +247,14 @@ class ClientCore:
         self._consider_discovery(agent)
 
     def _indication(
-        self, envelope: Envelope, content: ObjectsIndication | EventsIndication, received: Received
+        self, envelope: Envelope, content: ObjectsIndication | EventsIndication, received: ReceivedMessage
     ) -> None:
         self._touch(envelope)
         agent = self.agents.get(envelope.agent) if envelope.agent else None
         if agent is None:
             self.strays += 1
             log.debug("skipped an indication that doesn't say from which agent it is")
-            received.done()
+            received.settle()
             return
         self._count(agent, envelope)
         if isinstance(content, ObjectsIndication):

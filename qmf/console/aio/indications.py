@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from qmf._compile import fast_constructor
-from qmf.bus.base import Received
+from qmf.bus.base import ReceivedMessage
 from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.notifications import EventRaised, Notification, ObjectUpdated
 from qmf.console.aio.objects.class_view import with_agent
@@ -54,14 +54,14 @@ class IndicationHandler:
         self._tasks: set[asyncio.Task[None]] = set()
         self._types: dict[ClassKey, Mapping[str, QmfType]] = {}
 
-    def objects(self, runs: Runs[ObjectData], agent: Agent, received: Received) -> None:
+    def objects(self, runs: Runs[ObjectData], agent: Agent, received: ReceivedMessage) -> None:
         """Take the objects of one indication, by class."""
         # One message holds objects of one class; a peer that mixes them gets each run of a class its own turn.
         done = _countdown(len(runs), received)
         for key, run in runs:
             self._when_known(key, lambda run=run: self._update(run, agent), done)  # type: ignore[misc]
 
-    def events(self, runs: Runs[EventData], agent: Agent, received: Received) -> None:
+    def events(self, runs: Runs[EventData], agent: Agent, received: ReceivedMessage) -> None:
         """Take the events of one indication, by class."""
         done = _countdown(len(runs), received)
         for key, run in runs:
@@ -145,16 +145,16 @@ class IndicationHandler:
 _make_event, _make_raised = fast_constructor(RemoteEvent), fast_constructor(EventRaised)
 
 
-def _countdown(count: int, received: Received) -> Callable[[], None]:
+def _countdown(count: int, received: ReceivedMessage) -> Callable[[], None]:
     """A function that reports a message done when called for the last of its parts."""
     left = count
     if left == 0:
-        received.done()
+        received.settle()
 
     def done() -> None:
         nonlocal left
         left -= 1
         if left == 0:
-            received.done()
+            received.settle()
 
     return done

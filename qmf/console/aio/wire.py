@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from qmf.bus.base import Binding, Bus, ExchangeKind, Received, Subscription, Told
+from qmf.bus.base import Binding, Bus, ExchangeKind, OutcomeCallback, ReceivedMessage, Subscription
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio.binding_keys import key_matches
 from qmf.errors import DecodeError, DisconnectedError, LinkError, ProtocolError
@@ -47,7 +47,7 @@ LOCATE_ALL = "agent-locate"
 #: How many kinds of faults are told in the log; a peer that invents new ones must not fill it.
 MAX_FAULT_KINDS = 50
 
-OnEnvelope = Callable[[Envelope, Received], None]
+OnEnvelope = Callable[[Envelope, ReceivedMessage], None]
 OnV1 = Callable[[V1Message], None]
 OnBroken = Callable[[str, ProtocolError], None]
 
@@ -118,7 +118,7 @@ class Wire:
         if key in self._subscriptions:
             return False
 
-        def deliver(received: Received) -> None:
+        def deliver(received: ReceivedMessage) -> None:
             self._deliver(received, self._before(key))
 
         self._subscriptions[key] = await self.bus.subscribe(Binding(self.topic, key), deliver)
@@ -166,14 +166,14 @@ class Wire:
         """
         await self.bus.send(self._encoded(content, target, correlation_id), confirm=confirm)
 
-    def post(self, content: Content, target: Target, correlation_id: str | None, told: Told) -> bool:
-        """Send a QMFv2 message without waiting, if that is possible; see `Bus.post`.
+    def post(self, content: Content, target: Target, correlation_id: str | None, told: OutcomeCallback) -> bool:
+        """Send a QMFv2 message without waiting, if that is possible; see `Bus.try_send`.
 
         Raises:
             DisconnectedError: no connection.
             ValueError: a value that can't be encoded.
         """
-        return self.bus.post(self._encoded(content, target, correlation_id), told)
+        return self.bus.try_send(self._encoded(content, target, correlation_id), told)
 
     def _encoded(self, content: Content, target: Target, correlation_id: str | None) -> bytes:
         return self._encoder.encode(
@@ -217,18 +217,18 @@ class Wire:
         """Where qpidd takes QMFv1 requests."""
         return Target(V1_EXCHANGE, BROKER)
 
-    def _deliver(self, received: Received, earlier: Iterable[str] = ()) -> None:
+    def _deliver(self, received: ReceivedMessage, earlier: Iterable[str] = ()) -> None:
         try:
             message = decode(received.data, self._reader)
         except (DecodeError, ProtocolError) as error:
-            received.done()
+            received.settle()
             self._skip(error)
             return
         if isinstance(message, V1Message):
-            received.done()
+            received.settle()
             self._on_v1(message)
         elif message.subject is not None and any(key_matches(key, message.subject) for key in earlier):
-            received.done()
+            received.settle()
         else:
             self._on_envelope(message, received)
 

@@ -14,7 +14,7 @@ from support.waiting import until
 from qmf.agent import Agent, ObjectId
 from qmf.agent.publishing import event_queue
 from qmf.agent.sending.message_batcher import MAX_BYTES
-from qmf.bus.base import Told
+from qmf.bus.base import OutcomeCallback
 from qmf.errors import CallerError, ConstraintError, DisconnectedError, LinkError, NetworkError
 from qmf.protocol import BodyForm, Envelope, EventData, EventsIndication
 from qmf.schema import Severity
@@ -216,11 +216,11 @@ class PostingBus(FakeBus):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[Told] = []
+        self.told: list[OutcomeCallback] = []
 
-    def post(self, data: bytes, told: Told) -> bool:
+    def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         self.sent.append(data)
-        self.told.append(told)
+        self.told.append(on_outcome)
         return True
 
     def say(self, number: int, error: NetworkError | None = None) -> None:

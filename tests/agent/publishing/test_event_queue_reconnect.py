@@ -9,7 +9,7 @@ from support.waiting import until
 from qmf.agent import Agent
 from qmf.bus import AmqpBus
 from qmf.bus.backoff import Backoff
-from qmf.bus.values import EngineEvent, Incoming, LinkRequested
+from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
 from qmf.protocol import Envelope, EventsIndication, decode
 
 
@@ -24,11 +24,11 @@ class Broker:
         self.first = self.first or peer
         if isinstance(event, LinkRequested):
             peer.grant(event.link, 16 if peer is self.first else 1000)
-        elif isinstance(event, Incoming):
+        elif isinstance(event, Delivery):
             if peer is self.first and len(peer.bodies) > 1:
                 return
-            assert event.token is not None
-            peer.engine.settle(event.link, event.token)
+            assert event.delivery_tag is not None
+            peer.engine.settle(event.link, event.delivery_tag)
             message = decode(event.data)
             content = message.content if peer is not self.first and isinstance(message, Envelope) else None
             if isinstance(content, EventsIndication):
@@ -45,7 +45,7 @@ async def test_no_event_overtakes_another_over_a_loss() -> None:
         for number in range(count):
             agent.raise_event(spill(number % 251))
         await until(lambda: len(peers.all[0].bodies) == 16, "no more credit")
-        peers.all[0].wire.abort()
+        peers.all[0].transport.abort()
         await until(lambda: len(broker.items) == count, "all events")
         assert broker.items == [number % 251 for number in range(count)]
         await agent.close()

@@ -14,7 +14,7 @@ from support.waiting import until
 
 from qmf.agent import AccessRequest, Action, Agent, current_caller
 from qmf.broker import Broker
-from qmf.bus import AmqpBus, Binding, Received
+from qmf.bus import AmqpBus, Binding, ReceivedMessage
 from qmf.protocol import (
     CommandComplete,
     Content,
@@ -188,9 +188,9 @@ async def test_the_user_id_comes_from_the_message() -> None:
     hook = Hook()
     answers: list[Envelope] = []
 
-    def deliver(received: Received) -> None:
+    def deliver(received: ReceivedMessage) -> None:
         message = decode(received.data)
-        received.done()
+        received.settle()
         assert isinstance(message, Envelope)
         answers.append(message)
 

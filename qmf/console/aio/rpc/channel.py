@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from qmf.bus.base import Told
+from qmf.bus.base import OutcomeCallback
 from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.rpc.requests import PendingRequests
 from qmf.console.aio.wire import Target, Wire
@@ -49,7 +49,7 @@ class RpcChannel:
         """
         target = self.address(agent)
 
-        def post(number: int, told: Told) -> bool:
+        def post(number: int, told: OutcomeCallback) -> bool:
             return self._wire.post(content, target, str(number), told)
 
         asked_again = isinstance(content, QueryRequest)

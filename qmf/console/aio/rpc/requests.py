@@ -31,7 +31,7 @@ from types import MappingProxyType
 
 import attrs
 
-from qmf.bus.base import Told
+from qmf.bus.base import OutcomeCallback
 from qmf.console.aio.rpc.errors import AgentLost
 from qmf.errors import NetworkError, QmfError, RequestTimeout
 
@@ -190,13 +190,13 @@ class PendingRequests:
         what: str,
         agent: str | None,
         timeout: float,
-        post: Callable[[int, Told], bool] | None = None,
+        post: Callable[[int, OutcomeCallback], bool] | None = None,
     ) -> list[object]:
         """Send a request and wait for its whole answer.
 
         Args:
             send: sends the message with the given id; returns when the broker has taken it.
-            post: tries the same without waiting, as `Bus.post`; saves a task.
+            post: tries the same without waiting, as `Bus.try_send`; saves a task.
             what: what is asked, for messages.
             agent: who is asked, or None.
             timeout: seconds for everything, sending included.
@@ -273,7 +273,7 @@ class PendingRequests:
             log.debug("late answer to request %s", number)
         return request
 
-    def _posted(self, request: Request, post: Callable[[int, Told], bool]) -> bool:
+    def _posted(self, request: Request, post: Callable[[int, OutcomeCallback], bool]) -> bool:
         try:
             return post(request.id, functools.partial(self._told, request))
         except (QmfError, ValueError) as error:

@@ -1,0 +1,1 @@
+"""`qmf-broker`, the broker as a program."""

@@ -1,0 +1,1 @@
+"""The broker's clients: their connections, their links, and how they log in."""

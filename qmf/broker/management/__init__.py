@@ -1,0 +1,1 @@
+"""The broker's own QMF agent: its nodes and clients as managed objects and events."""

@@ -1,0 +1,304 @@
+"""The real bus: AMQP 1.0 over TCP or TLS, kept up over losses of the connection.
+
+`AmqpBus` owns what outlives a connection (subscriptions, watchers, the state of `bus_state.py`); each connection is a
+`ClientConnection`. After a loss it connects again with back-off, puts every subscription in place and only then calls
+itself connected. proton, and what stands on it, is imported with the first connection: importing it takes longer than
+all of the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import ssl
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qmf._version import __version__
+from qmf.bus.backoff import Backoff
+from qmf.bus.base import (
+    Binding,
+    Bus,
+    BusEvent,
+    BusWatcher,
+    Connected,
+    Disconnected,
+    LinkLost,
+    MessageCallback,
+    OutcomeCallback,
+)
+from qmf.bus.bus_state import BusState, BusTrigger, next_state
+from qmf.bus.url import BusUrl, parse_url
+from qmf.bus.watchers import BusWatchers
+from qmf.errors import ConnectError, DisconnectedError, LinkError
+
+if TYPE_CHECKING:
+    from qmf.bus.client.connection import ClientConnection
+    from qmf.bus.client.subscription import AmqpSubscription
+
+log = logging.getLogger("qmf.bus")
+
+#: Seconds after which broker and bus tell each other that they live. A broker that was cut off is noticed after
+#: twice that; short enough for a console, and two small frames a minute otherwise.
+HEARTBEAT = 15.0
+#: Seconds for one attempt to connect again.
+ATTEMPT_TIMEOUT = 10.0
+
+
+class AmqpBus(Bus):
+    """A connection to an AMQP 1.0 broker."""
+
+    def __init__(
+        self,
+        url: str | BusUrl,
+        *,
+        container: str | None = None,
+        username: str | None = None,
+        password: str | None = None,
+        mechanisms: Sequence[str] | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+        reconnect: bool = True,
+        heartbeat: float | None = HEARTBEAT,
+        backoff: Backoff | None = None,
+    ) -> None:
+        """Args:
+
+        url: as in `parse_url`. A password may be sent over plain ``amqp://``, where anybody on the way can read it; use
+            ``amqps://`` across networks.
+        container: our name at the broker; by default a new one per connection. With a fixed one, a broker that has
+            not noticed that the old connection is gone may refuse the new one.
+        username, password: who we are; they go before those of the URL. Without any, SASL ANONYMOUS is used.
+        mechanisms: SASL mechanisms allowed; by default PLAIN with a user, ANONYMOUS without: a user is never
+            turned into an anonymous one in silence.
+        ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host's name.
+        reconnect: False to stay disconnected after a loss.
+        heartbeat: seconds after which the broker is asked to show life; it counts as lost after twice that. None:
+            never.
+        backoff: waits before reconnecting.
+
+        Raises:
+            UrlError: the URL is none.
+        """
+        self._where = parse_url(url) if isinstance(url, str) else url
+        self._container = container
+        self._username = username if username is not None else self._where.username
+        self._password = password if password is not None else self._where.password
+        self._mechanisms = (
+            tuple(mechanisms) if mechanisms is not None else (("PLAIN",) if self._username else ("ANONYMOUS",))
+        )
+        self._ssl_context = ssl_context
+        self._reconnect = reconnect
+        self._heartbeat = heartbeat
+        self._backoff = backoff or Backoff()
+        self._state = BusState.NEW
+        self._connection: ClientConnection | None = None
+        self._subscriptions: list[AmqpSubscription] = []
+        self._watchers = BusWatchers()
+        self._keeper: asyncio.Task[None] | None = None
+        self._reason = "not opened yet"
+
+    @property
+    def url(self) -> str:
+        """See `Bus`."""
+        return str(self._where)
+
+    @property
+    def connected(self) -> bool:
+        """See `Bus`."""
+        return self._state is BusState.UP
+
+    def watch(self, watcher: BusWatcher) -> Callable[[], None]:
+        """See `Bus`."""
+        return self._watchers.add(watcher)
+
+    async def open(self, timeout: float = 10.0) -> None:
+        """See `Bus`."""
+        self._state = next_state(self._state, BusTrigger.CONNECT)
+        try:
+            connection = await self._connect(timeout)
+            if self._state is not BusState.CONNECTING:
+                raise ConnectError(self.url, "closed while connecting")
+            if not connection.alive:  # it ended before anybody could use it
+                self._connection = None
+                await connection.close()
+                raise ConnectError(self.url, connection.reason)
+        except BaseException as error:
+            if self._state is BusState.CONNECTING:
+                self._state = next_state(self._state, BusTrigger.FAILED)
+            if isinstance(error, ConnectError):
+                self._reason = error.reason
+            raise
+        self._up(connection, again=False)
+
+    async def close(self) -> None:
+        """See `Bus`."""
+        if self._state is BusState.CLOSED:
+            return
+        self._state = next_state(self._state, BusTrigger.END)
+        self._reason = "closed"
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+        self._subscriptions.clear()
+
+    async def subscribe(
+        self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200
+    ) -> AmqpSubscription:
+        """See `Bus`."""
+        from qmf.bus.client.subscription import AmqpSubscription
+
+        connection = self._use()
+        subscription = AmqpSubscription(self, binding, on_message, max(1, prefetch))
+        await connection.subscribe(subscription)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    async def unsubscribe(self, subscription: AmqpSubscription) -> None:
+        """Used by `Subscription.close`."""
+        if subscription not in self._subscriptions:
+            return
+        self._subscriptions.remove(subscription)
+        if self._connection is not None:
+            await self._connection.unsubscribe(subscription)
+
+    async def send(self, data: bytes, *, confirm: bool = False) -> None:
+        """See `Bus`."""
+        await self._use().sender_links.send(data, confirm=confirm)
+
+    def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
+        """See `Bus`."""
+        return self._use().sender_links.try_send(data, on_outcome)
+
+    # Connections
+
+    def _use(self) -> ClientConnection:
+        if self._state is not BusState.UP or self._connection is None:
+            raise DisconnectedError(self.url, self._reason)
+        return self._connection
+
+    async def _connect(self, timeout: float) -> ClientConnection:
+        from qmf.bus.client.connection import ClientConnection
+        from qmf.bus.engine.values import ConnectionSettings
+
+        settings = ConnectionSettings(
+            container=self._container or f"qmf-{uuid.uuid4()}",
+            hostname=self._where.host,
+            idle_timeout=None if self._heartbeat is None else 2 * self._heartbeat,
+            mechanisms=self._mechanisms,
+            username=self._username,
+            password=self._password,
+            properties=_introduction(),
+        )
+        connection = self._connection = ClientConnection(
+            self._where, settings, on_lost=self._lost, on_link_lost=self._tell
+        )
+        try:
+            await connection.connect(self._tls(), timeout)
+        except BaseException:
+            if self._connection is connection:
+                self._connection = None
+            raise
+        return connection
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if not self._where.tls:
+            return None
+        if self._ssl_context is None:
+            self._ssl_context = ssl.create_default_context()
+        return self._ssl_context
+
+    def _up(self, connection: ClientConnection, *, again: bool) -> None:
+        self._state = next_state(self._state, BusTrigger.UP)
+        log.info("connected to %s (%s)", self.url, connection.broker or "nameless broker")
+        self._tell(Connected(again, connection.broker))
+
+    def _tell(self, event: BusEvent) -> None:
+        if isinstance(event, LinkLost):
+            log.warning("%s: %s", self.url, LinkError(event.address, event.condition, event.description))
+        self._watchers.tell(event)
+
+    def _lost(self, reason: str) -> None:
+        if self._state is not BusState.UP:
+            return  # while subscriptions were being put in place again: `_restore` noticed
+        self._state = next_state(self._state, BusTrigger.LOST)
+        self._reason = reason
+        self._connection = None
+        if not self._reconnect:
+            log.warning("connection to %s lost: %s", self.url, reason)
+            self._tell(Disconnected(reason, None))
+            return
+        delays = self._backoff.delays()
+        wait = next(delays)
+        log.warning("connection to %s lost: %s; trying again in %.1f s", self.url, reason, wait)
+        self._keeper = asyncio.get_running_loop().create_task(self._keep(wait, delays))
+        self._tell(Disconnected(reason, wait))
+
+    async def _keep(self, wait: float, delays: Iterator[float]) -> None:
+        """Connect again, sooner or later."""
+        while True:
+            await asyncio.sleep(wait)
+            self._state = next_state(self._state, BusTrigger.CONNECT)
+            try:
+                connection = await self._connect(ATTEMPT_TIMEOUT)
+                await self._restore(connection)
+            except ConnectError as error:
+                self._state = next_state(self._state, BusTrigger.LOST)
+                self._reason = error.reason
+                wait = next(delays)
+                log.info("%s; trying again in %.1f s", error, wait)
+            except Exception as error:
+                # A bug, here or below; an agent that runs for years should outlive it.
+                self._state = next_state(self._state, BusTrigger.LOST)
+                self._reason = str(error)
+                wait = next(delays)
+                log.exception("connecting to %s failed; trying again in %.1f s", self.url, wait)
+            else:
+                self._keeper = None
+                self._up(connection, again=True)
+                return
+
+    async def _restore(self, connection: ClientConnection) -> None:
+        """Put every subscription in place on a new connection."""
+        subscriptions = list(self._subscriptions)
+        answers = [connection.attach(subscription) for subscription in subscriptions]
+        try:
+            if answers:
+                await asyncio.wait(answers, timeout=ATTEMPT_TIMEOUT)
+        finally:
+            complete = all(answer.done() for answer in answers)
+            errors = [_taken(answer) for answer in answers]
+        if not complete or not connection.alive:
+            self._connection = None
+            await connection.close()
+            raise ConnectError(
+                self.url, connection.reason or f"subscriptions not confirmed within {ATTEMPT_TIMEOUT:g} s"
+            )
+        for subscription, error in zip(subscriptions, errors, strict=True):
+            if isinstance(error, LinkError):
+                self._tell(LinkLost(error.address, error.condition, error.description, reopened=False))
+                connection.retry(subscription, error)
+
+
+def _introduction() -> dict[str, str | int]:
+    """What brokers show of a connection; the names are qpidd's."""
+    process = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+    return {
+        "product": "qmf",
+        "version": __version__,
+        "qpid.client_process": process,
+        "qpid.client_pid": os.getpid(),
+        "qpid.client_ppid": os.getppid(),
+    }
+
+
+def _taken(answer: asyncio.Future[None]) -> BaseException | None:
+    """The exception of an answer, which counts as handled then; one that nobody will wait for is cancelled."""
+    return None if answer.cancel() or answer.cancelled() else answer.exception()

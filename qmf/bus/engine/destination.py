@@ -1,0 +1,56 @@
+"""Where an encoded message is going: the two properties that senders and exchanges need, without decoding the rest.
+
+This room may not use the project's codec; proton's decoder walks the sections up to the properties.
+"""
+
+from __future__ import annotations
+
+import proton
+
+from qmf.bus.engine.terminus import NONSENSE
+from qmf.errors import DecodeError
+
+#: Descriptor of the properties section, and of the sections that may stand before it (AMQP 1.0, part 3.2).
+_PROPERTIES = 0x73
+_BEFORE = frozenset({0x70, 0x71, 0x72})
+_NAMES = {
+    "amqp:header:list": 0x70,
+    "amqp:delivery-annotations:map": 0x71,
+    "amqp:message-annotations:map": 0x72,
+    "amqp:properties:list": 0x73,
+}
+_TO = 2
+_SUBJECT = 3
+
+
+def destination(data: bytes) -> tuple[str | None, str | None]:
+    """`to` and `subject` of an encoded message; None for each that it does not have.
+
+    Raises:
+        DecodeError: the bytes before and in the properties section are not a message.
+    """
+    offset = 0
+    while offset < len(data):
+        try:
+            section = proton.Data()
+            offset += section.decode(data[offset:] if offset else data)
+            section.rewind()
+            section.next()
+            value = section.get_object()
+        except NONSENSE as error:
+            raise DecodeError(f"not an AMQP message: section at offset {offset}: {error}") from error
+        if not isinstance(value, proton.Described):
+            raise DecodeError("not an AMQP message: a value without section descriptor")
+        descriptor = _NAMES.get(value.descriptor) if isinstance(value.descriptor, str) else value.descriptor
+        if descriptor == _PROPERTIES:
+            return _text(value.value, _TO), _text(value.value, _SUBJECT)
+        if descriptor not in _BEFORE:
+            break
+    return None, None
+
+
+def _text(fields: object, index: int) -> str | None:
+    if not isinstance(fields, list) or len(fields) <= index:
+        return None
+    value = fields[index]
+    return str(value) if isinstance(value, str) else None

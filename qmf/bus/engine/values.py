@@ -1,0 +1,90 @@
+"""What an engine is configured with, and what it exchanges with its peer, as values: settings, termini, outcomes."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+import attrs
+
+#: Frames of 64 KiB carry all but the largest QMF messages in one piece, and keep heartbeats of one link from waiting
+#: long behind a large message of another. qpidd offers the same.
+MAX_FRAME = 65536
+#: Largest message taken from a peer. QMF's are below 1 MB (100 objects); this only protects memory.
+MAX_MESSAGE = 16 * 1024 * 1024
+
+
+@attrs.frozen
+class Filter:
+    """One entry of a source's filter map.
+
+    Attributes:
+        name: key in the map; any symbol.
+        descriptor: what kind of filter, as symbol or as number.
+        value: its argument, as Python value.
+    """
+
+    name: str
+    descriptor: str | int
+    value: object
+
+
+@attrs.frozen
+class Terminus:
+    """One end of a link: the source or target that a peer named.
+
+    Attributes:
+        address: name of the node; None for the anonymous relay and for dynamic nodes.
+        dynamic: the broker shall make up a node.
+        filters: of a source.
+        browse: messages shall stay in the node (distribution mode `copy`).
+        coordinator: the node is a transaction coordinator.
+        capabilities: what the node is to be able to do, in the words of the broker that is asked.
+    """
+
+    address: str | None = None
+    dynamic: bool = False
+    filters: tuple[Filter, ...] = ()
+    browse: bool = False
+    coordinator: bool = False
+    capabilities: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class ConnectionSettings:
+    """How an engine introduces itself and what it accepts.
+
+    Attributes:
+        container: our container id.
+        server: True on the accepting side.
+        hostname: name of the peer as the user knows it; None on the accepting side.
+        idle_timeout: seconds of silence after which the peer counts as dead; it is asked to send something at twice
+            that rate. None: never.
+        max_frame: largest frame, in bytes.
+        max_message: largest message, in bytes.
+        mechanisms: SASL mechanisms offered or allowed; None for no SASL layer.
+        username, password: for SASL PLAIN.
+        capabilities: offered to the peer.
+        properties: of the connection, shown by management tools.
+    """
+
+    container: str
+    server: bool = False
+    hostname: str | None = None
+    idle_timeout: float | None = None
+    max_frame: int = MAX_FRAME
+    max_message: int = MAX_MESSAGE
+    mechanisms: tuple[str, ...] | None = ("ANONYMOUS",)
+    username: str | None = None
+    password: str | None = attrs.field(default=None, repr=False)
+    capabilities: tuple[str, ...] = ()
+    properties: Mapping[str, str | int] = attrs.field(factory=dict)
+
+
+class Outcome(enum.Enum):
+    """What became of a message that was sent."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    RELEASED = "released"
+    MODIFIED = "modified"

@@ -1,0 +1,167 @@
+"""Users of the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.recording import Inbox, message
+from support.waiting import until
+
+from qmf.broker import Broker
+from qmf.broker.links.sasl import SaslRefused, SaslServer, UsersError, read_users
+from qmf.bus import AmqpBus, Binding
+from qmf.codec import Described, Symbol, UInt64
+from qmf.codec.amqp10 import encode
+from qmf.errors import AuthenticationError, ConnectError
+
+USERS: Mapping[str, str] = {"guest": "s:cret", "other": "pässword"}
+HEADER = b"AMQP\x03\x01\x00\x00"
+
+
+def frame(fields: list[object], descriptor: object = UInt64(0x41)) -> bytes:
+    body = encode(Described(descriptor, fields))
+    return (8 + len(body)).to_bytes(4, "big") + b"\x02\x01\x00\x00" + body
+
+
+def init(response: bytes | None, mechanism: str = "PLAIN") -> bytes:
+    return frame([Symbol(mechanism), response])
+
+
+@pytest.mark.parametrize("piece", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("response", "user"),
+    [(b"\0guest\0s:cret", "guest"), (b"guest\0guest\0s:cret", "guest"), ("\0other\0pässword".encode(), "other")],
+)
+def test_the_right_password_lets_in_and_passes_on_what_follows(piece: int, response: bytes, user: str) -> None:
+    guard = SaslServer(USERS)
+    data = HEADER + init(response) + b"AMQP\x00\x01\x00\x00"
+    rest = b"".join(guard.feed(data[start : start + piece]) for start in range(0, len(data), piece) if not guard.user)
+    assert guard.user == user
+    assert b"AMQP\x00\x01\x00\x00".startswith(rest)
+    output = guard.output()
+    assert output.startswith(HEADER)
+    assert b"PLAIN" in output
+    assert b"ANONYMOUS" not in output
+    assert guard.output() == b""
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        init(b"\0guest\0wrong"),
+        init(b"\0guest\0"),
+        init(b"\0nobody\0"),
+        init(b"\0nobody\0s:cret"),
+        init(b"\0\0"),
+        init(b"other\0guest\0s:cret"),
+        init(b"guest\0s:cret"),
+        init(b"\0guest\0s:cret\0"),
+        init(b"\0\xff\0s:cret"),
+        init(None),
+        init(b"", "ANONYMOUS"),
+        init(b"\0guest\0s:cret", "EXTERNAL"),
+        frame([]),
+    ],
+)
+def test_wrong_credentials_get_an_answer_and_no_more(data: bytes) -> None:
+    guard = SaslServer(USERS)
+    guard.feed(HEADER)
+    guard.output()
+    with pytest.raises(SaslRefused, match="unknown user or wrong password"):
+        guard.feed(data)
+    assert guard.user is None
+    assert guard.output() == frame([1], UInt64(0x44))[:-2] + b"\x50\x01"
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"AMQP\x00\x01\x00\x00", "does not start with SASL"),
+        (b"GET /", "does not start with SASL"),
+        (HEADER + b"\x00\x00\x00\x07\x02\x01\x00\x00", "malformed"),
+        (HEADER + b"\x00\x00\x02\x01\x02\x01\x00\x00", "malformed"),
+        (HEADER + b"\x00\x00\x00\x09\x02\x00\x00\x00\x40", "malformed"),
+        (HEADER + b"\x00\x00\x00\x09\x01\x01\x00\x00\x40", "malformed"),
+        (HEADER + b"\x00\x00\x00\x09\x02\x01\x00\x00\xff", "malformed"),
+        (HEADER + b"\x00\x00\x00\x09\x02\x01\x00\x00\x40", "no init"),
+        (HEADER + frame([], UInt64(0x43)), "no init"),
+    ],
+)
+def test_what_is_no_sasl_is_refused(data: bytes, reason: str) -> None:
+    with pytest.raises(SaslRefused, match=reason):
+        SaslServer(USERS).feed(data)
+
+
+@given(st.binary(max_size=80), st.booleans())
+def test_no_bytes_open_the_door(data: bytes, greeted: bool) -> None:
+    guard = SaslServer(USERS)
+    try:
+        guard.feed(HEADER + data if greeted else data)
+    except SaslRefused:
+        pass
+    else:
+        guard.feed(b"")
+    assert guard.user is None
+
+
+async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "qmf")
+    async with Broker(port=0, users=USERS) as broker:
+        bus = AmqpBus(f"amqp://guest:s%3Acret@127.0.0.1:{broker.port}")
+        inbox = Inbox()
+        await bus.open()
+        await bus.subscribe(Binding("amq.topic", "#"), inbox)
+        await bus.send(message("amq.topic", "x", "in"), confirm=True)
+        assert await inbox.wait(1) == ["in"]
+        await bus.close()
+        for url, words in (
+            (f"amqp://guest:wrong@127.0.0.1:{broker.port}", r"user 'guest' was refused \(PLAIN\)"),
+            (broker.url, "does not offer SASL ANONYMOUS"),
+        ):
+            bus = AmqpBus(url)
+            with pytest.raises(AuthenticationError, match=words):
+                await bus.open()
+        with pytest.raises(ConnectError):
+            await AmqpBus(broker.url, mechanisms=["EXTERNAL"]).open()
+        await until(lambda: broker.connections == 0, "the end of the connections")
+        assert broker.counters.failures == 3
+    assert "cret" not in caplog.text
+    assert "wrong@" not in caplog.text
+
+
+def test_reading_users(tmp_path: Path) -> None:
+    path = tmp_path / "users"
+    path.write_text("# comment\n\nguest:s:cret\nother:pässword\n", encoding="utf-8")
+    assert read_users(path) == USERS
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no users"),
+        ("guest\n", ":1: a line is name:password"),
+        ("# x\n:secret\n", ":2: a line is name:password"),
+        ("guest:\n", ":1: a line is name:password"),
+        ("a:b\na:c\n", ":2: user 'a' is there twice"),
+    ],
+)
+def test_users_that_are_wrong(tmp_path: Path, text: str, reason: str) -> None:
+    path = tmp_path / "users"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsersError) as caught:
+        read_users(path)
+    assert str(caught.value) == f"{path}{reason}" if reason.startswith(":") else f"{path}: {reason}"
+    assert "secret" not in str(caught.value)
+
+
+def test_users_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsersError, match="No such file"):
+        read_users(tmp_path / "none")
+    path = tmp_path / "binary"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(UsersError, match="not UTF-8"):
+        read_users(path)

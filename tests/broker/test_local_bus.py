@@ -1,0 +1,167 @@
+"""The bus inside the broker."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from support.recording import BusEvents, Inbox, message
+from support.waiting import until
+
+from qmf.broker.local_bus import LocalBus
+from qmf.broker.nodes.exchanges import TopicExchange
+from qmf.broker.nodes.queues import Limits
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.bus import Binding, BusStateError, Connected, ExchangeKind, ReceivedMessage
+from qmf.errors import DisconnectedError, LinkError, NetworkError
+
+TOPIC = "amq.topic"
+
+
+async def opened(registry: NodeRegistry) -> LocalBus:
+    bus = LocalBus(registry, "local")
+    await bus.open()
+    return bus
+
+
+async def test_messages_go_through_the_exchanges() -> None:
+    bus = await opened(NodeRegistry())
+    topics, direct = Inbox(), Inbox()
+    await bus.subscribe(Binding(TOPIC, "a.#"), topics)
+    await bus.subscribe(Binding("amq.direct", "a.#", ExchangeKind.DIRECT), direct)
+    for to in (TOPIC, "amq.direct"):
+        await bus.send(message(to, "a.b", f"by {to}"), confirm=True)
+    await bus.send(message("nowhere", "a.b"), confirm=True)
+    assert await topics.wait(1) == ["by amq.topic"]
+    assert direct.texts == []
+    await bus.close()
+
+
+async def test_a_message_is_not_delivered_while_it_is_sent() -> None:
+    bus = await opened(NodeRegistry())
+    inbox = Inbox()
+    await bus.subscribe(Binding(TOPIC, "#"), inbox)
+    words: list[NetworkError | None] = []
+    assert bus.try_send(message(TOPIC, "a", "hello"), words.append)
+    assert (inbox.texts, words) == ([], [])
+    assert await inbox.wait(1) == ["hello"]
+    assert words == [None]
+    await bus.close()
+
+
+async def test_a_slow_receiver_holds_its_window_and_loses_the_oldest_of_the_rest() -> None:
+    registry = NodeRegistry(limits=Limits(count=4))
+    bus = await opened(registry)
+    inbox = Inbox(hold=True)
+    subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=2)
+    for number in range(10):
+        await bus.send(message(TOPIC, "a", str(number)), confirm=True)
+    assert await inbox.wait(2) == ["0", "1"]
+    queue = subscription.queue
+    assert (len(queue), queue.counts.dropped, queue.depth()[0]) == (4, 4, 6)
+    inbox.held[0].settle()
+    inbox.held[0].settle()
+    assert await inbox.wait(3) == ["0", "1", "6"]
+    inbox.hold = False
+    for held in inbox.held[1:]:
+        held.settle()
+    assert await inbox.wait(6) == ["0", "1", "6", "7", "8", "9"]
+    assert queue.depth() == (0, 0)
+    await bus.close()
+
+
+async def test_what_it_made_goes_with_it() -> None:
+    registry = NodeRegistry()
+    bus = await opened(registry)
+    held: list[ReceivedMessage] = []
+    subscription = await bus.subscribe(Binding(TOPIC, "#"), held.append)
+    await bus.subscribe(Binding(TOPIC, "#"), Inbox())
+    await bus.send(message(TOPIC, "a"), confirm=True)
+    await until(lambda: held, "the message")
+    topic = registry.find(TOPIC)
+    assert isinstance(topic, TopicExchange)
+    assert (len(registry.queues), topic.bindings) == (2, 2)
+    await subscription.close()
+    await subscription.close()
+    held[0].settle()
+    assert (len(registry.queues), topic.bindings) == (1, 1)
+    await bus.close()
+    await bus.close()
+    assert (len(registry.queues), topic.bindings) == (0, 0)
+
+
+async def test_a_receiver_that_closes_hears_no_more() -> None:
+    bus = await opened(NodeRegistry())
+    seen: list[ReceivedMessage] = []
+
+    def deliver(received: ReceivedMessage) -> None:
+        seen.append(received)
+        bus.forget(subscription)
+
+    subscription = await bus.subscribe(Binding(TOPIC, "#"), deliver)
+    for _ in range(3):
+        bus.try_send(message(TOPIC, "a"), lambda _: None)
+    await until(lambda: seen, "the message")
+    await asyncio.sleep(0)
+    assert len(seen) == 1
+    await bus.close()
+
+
+async def test_a_receiver_that_fails_loses_only_its_message(caplog: pytest.LogCaptureFixture) -> None:
+    bus = await opened(NodeRegistry())
+    seen: list[ReceivedMessage] = []
+
+    def deliver(received: ReceivedMessage) -> None:
+        seen.append(received)
+        raise ValueError("no good")
+
+    await bus.subscribe(Binding(TOPIC, "#"), deliver, prefetch=1)
+    for _ in range(3):
+        await bus.send(message(TOPIC, "a"))
+    await until(lambda: len(seen) == 3, "the messages")
+    assert caplog.text.count("the receiver of amq.topic '#' failed") == 3
+    await bus.close()
+
+
+async def test_what_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    bus = await opened(NodeRegistry(queues=["full", "local_amq.topic_2"], limits=Limits(count=1)))
+    for name in ("nowhere", "full", ""):
+        with pytest.raises(LinkError, match="no exchange"):
+            await bus.subscribe(Binding(name, "#"), Inbox())
+    await bus.subscribe(Binding(TOPIC, "#"), Inbox())
+    with pytest.raises(LinkError, match=r"'local_amq\.topic_2' exists"):
+        await bus.subscribe(Binding(TOPIC, "#"), Inbox())
+    await bus.send(message("full", None), confirm=True)
+    with pytest.raises(LinkError, match="queue 'full' is full"):
+        await bus.send(message("full", None), confirm=True)
+    await bus.send(message("full", None))
+    assert "a message of local was refused" in caplog.text
+    words: list[NetworkError | None] = []
+    assert bus.try_send(message("full", None), words.append)
+    await until(lambda: words, "the broker's word")
+    assert isinstance(words[0], LinkError)
+    await bus.close()
+
+
+async def nothing_goes(bus: LocalBus) -> None:
+    assert not bus.connected
+    with pytest.raises(DisconnectedError):
+        await bus.send(message(TOPIC, "a"))
+    with pytest.raises(DisconnectedError):
+        bus.try_send(message(TOPIC, "a"), lambda _: None)
+    with pytest.raises(DisconnectedError):
+        await bus.subscribe(Binding(TOPIC, "#"), Inbox())
+
+
+async def test_its_life() -> None:
+    bus = LocalBus(NodeRegistry(), "local")
+    events = BusEvents(bus)
+    assert bus.url == "local://local"
+    await nothing_goes(bus)
+    await bus.open()
+    assert bus.connected
+    with pytest.raises(BusStateError):
+        await bus.open()
+    await bus.close()
+    await nothing_goes(bus)
+    assert events.seen == [Connected(again=False, broker="local")]

@@ -1,0 +1,310 @@
+"""A bus whose broker goes away and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+
+import pytest
+from bus.peer import Peer, serving
+from support.recording import BusEvents, Inbox, message
+from support.waiting import until
+
+from qmf.broker import Broker
+from qmf.bus import AmqpBus, Backoff, Binding, Connected, Disconnected, ExchangeKind, LinkLost
+from qmf.bus.client.amqp_bus import ATTEMPT_TIMEOUT
+from qmf.bus.client.connection import ClientConnection
+from qmf.bus.engine.events import EngineEvent, LinkRequested
+from qmf.bus.engine.values import ConnectionSettings
+from qmf.errors import ConnectError, DisconnectedError
+
+TOPIC = "qmf.default.topic"
+QUICK = Backoff(first=0.01, limit=0.02)
+
+
+async def restart(broker: Broker) -> Broker:
+    """The same address, a new broker."""
+    await broker.close()
+    again = Broker(port=broker.port)
+    await again.start()
+    return again
+
+
+async def test_subscriptions_survive_the_restart_of_the_broker() -> None:
+    broker = Broker(port=0)
+    await broker.start()
+    bus = AmqpBus(broker.url, backoff=QUICK)
+    events, topic, direct, closed = BusEvents(bus), Inbox(), Inbox(), Inbox()
+    await bus.open()
+    await bus.subscribe(Binding(TOPIC, "a.#"), topic)
+    await bus.subscribe(Binding("amq.direct", "b", ExchangeKind.DIRECT), direct)
+    await (await bus.subscribe(Binding(TOPIC, "a.#"), closed)).close()
+    for round_ in range(1, 4):
+        broker = await restart(broker)
+        connected = await events.wait(Connected, round_ + 1)
+        assert isinstance(connected, Connected)
+        assert connected.again
+        assert bus.connected
+        await bus.send(message(TOPIC, "a.b", f"topic {round_}"), confirm=True)
+        await bus.send(message("amq.direct", "b", f"direct {round_}"), confirm=True)
+        await topic.wait(round_)
+        await direct.wait(round_)
+    assert topic.texts == ["topic 1", "topic 2", "topic 3"]
+    assert direct.texts == ["direct 1", "direct 2", "direct 3"]
+    assert closed.texts == []
+    kinds = [type(event) for event in events.seen]
+    assert kinds == [Connected, *[Disconnected, Connected] * 3]
+    lost = events.of(Disconnected)[0]
+    assert isinstance(lost, Disconnected)
+    assert lost.reason == "the broker closed the connection (amqp:connection:forced: the broker is shutting down)"
+    assert lost.retry == pytest.approx(0.01, rel=0.6)
+    await bus.close()
+    await broker.close()
+
+
+async def test_while_disconnected_sending_fails_with_the_reason() -> None:
+    broker = Broker(port=0)
+    await broker.start()
+    bus = AmqpBus(broker.url, backoff=Backoff(first=60))
+    events = BusEvents(bus)
+    await bus.open()
+    await broker.close()
+    await events.wait(Disconnected)
+    assert not bus.connected
+    with pytest.raises(DisconnectedError, match="shutting down"):
+        await bus.send(message(TOPIC, "x"))
+    with pytest.raises(DisconnectedError, match="shutting down"):
+        await bus.subscribe(Binding(TOPIC, "x"), Inbox())
+    async with asyncio.timeout(1):
+        await bus.close()  # ends the wait of a minute
+
+
+async def test_without_reconnect_a_loss_is_final() -> None:
+    broker = Broker(port=0)
+    await broker.start()
+    bus = AmqpBus(broker.url, reconnect=False)
+    events = BusEvents(bus)
+    await bus.open()
+    await broker.close()
+    lost = await events.wait(Disconnected)
+    assert isinstance(lost, Disconnected)
+    assert lost.retry is None
+    await bus.close()
+
+
+async def test_attempts_go_on_until_the_broker_is_back(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    broker = Broker(port=0)
+    await broker.start()
+    bus = AmqpBus(broker.url, backoff=QUICK)
+    events = BusEvents(bus)
+    await bus.open()
+    await broker.close()
+    await until(lambda: caplog.text.count("connection refused") >= 3, "three failed attempts")
+    assert len(events.of(Disconnected)) == 1
+    broker = Broker(port=broker.port)
+    await broker.start()
+    await events.wait(Connected, 2)
+    await bus.close()
+    await broker.close()
+
+
+async def test_a_subscription_that_the_new_broker_refuses_is_reported() -> None:
+    broker = Broker(port=0, domains=["site"])
+    await broker.start()
+    bus = AmqpBus(broker.url, backoff=QUICK)
+    events, inbox = BusEvents(bus), Inbox()
+    await bus.open()
+    await bus.subscribe(Binding("qmf.site.topic", "#"), Inbox())
+    await bus.subscribe(Binding(TOPIC, "#"), inbox)
+    broker = await restart(broker)
+    await events.wait(Connected, 2)
+    (lost,) = events.of(LinkLost)
+    assert isinstance(lost, LinkLost)
+    assert (lost.address, lost.condition, lost.reopened) == ("qmf.site.topic", "amqp:not-found", False)
+    await bus.send(message(TOPIC, "x", "still"), confirm=True)
+    assert await inbox.wait(1) == ["still"]
+    await bus.close()
+    await broker.close()
+
+
+async def test_messages_held_over_a_reconnect_do_no_harm() -> None:
+    broker = Broker(port=0)
+    await broker.start()
+    bus = AmqpBus(broker.url, backoff=QUICK)
+    events, inbox = BusEvents(bus), Inbox(hold=True)
+    await bus.open()
+    await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=2)
+    for text in ("one", "two", "three"):
+        await bus.send(message(TOPIC, "x", text), confirm=True)
+    await inbox.wait(2)
+    broker = await restart(broker)
+    await events.wait(Connected, 2)
+    for received in inbox.held:
+        received.settle()
+    inbox.hold = False
+    for text in ("four", "five", "six", "seven"):
+        await bus.send(message(TOPIC, "x", text), confirm=True)
+    assert await inbox.wait(6) == ["one", "two", "four", "five", "six", "seven"]
+    await bus.close()
+    await broker.close()
+
+
+async def test_a_connection_that_is_cut_is_a_loss() -> None:
+    async with Broker(port=0) as broker:
+        bus = AmqpBus(broker.url, backoff=QUICK)
+        events = BusEvents(bus)
+        await bus.open()
+        for connection in list(broker._connections):
+            connection.transport.abort()
+        await events.wait(Connected, 2)
+        lost = events.of(Disconnected)[0]
+        assert isinstance(lost, Disconnected)
+        assert lost.reason in ("the broker closed the connection", "connection reset by peer")
+        await bus.close()
+
+
+async def test_a_silent_broker_is_a_loss() -> None:
+    async with serving(lambda peer, event: None) as peers:
+        bus = AmqpBus(peers.url, heartbeat=0.05, reconnect=False)
+        events = BusEvents(bus)
+        await bus.open()
+        peer: Peer = peers.all[0]
+        peer.transport._tick = lambda: None  # type: ignore[method-assign]  # no more heartbeats
+        if peer.transport._timer is not None:
+            peer.transport._timer.cancel()
+        lost = await events.wait(Disconnected)
+        assert isinstance(lost, Disconnected)
+        assert "timeout" in lost.reason
+        await bus.close()
+
+
+async def test_a_loss_while_subscriptions_are_restored_is_one_more_failed_attempt() -> None:
+    cut = 0
+
+    def script(peer: Peer, event: EngineEvent) -> None:
+        nonlocal cut
+        if isinstance(event, LinkRequested):
+            if len(peers.all) in (2, 3):
+                cut += 1
+                peer.transport.abort()
+            else:
+                peer.grant(event.link)
+
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url, backoff=QUICK)
+        events, inbox = BusEvents(bus), Inbox()
+        await bus.open()
+        await bus.subscribe(Binding("exchange", "key"), inbox)
+        peers.all[0].transport.abort()
+        await events.wait(Connected, 2)
+        assert cut == 2
+        assert len(peers.all) == 4
+        assert [type(event) for event in events.seen] == [Connected, Disconnected, Connected]
+        last = peers.all[-1]
+        last.engine.send(last.links[0], message(None, None, "at last"))
+        last.transport.flush_soon()
+        assert await inbox.wait(1) == ["at last"]
+        await bus.close()
+
+
+def end_right_after_connecting(monkeypatch: pytest.MonkeyPatch, attempts: set[int]) -> list[ClientConnection]:
+    """Have these connections, counted from 1, end in the moment in which they are ready; returns all of them."""
+    made: list[ClientConnection] = []
+    connect = ClientConnection.connect
+
+    async def connect_and_lose(client: ClientConnection, tls: ssl.SSLContext | None, timeout: float) -> None:
+        made.append(client)
+        await connect(client, tls, timeout)
+        if len(made) in attempts:
+            client.transport.abort()
+            await until(lambda: not client.alive, "the end of the connection")
+
+    monkeypatch.setattr(ClientConnection, "connect", connect_and_lose)
+    return made
+
+
+async def test_a_subscription_on_a_connection_that_has_ended_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = end_right_after_connecting(monkeypatch, {2})
+    async with Broker(port=0) as broker:
+        bus = AmqpBus(broker.url, backoff=QUICK)
+        events, inbox = BusEvents(bus), Inbox()
+        await bus.open()
+        subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox)
+        next(iter(broker._connections)).transport.abort()
+        async with asyncio.timeout(ATTEMPT_TIMEOUT / 2):  # nobody waits for an answer that cannot come
+            await events.wait(Connected, 2)
+        assert len(made) == 3
+        with pytest.raises(DisconnectedError):
+            await made[1].attach(subscription)
+        await bus.send(message(TOPIC, "x", "again"), confirm=True)
+        assert await inbox.wait(1) == ["again"]
+        await bus.close()
+
+
+async def test_a_first_connection_that_ends_at_once_is_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    end_right_after_connecting(monkeypatch, {1})
+    async with Broker(port=0) as broker:
+        bus = AmqpBus(broker.url, backoff=QUICK)
+        with pytest.raises(ConnectError, match="the broker closed the connection"):
+            await bus.open()
+        assert not bus.connected
+        await bus.open()
+        await bus.send(message(TOPIC, "x"), confirm=True)
+        await bus.close()
+
+
+async def test_closing_while_subscriptions_are_restored() -> None:
+    def script(peer: Peer, event: EngineEvent) -> None:
+        if isinstance(event, LinkRequested) and len(peers.all) == 1:
+            peer.grant(event.link)
+
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url, backoff=QUICK)
+        await bus.open()
+        subscription = await bus.subscribe(Binding("exchange", "key"), Inbox())
+        peers.all[0].transport.abort()
+        await until(lambda: len(peers.all) == 2 and peers.all[1].links, "the second attempt")
+        assert not bus.connected
+        await subscription.close()
+        await bus.close()
+        await until(peers.all[1].ended.done, "the end of the connection")
+
+
+async def test_closing_while_an_attempt_is_under_way() -> None:
+    async with Broker(port=0) as broker:
+        bus = AmqpBus(broker.url, backoff=QUICK)
+        events = BusEvents(bus)
+        await bus.open()
+        port = broker.port
+    await events.wait(Disconnected)
+    accepted = asyncio.Event()
+
+    async def hang(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set()
+        while await reader.read(1000):
+            pass
+        writer.close()
+
+    async with await asyncio.start_server(hang, "127.0.0.1", port):
+        await accepted.wait()
+        await bus.close()
+    assert not bus.connected
+
+
+def test_settings_of_a_connection_keep_the_password_to_themselves() -> None:
+    assert "secret" not in repr(ConnectionSettings("c", password="secret"))
+
+
+async def test_the_first_opening_never_retries() -> None:
+    broker = Broker(port=0)
+    await broker.start()
+    await broker.close()
+    bus = AmqpBus(broker.url, backoff=QUICK)
+    with pytest.raises(ConnectError):
+        await bus.open()
+    assert not [task for task in asyncio.all_tasks() if "_keep" in repr(task)]
+    await bus.close()
