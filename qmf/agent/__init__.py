@@ -25,13 +25,13 @@ if TYPE_CHECKING:
         MmaAttribute,
         ReferenceAttribute,
     )
-    from qmf.agent.agent import Agent
-    from qmf.agent.agent_thread import AgentThread
+    from qmf.agent.agent import Agent, AgentThread
     from qmf.agent.clock import Clock, SystemClock
     from qmf.agent.metrics import AgentStatistics
     from qmf.agent.model.arguments import Event, MaybeAwaitable, Result
     from qmf.agent.model.managed_object import ManagedObject, Ref
     from qmf.agent.objects.object_store import DuplicateObjectError
+    from qmf.agent.options import AgentOptions
     from qmf.agent.providers import Provider, ProviderQuery
     from qmf.agent.publishing.event_rate_limiter import EventLimit
     from qmf.agent.request_errors import MethodError
@@ -46,7 +46,7 @@ else:
         {
             "qmf.agent.requests.access": "Access AccessRequest Action",
             "qmf.agent.accessors.accessors": "Counter HiLo Mma",
-            "qmf.agent.agent": "Agent",
+            "qmf.agent.agent": "Agent AgentThread",
             "qmf.agent.model.arguments": "Event MaybeAwaitable Result",
             "qmf.agent.accessors.descriptors": (
                 "Attribute CounterAttribute HiLoAttribute MmaAttribute ReferenceAttribute"
@@ -57,11 +57,11 @@ else:
             "qmf.agent.requests.method_handler": "Caller current_caller",
             "qmf.agent.model.managed_object": "ManagedObject Ref",
             "qmf.agent.objects.object_store": "DuplicateObjectError",
+            "qmf.agent.options": "AgentOptions",
             "qmf.agent.providers": "Provider ProviderQuery",
             "qmf.agent.request_errors": "MethodError",
             "qmf.agent.requests.subscription_handler": "SubscriptionLimits",
             "qmf.agent.metrics": "AgentStatistics",
-            "qmf.agent.agent_thread": "AgentThread",
             "qmf.protocol.values": "ObjectId",
         },
     )
@@ -71,6 +71,7 @@ __all__ = [
     "AccessRequest",
     "Action",
     "Agent",
+    "AgentOptions",
     "AgentStatistics",
     "AgentThread",
     "Attribute",

@@ -1,10 +1,10 @@
-"""Who an agent is: its name, and the number of its start (QMF2.md 4.2).
+"""The identity of an agent: its name, and the number of its start (QMF2.md 4.2).
 
-The epoch tells consoles that an agent was restarted and that ids of its earlier objects are void. It has to differ from
-start to start:
+From the epoch consoles see that an agent was restarted, and that ids of its earlier objects are void. It has to differ
+from start to start:
 
-* with a state directory, starts are counted in a file there;
-* without one, it is the time of the start, in seconds since 1970, as a 32-bit number: it needs no memory, differs when
+* with a state directory, starts are counted in a file there (`epoch_file`);
+* without one, it is the time of the start, in seconds since 1970, as a 32-bit number. This needs no file, differs when
   starts are a second apart, and fits the field that C++ consoles read it into.
 
 A state directory belongs to one agent at a time.
@@ -13,31 +13,30 @@ A state directory belongs to one agent at a time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from uuid import uuid4
 
 import attrs
 
 from qmf.agent.epoch_file import EPOCH_MAX, count_start
+from qmf.agent.options import AgentOptions
 from qmf.errors import CallerError
 from qmf.protocol.values import AgentInfo
 
-#: Longest name in UTF-8. Routing keys over 255 bytes are cut by AMQP 0-10 brokers (QMF2.md 1.1), and the longest prefix
-#: of a key without class names is ``agent.ind.heartbeat.``.
+#: Longest name in UTF-8. AMQP 0-10 brokers cut routing keys over 255 bytes (QMF2.md 1.1), and the longest prefix of a
+#: key without class names is ``agent.ind.heartbeat.``.
 MAX_NAME = 255 - len("agent.ind.heartbeat.")
 
 
 @attrs.frozen(kw_only=True)
 class AgentIdentity:
-    """Who an agent is, from start to end.
+    """Name, epoch and attributes of an agent, from start to end.
 
     Attributes:
         vendor, product, instance: parts of the name.
         epoch: number of the start, from 1.
         direct_subject: key on the topic exchange that reaches this run of the agent, too.
         interval: seconds between heartbeats.
-        attributes: what the application adds.
-        extras: what the library adds for its own consoles.
+        attributes: set by the application and, for consoles of this project, by the library.
     """
 
     vendor: str
@@ -47,7 +46,6 @@ class AgentIdentity:
     interval: float
     direct_subject: str = attrs.field(factory=lambda: f"direct-agent.route.{uuid4()}")
     attributes: Mapping[str, object] = attrs.field(factory=dict)
-    extras: Mapping[str, object] = attrs.field(factory=dict)
 
     @property
     def name(self) -> str:
@@ -55,7 +53,12 @@ class AgentIdentity:
         return f"{self.vendor}:{self.product}:{self.instance}"
 
     def info(self, now: int, schema_updated: int) -> AgentInfo:
-        """What the agent says of itself at time `now` (ns since 1970)."""
+        """The content of heartbeats and locate responses.
+
+        Args:
+            now: time of the message, ns since 1970.
+            schema_updated: time of the last new schema, ns since 1970, or 0.
+        """
         return AgentInfo(
             name=self.name,
             vendor=self.vendor,
@@ -67,55 +70,32 @@ class AgentIdentity:
             schema_updated=schema_updated,
             capability=1,
             direct_subject=self.direct_subject,
-            attributes={**self.attributes, **self.extras},
+            attributes=self.attributes,
         )
 
 
-def make_identity(
-    *,
-    vendor: str,
-    product: str,
-    instance: str | None,
-    interval: float,
-    attributes: Mapping[str, object],
-    state_dir: Path | None,
-    epoch: int | None,
-    now: int,
-    extras: Mapping[str, object] | None = None,
-) -> AgentIdentity:
-    """Find out who an agent is at this start.
+def make_identity(options: AgentOptions, library_attributes: Mapping[str, object] | None = None) -> AgentIdentity:
+    """The identity of an agent at this start; with a state directory, the start is counted there.
 
     Args:
-        vendor, product: fixed parts of the name; not empty, without ``:``, at which consoles split.
-        instance: tells agents of one product apart. None: kept in the state directory, else a new uuid.
-        interval: seconds between heartbeats.
-        attributes: what the application adds.
-        state_dir: where starts are counted; made when it is not there.
-        epoch: use this instead of counting.
-        now: time of the start, ns since 1970.
-        extras: what the library adds to the attributes.
+        options: of the agent. The epoch is taken from its clock where it is neither given nor counted.
+        library_attributes: attributes that the library adds to those of the application.
 
     Raises:
-        CallerError: a part of the name is invalid, or the state directory cannot be written.
+        CallerError: the name is too long, or the state directory cannot be written.
     """
-    for what, part in (("vendor", vendor), ("product", product)):
-        if not part or ":" in part:
-            raise CallerError(f"the {what} of an agent must not be empty or contain ':', not {part!r}")
-    if instance == "":
-        raise CallerError("the instance of an agent must not be empty")
-    if epoch is not None and not 1 <= epoch <= EPOCH_MAX:
-        raise CallerError(f"the epoch of an agent must be 1 to {EPOCH_MAX}, not {epoch}")
-    if state_dir is not None:
-        instance, counted = count_start(state_dir, (vendor, product), instance, time_epoch(now))
+    instance, epoch = options.instance, options.epoch
+    time = time_epoch(options.clock.time_ns())
+    if options.state_dir is not None:
+        instance, counted = count_start(options.state_dir, (options.vendor, options.product), instance, time)
         epoch = epoch or counted
     identity = AgentIdentity(
-        vendor=vendor,
-        product=product,
+        vendor=options.vendor,
+        product=options.product,
         instance=instance or str(uuid4()),
-        epoch=epoch or time_epoch(now),
-        interval=interval,
-        attributes=dict(attributes),
-        extras=dict(extras or {}),
+        epoch=epoch or time,
+        interval=options.interval,
+        attributes={**options.attributes, **(library_attributes or {})},
     )
     if len(identity.name.encode()) > MAX_NAME:
         raise CallerError(f"the name of an agent must have at most {MAX_NAME} bytes: {identity.name}")
@@ -123,5 +103,5 @@ def make_identity(
 
 
 def time_epoch(now: int) -> int:
-    """The time as an epoch, from 1."""
+    """A time, in ns since 1970, as an epoch, from 1."""
     return (now // 1_000_000_000) & EPOCH_MAX or 1

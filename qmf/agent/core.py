@@ -1,4 +1,4 @@
-"""The parts of an agent put together, and their life on the bus: start, what the bus tells, close."""
+"""The core of an agent: makes its parts, connects them, and starts and closes them with the bus."""
 
 from __future__ import annotations
 
@@ -7,103 +7,107 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from qmf.agent.agent_identity import AgentIdentity
-from qmf.agent.clock import Clock
+from qmf.agent.agent_identity import make_identity
 from qmf.agent.metrics import AgentMetrics, AgentStatistics
 from qmf.agent.objects.object_sources import ObjectSources
 from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.options import AgentOptions
 from qmf.agent.publishing.change_publisher import ChangePublisher
 from qmf.agent.publishing.event_queue import EventQueue
-from qmf.agent.publishing.event_rate_limiter import EventLimit
 from qmf.agent.publishing.raising import EventRaiser
 from qmf.agent.publishing.writing import ObjectWriter
-from qmf.agent.requests.access import Access, AccessControl
-from qmf.agent.requests.call_audit import METHOD_CALLED, CallAudit, CallAuditor
+from qmf.agent.requests.access import AccessControl
+from qmf.agent.requests.call_audit import METHOD_CALLED, CallAuditor
 from qmf.agent.requests.discovery_handler import DiscoveryHandler
 from qmf.agent.requests.dispatcher import RequestDispatcher
 from qmf.agent.requests.method_handler import MethodHandler
 from qmf.agent.requests.query_handler import QueryHandler
-from qmf.agent.requests.subscription_handler import SubscriptionHandler, SubscriptionLimits
+from qmf.agent.requests.subscription_handler import ANNOUNCEMENT, VERSION, SubscriptionHandler
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.agent.sending.sequence_numbers import SequenceNumbers
 from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
+from qmf.codec.types import UInt32
 from qmf.errors import CallerError, ConnectError, NetworkError
-from qmf.protocol import BodyForm, direct_exchange, topic_exchange
+from qmf.protocol import AgentInfo, direct_exchange, topic_exchange
 
 _log = logging.getLogger("qmf.agent")
 
-#: Key on the topic exchange under which consoles ask all agents.
+#: Binding key on the topic exchange for requests to all agents.
 CONSOLE_KEY = "console.#"
 
-#: Seconds that `close` gives to the last publication and the goodbye.
+#: Seconds that `close` waits for the last publication and the last heartbeat.
 CLOSE_TIMEOUT = 5.0
 
 
 class AgentCore:
-    """One agent behind its public face; see `Agent` for the arguments. Belongs to the event loop's thread."""
+    """One agent behind its public class. Belongs to the event loop's thread."""
 
-    def __init__(
-        self,
-        bus: Bus,
-        identity: AgentIdentity,
-        clock: Clock,
-        *,
-        domain: str,
-        form: BodyForm,
-        max_calls: int,
-        method_timeout: float | None,
-        debug: bool,
-        access: Access | None,
-        audit: CallAudit | None,
-        publish_data: bool,
-        publish_events: bool,
-        numbering: bool,
-        goodbye: bool,
-        event_limit: EventLimit | None,
-        subscription_limits: SubscriptionLimits | None,
-    ) -> None:
-        self._bus = bus
-        self._identity = identity
-        self._domain = domain
-        self._goodbye = goodbye
+    def __init__(self, url_or_bus: str | Bus, options: AgentOptions) -> None:
+        self.bus = bus = make_bus(url_or_bus)
+        limits = options.subscription_limits
+        announced = {} if limits is None else {ANNOUNCEMENT: UInt32(VERSION)}
+        self.identity = identity = make_identity(options, announced)
+        self._options = options
+        clock = self._clock = options.clock
         metrics = self._metrics = AgentMetrics()
         self.store = ManagedObjectStore(identity.name, identity.epoch, clock.time_ns)
         self.sources = ObjectSources(self.store, clock)
-        sender = MessageSender(bus, identity.name, form, metrics)
-        access_control = AccessControl(access)
-        # Events count by themselves: they may be raised in any thread.
-        numbers, event_numbers = (SequenceNumbers(), SequenceNumbers()) if numbering else (None, None)
-        self.events = EventQueue(sender, identity, domain, clock, metrics, limit=event_limit, numbers=event_numbers)
-        self.raiser = EventRaiser(self.store, self.events, clock, form, publish=publish_events)
-        writer = ObjectWriter(self.store, form)
-        self.publisher = ChangePublisher(
-            self.store, writer, sender, identity, domain, clock, metrics, data=publish_data, numbers=numbers
+        sender = MessageSender(bus, identity.name, options.form, metrics)
+        access = AccessControl(options.access)
+        # Events have numbers of their own: they may be raised in any thread.
+        numbers, event_numbers = (SequenceNumbers(), SequenceNumbers()) if options.numbering else (None, None)
+        self.events = EventQueue(
+            sender, identity, options.domain, clock, metrics, limit=options.event_limit, numbers=event_numbers
         )
-        auditor = None if audit is None else CallAuditor(audit, self.events.put, clock)
+        self.raiser = EventRaiser(self.store, self.events, clock, options.form, publish=options.publish_events)
+        writer = ObjectWriter(self.store, options.form)
+        self.publisher = ChangePublisher(
+            self.store,
+            writer,
+            sender,
+            identity,
+            options.domain,
+            clock,
+            metrics,
+            data=options.publish_data,
+            numbers=numbers,
+        )
+        auditor = None if options.audit is None else CallAuditor(options.audit, self.events.put, clock)
         if auditor is not None:
             self.store.register((METHOD_CALLED,))
         self.subscriptions = SubscriptionHandler(
-            self.sources, sender, access_control, clock, metrics, limits=subscription_limits, interval=identity.interval
+            self.sources, sender, access, clock, metrics, limits=limits, interval=options.interval
         )
-        self._requests = RequestDispatcher(
-            DiscoveryHandler(identity, self.store, sender, access_control, clock, metrics),
-            QueryHandler(self.sources, writer, sender, access_control, metrics),
+        self._dispatcher = RequestDispatcher(
+            DiscoveryHandler(identity, self.store, sender, access, clock, metrics),
+            QueryHandler(self.sources, writer, sender, access, metrics),
             MethodHandler(
-                self.sources, sender, access_control, metrics, limit=max_calls, timeout=method_timeout, auditor=auditor
+                self.sources,
+                sender,
+                access,
+                metrics,
+                limit=options.max_calls,
+                timeout=options.method_timeout,
+                auditor=auditor,
             ),
             self.subscriptions,
             sender,
             metrics,
-            debug=debug,
+            debug=options.debug,
         )
         self._bindings: list[Subscription] = []
         self._tasks: set[asyncio.Task[Any]] = set()
         self._unwatch: Callable[[], None] | None = None
+        self._goodbye = options.goodbye
         self._opened = self._started = self._closed = False
+
+    def info(self) -> AgentInfo:
+        """Name, epoch and attributes of the agent now, as in heartbeats."""
+        return self.identity.info(self._clock.time_ns(), self.store.schema_updated)
 
     @property
     def statistics(self) -> AgentStatistics:
-        """What was counted up to now."""
+        """The counts up to now."""
         return self._metrics.snapshot(
             events_dropped=self.events.dropped,
             events_suppressed=self.events.suppressed,
@@ -113,23 +117,23 @@ class AgentCore:
     async def start(self, timeout: float) -> None:
         """See `Agent.start`."""
         if self._started or self._closed:
-            raise CallerError(f"agent {self._identity.name} was started or closed before; make a new one")
+            raise CallerError(f"agent {self.identity.name} was started or closed before; make a new one")
         self._started = True
-        self._unwatch = self._bus.watch(self._on_bus_event)
+        self._unwatch = self.bus.watch(self._on_bus_event)
         deadline = asyncio.get_running_loop().time() + timeout
-        silent = "granted no subscription"
+        missing = "granted no subscription"
         try:
-            if not self._bus.connected:
+            if not self.bus.connected:
                 self._opened = True
-                await self._bus.open(timeout)
+                await self.bus.open(timeout)
             async with asyncio.timeout_at(deadline):
                 await self._subscribe()
-                silent = "took no message"
+                missing = "accepted no message"
                 await self.publisher.heartbeat(confirm=True)
         except TimeoutError:
             self._goodbye = False
             await self.close()
-            raise ConnectError(self._bus.url, f"the broker {silent} within {timeout:g} s") from None
+            raise ConnectError(self.bus.url, f"the broker {missing} within {timeout:g} s") from None
         except BaseException:
             self._goodbye = False
             await self.close()
@@ -146,7 +150,7 @@ class AgentCore:
             self._unwatch()
         for binding in self._bindings:
             await binding.close()
-        await self._requests.close()
+        await self._dispatcher.close()
         tasks, self._tasks = self._tasks, set()
         for task in tasks:
             task.cancel()
@@ -155,10 +159,10 @@ class AgentCore:
             async with asyncio.timeout(CLOSE_TIMEOUT):
                 await self._finish()
         except TimeoutError:
-            _log.warning("agent %s closes without its last publication: the broker takes nothing", self._identity.name)
+            _log.warning("agent %s closes without its last publication: the broker accepts nothing", self.identity.name)
         finally:
             if self._opened:
-                await self._bus.close()
+                await self.bus.close()
 
     async def _finish(self) -> None:
         await self.subscriptions.close()
@@ -166,32 +170,32 @@ class AgentCore:
             return
         await self.events.flush(confirmed=True)
         await self.publisher.publish(heartbeat=False)
-        if self._goodbye and self._bus.connected:
+        if self._goodbye and self.bus.connected:
             try:
                 await self.publisher.heartbeat(confirm=True, goodbye=True)
             except NetworkError as error:
-                _log.info("agent %s could not say goodbye: %s", self._identity.name, error)
+                _log.info("agent %s could not send its last heartbeat: %s", self.identity.name, error)
 
     async def _subscribe(self) -> None:
-        topic = topic_exchange(self._domain)
+        topic = topic_exchange(self._options.domain)
         for binding in (
-            Binding(direct_exchange(self._domain), self._identity.name, ExchangeKind.DIRECT),
+            Binding(direct_exchange(self._options.domain), self.identity.name, ExchangeKind.DIRECT),
             Binding(topic, CONSOLE_KEY),
-            Binding(topic, self._identity.direct_subject),
+            Binding(topic, self.identity.direct_subject),
         ):
-            self._bindings.append(await self._bus.subscribe(binding, self._requests.deliver))
+            self._bindings.append(await self.bus.subscribe(binding, self._dispatcher.deliver))
 
     def _on_bus_event(self, event: BusEvent) -> None:
         if isinstance(event, Connected) and event.again:
-            _log.info("agent %s is connected again", self._identity.name)
+            _log.info("agent %s is connected again", self.identity.name)
             self.events.wake()
             self._spawn(self.publisher.announce())
         elif isinstance(event, Disconnected):
             level = logging.INFO if event.retry is not None else logging.WARNING
-            _log.log(level, "agent %s lost its connection: %s", self._identity.name, event.reason)
+            _log.log(level, "agent %s lost its connection: %s", self.identity.name, event.reason)
         elif isinstance(event, LinkLost) and not event.reopened:
             _log.warning(
-                "agent %s cannot use %r: %s", self._identity.name, event.address, event.description or event.condition
+                "agent %s cannot use %r: %s", self.identity.name, event.address, event.description or event.condition
             )
 
     def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
@@ -204,7 +208,7 @@ def make_bus(url_or_bus: str | Bus) -> Bus:
     """The bus itself, or one for a URL."""
     if isinstance(url_or_bus, Bus):
         return url_or_bus
-    # Programs that bring their own bus do not pay for loading the AMQP engine.
+    # Programs with a bus of their own need not load the AMQP engine.
     from qmf.bus.client.amqp_bus import AmqpBus
 
     return AmqpBus(url_or_bus)

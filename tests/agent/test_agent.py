@@ -12,6 +12,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent
+from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.bus.base import Binding, ExchangeKind
 from qmf.codec import Message, Section, amqp010, encode_message
 from qmf.errors import CallerError, ConnectError, ConstraintError, DisconnectedError
@@ -242,7 +243,7 @@ async def test_a_bug_is_answered_and_logged(
     def broken(*_: object) -> None:
         raise RuntimeError("oops")
 
-    monkeypatch.setattr(agent._store, "schemas", broken)
+    monkeypatch.setattr(ManagedObjectStore, "schemas", broken)
     (answer,) = await bus.request(QueryRequest(what=What.SCHEMA_ID))
     assert isinstance(answer.content, ExceptionResponse)
     assert (answer.content.code, answer.content.text) == (7, "oops")

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from qmf.agent.agent_identity import AgentIdentity, make_identity
+from qmf.agent.options import AgentOptions
 from qmf.errors import CallerError
+from qmf.testing import ManualClock
 
 NOW = 1_700_000_000_500_000_000
 
 
-def identity(**changes: Any) -> AgentIdentity:
-    values: Mapping[str, Any] = {
-        "vendor": "example.org",
-        "product": "stock",
-        "instance": None,
-        "interval": 10.0,
-        "attributes": {},
-        "state_dir": None,
-        "epoch": None,
-        "now": NOW,
-    }
-    return make_identity(**{**values, **changes})
+def identity(*, now: int = NOW, **options: Any) -> AgentIdentity:
+    names = {"vendor": "example.org", "product": "stock", "clock": ManualClock(now)}
+    return make_identity(AgentOptions(**{**names, **options}))
 
 
 def test_without_state_the_epoch_is_the_time_and_the_instance_new() -> None:

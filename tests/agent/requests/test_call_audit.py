@@ -12,7 +12,7 @@ from support.waiting import until
 
 from qmf.agent import Agent, CallAudit
 from qmf.agent.requests.call_audit import METHOD_CALLED
-from qmf.protocol import EventsIndication, MethodRequest
+from qmf.protocol import EventsIndication, MethodRequest, QueryRequest, SchemaIdsResponse, What
 from qmf.schema import Schema, parse_schema, to_xml
 from qmf.testing import ManualClock
 
@@ -58,7 +58,9 @@ async def test_calls_are_told(agent: Agent, bus: FakeBus, request: pytest.Fixtur
     ):
         await bus.request(call)
     if audit is None:
-        assert METHOD_CALLED.key not in agent._store._schemas
+        (answer,) = await bus.request(QueryRequest(what=What.SCHEMA_ID))
+        assert isinstance(answer.content, SchemaIdsResponse)
+        assert METHOD_CALLED.key not in answer.content.keys
         assert told(bus) == []
         return
     found: list[dict[str, Any]] = []

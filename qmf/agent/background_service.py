@@ -1,4 +1,4 @@
-"""An agent for programs without an event loop: it gets one, in a thread of its own."""
+"""A service on an event loop in a thread of its own, for programs without an event loop."""
 
 from __future__ import annotations
 
@@ -8,45 +8,62 @@ import contextlib
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Generic, Protocol, Self, TypeVar
 
 from qmf.errors import CallerError
 
-if TYPE_CHECKING:
-    from qmf.agent.agent import Agent
+
+class Service(Protocol):
+    """What a thread can run."""
+
+    async def start(self, timeout: float) -> None:
+        """Start within so many seconds."""
+
+    async def close(self) -> None:
+        """Stop."""
 
 
-class AgentThread:
-    """A running agent in a thread. The thread is a daemon: a program that forgets to close it still ends.
+TService = TypeVar("TService", bound=Service)
+
+
+class BackgroundService(Generic[TService]):
+    """A running service in a daemon thread.
 
     Attributes:
-        agent: the agent. Objects may be added, changed and removed, and events raised, from any thread: none of it
-            waits for the network.
+        service: the service; it belongs to the event loop's thread.
     """
 
-    agent: Agent
+    service: TService
 
-    def __init__(self, make: Callable[[], Agent], timeout: float) -> None:
-        """For `Agent.run_in_thread`."""
+    def __init__(self, make: Callable[[], TService], timeout: float) -> None:
+        """Start the thread, and the service in it.
+
+        Args:
+            make: makes the service; called in the thread.
+            timeout: seconds for its start.
+
+        Raises:
+            Exception: the error of `make` or of the service's `start`. The thread has ended then.
+        """
         self._make = make
         self._timeout = timeout
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
-        self._started: concurrent.futures.Future[Agent] = concurrent.futures.Future()
+        self._started: concurrent.futures.Future[TService] = concurrent.futures.Future()
         self._thread = threading.Thread(target=self._main, name="qmf-agent", daemon=True)
         self._thread.start()
         try:
-            self.agent = self._started.result()
+            self.service = self._started.result()
         except BaseException:
-            # The error is the thread's own, which ends with it, or an interrupt of the caller, who wants no agent then.
+            # An error of the thread, which ends with it, or an interrupt in the caller, which then gets no service.
             self.close()
             raise
 
     def close(self) -> None:
-        """Close the agent and end the thread; returns when both are done. A second call does nothing.
+        """Close the service and end the thread; returns when both are done. A second call does nothing.
 
         Raises:
-            CallerError: called by a method of an object, in the very thread that has to end.
+            CallerError: called in the thread itself, e.g. by a method of an object.
         """
         if threading.current_thread() is self._thread:
             raise CallerError("an agent in a thread cannot be closed by that thread")
@@ -68,29 +85,24 @@ class AgentThread:
         try:
             with asyncio.Runner() as runner:
                 runner.run(self._serve())
-        except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits for it
+        except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits for the start
             if not self._started.done():
                 self._started.set_exception(error)
 
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        agent = self._make()
-        start = asyncio.ensure_future(agent.start(self._timeout))
+        service = self._make()
+        start = asyncio.ensure_future(service.start(self._timeout))
         stopped = asyncio.ensure_future(self._stop.wait())
         try:
             await asyncio.wait((start, stopped), return_when=asyncio.FIRST_COMPLETED)
             if start.done():
                 start.result()
-                self._started.set_result(agent)
+                self._started.set_result(service)
                 await stopped
         finally:
             start.cancel()
             stopped.cancel()
             await asyncio.gather(start, return_exceptions=True)
-            await agent.close()
-
-
-def in_thread(make: Callable[[], Agent], timeout: float) -> AgentThread:
-    """Start an agent in a thread; see `Agent.run_in_thread`."""
-    return AgentThread(make, timeout)
+            await service.close()
