@@ -8,18 +8,18 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.broker.embedded import EmbeddedBroker
-    from qmf.broker.nodes.counters import Counters
-    from qmf.broker.nodes.queues import Limits
+    from qmf.broker.nodes.counters import BrokerCounters
+    from qmf.broker.nodes.queues import QueueLimits
     from qmf.broker.server import Broker, ListenError
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "qmf.broker.nodes.counters": "Counters",
+            "qmf.broker.nodes.counters": "BrokerCounters",
             "qmf.broker.embedded": "EmbeddedBroker",
-            "qmf.broker.nodes.queues": "Limits",
+            "qmf.broker.nodes.queues": "QueueLimits",
             "qmf.broker.server": "Broker ListenError",
         },
     )
 
-__all__ = ["Broker", "Counters", "EmbeddedBroker", "Limits", "ListenError"]
+__all__ = ["Broker", "BrokerCounters", "EmbeddedBroker", "ListenError", "QueueLimits"]

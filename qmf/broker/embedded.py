@@ -1,4 +1,4 @@
-"""The broker for programs without an event loop: in a background thread."""
+"""The broker in a background thread, for programs without an event loop."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
 
-from qmf.broker.nodes.counters import Counters
+from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.server import Broker
 
 
@@ -19,7 +19,7 @@ class EmbeddedBroker:
     def __init__(self, host: str = "127.0.0.1", port: int = 0, **options: Any) -> None:
         """Args:
 
-        host, port, options: as for `Broker`; by default a free port is picked.
+        host, port, options: as of `Broker`; by default any free port.
         """
         self._broker = Broker(host, port, **options)
         self._thread: threading.Thread | None = None
@@ -28,17 +28,17 @@ class EmbeddedBroker:
 
     @property
     def url(self) -> str:
-        """What clients write to connect; known once started."""
+        """URL that clients connect to; known once started."""
         return self._broker.url
 
     @property
     def port(self) -> int:
-        """TCP port; the one that was picked, once started."""
+        """TCP port; with port 0 the actual one, once started."""
         return self._broker.port
 
     @property
-    def counters(self) -> Counters:
-        """What the broker counted so far; read it, don't write."""
+    def counters(self) -> BrokerCounters:
+        """Totals of the broker; read them, but don't write."""
         return self._broker.counters
 
     def start(self) -> None:
@@ -66,7 +66,7 @@ class EmbeddedBroker:
         if thread is None:
             return
         if self._loop is not None and self._stop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: it had not even started well
+            with contextlib.suppress(RuntimeError):  # the loop is closed: starting had failed
                 self._loop.call_soon_threadsafe(self._stop.set)
         thread.join()
 

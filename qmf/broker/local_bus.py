@@ -1,6 +1,6 @@
-"""`LocalBus`: a bus inside the broker, for what lives in its process. No sockets, no AMQP links, no users.
+"""`LocalBus`: a bus for programs in the broker's own process, without sockets, AMQP links and users.
 
-Messages go through the same exchanges, queues and limits as everybody's. A subscription has a queue of its own, which
+Messages pass the same exchanges, queues and limits as those of clients. A subscription has a queue of its own, which
 drops its oldest messages when it is full.
 """
 
@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from qmf.broker.links.links import route
+from qmf.broker.links.routing import route_message
 from qmf.broker.nodes.exchanges import BindingSpec, Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import OverflowPolicy, Queue
@@ -36,14 +36,18 @@ log = logging.getLogger("qmf.broker")
 
 
 class LocalSubscription(Subscription):
-    """A binding on a local bus; the `Consumer` of its queue."""
+    """A binding on a local bus; the `Consumer` of its queue.
+
+    Attributes:
+        queue: where its messages wait.
+    """
 
     def __init__(
         self, bus: LocalBus, binding: Binding, queue: Queue, on_message: MessageCallback, prefetch: int
     ) -> None:
         """Args:
 
-        bus: whose it is.
+        bus: that it belongs to.
         binding, on_message, prefetch: as of `Bus.subscribe`.
         queue: bound already.
         """
@@ -53,67 +57,70 @@ class LocalSubscription(Subscription):
         self._on_message = on_message
         self._window = max(1, prefetch)
         self._loop = asyncio.get_running_loop()
-        #: Taken and not delivered yet; delivered and not done.
+        #: Messages from the queue that `on_message` has not been called with yet.
         self._arrived: deque[Message] = deque()
-        self._undone: dict[Message, None] = {}
+        #: Messages that it has been called with, and that are not settled yet.
+        self._unsettled: dict[Message, None] = {}
         self._scheduled = False
-        queue.add(self)
+        queue.add_consumer(self)
 
     def ready(self) -> bool:
         """See `Consumer`."""
-        return len(self._arrived) + len(self._undone) < self._window
+        return len(self._arrived) + len(self._unsettled) < self._window
 
-    def take(self, message: Message) -> None:
-        """See `Consumer`. Delivered in a later turn of the loop: now somebody's message is being routed."""
+    def deliver(self, message: Message) -> None:
+        """See `Consumer`. The callback is called in a later turn of the loop, since a sender is in the middle of a call
+        now.
+        """
         self._arrived.append(message)
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._run)
 
-    def held(self) -> tuple[int, int]:
+    def unsettled(self) -> tuple[int, int]:
         """See `Consumer`."""
-        messages = [*self._arrived, *self._undone]
+        messages = [*self._arrived, *self._unsettled]
         return len(messages), sum(len(message.data) for message in messages)
 
     async def close(self) -> None:
         """See `Subscription`."""
-        self._bus.forget(self)
+        self._bus.unsubscribe(self)
 
-    def clear(self) -> None:
-        """It is over: nothing is delivered any more."""
-        self.queue.remove(self)
+    def stop(self) -> None:
+        """Call `on_message` no more, and forget the messages."""
+        self.queue.remove_consumer(self)
         self._arrived.clear()
-        self._undone.clear()
+        self._unsettled.clear()
 
     def _run(self) -> None:
         self._scheduled = False
-        # What comes meanwhile has its own turn.
+        # Messages that arrive meanwhile wait for the next turn of the loop.
         for _ in range(len(self._arrived)):
             if not self._arrived:
-                return  # closed by who got the message before
+                return  # the callback of the message before has closed the subscription
             message = self._arrived.popleft()
-            self._undone[message] = None
-            received = ReceivedMessage(message.data, partial(self._finished, message))
+            self._unsettled[message] = None
+            received = ReceivedMessage(message.data, partial(self._on_settled, message))
             try:
                 self._on_message(received)
             except Exception:
                 log.exception("the receiver of %s %r failed; message dropped", self.binding.exchange, self.binding.key)
                 received.settle()
 
-    def _finished(self, message: Message) -> None:
-        if message in self._undone:
-            del self._undone[message]
+    def _on_settled(self, message: Message) -> None:
+        if message in self._unsettled:
+            del self._unsettled[message]
             self.queue.dispatch()
 
 
 class LocalBus(Bus):
-    """A bus on a broker's registry. Belongs to the broker's loop; the connection lasts until `close`."""
+    """A bus on the nodes of a broker. It belongs to the broker's loop, and stays connected until `close`."""
 
     def __init__(self, registry: NodeRegistry, name: str) -> None:
         """Args:
 
         registry: of the broker.
-        name: unique in the broker; what names of queues begin with.
+        name: unique in the broker; the names of its queues start with it.
         """
         self._registry = registry
         self._name = name
@@ -130,33 +137,33 @@ class LocalBus(Bus):
     @property
     def connected(self) -> bool:
         """See `Bus`."""
-        return self._state is BusState.UP
+        return self._state is BusState.CONNECTED
 
     async def open(self, timeout: float = 10.0) -> None:  # noqa: ARG002  # nothing takes time here
         """See `Bus`."""
         self._state = next_state(self._state, BusTrigger.CONNECT)
-        self._state = next_state(self._state, BusTrigger.UP)
-        self._watchers.tell(Connected(again=False, broker=self._name))
+        self._state = next_state(self._state, BusTrigger.CONNECTED)
+        self._watchers.notify(Connected(again=False, broker=self._name))
 
     async def close(self) -> None:
         """See `Bus`."""
         if self._state is not BusState.CLOSED:
-            self._state = next_state(self._state, BusTrigger.END)
+            self._state = next_state(self._state, BusTrigger.CLOSE)
             for subscription in list(self._subscriptions):
-                self.forget(subscription)
+                self.unsubscribe(subscription)
 
     async def subscribe(
         self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200
     ) -> LocalSubscription:
         """See `Bus`."""
-        self._check()
+        self._require_connection()
         exchange = self._registry.find(binding.exchange)
         if not isinstance(exchange, Exchange):
             raise LinkError(binding.exchange, "amqp:not-found", f"no exchange {binding.exchange!r}")
         self._number += 1
         name = f"{self._name}_{binding.exchange}_{self._number}"
         try:
-            queue = self._registry.declare(name, overflow=OverflowPolicy.DROP_OLDEST, exclusive=True)
+            queue = self._registry.declare_queue(name, overflow=OverflowPolicy.DROP_OLDEST, exclusive=True)
         except NameInUse as error:
             raise LinkError(binding.exchange, "amqp:resource-locked", f"queue {name!r} exists") from error
         self._registry.bind(exchange, queue, BindingSpec(key=binding.key))
@@ -166,9 +173,9 @@ class LocalBus(Bus):
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """See `Bus`."""
-        self._check()
-        refused = self._route(data)
-        # Whoever sends a lot lets the broker's clients have their turns, too.
+        self._require_connection()
+        refused = self._publish(data)
+        # A sender of many messages lets the broker's clients have their turns, too.
         await asyncio.sleep(0)
         if refused is not None:
             if confirm:
@@ -177,25 +184,25 @@ class LocalBus(Bus):
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus`."""
-        self._check()
-        asyncio.get_running_loop().call_soon(on_outcome, self._route(data))
+        self._require_connection()
+        asyncio.get_running_loop().call_soon(on_outcome, self._publish(data))
         return True
 
     def watch(self, watcher: BusWatcher) -> Callable[[], None]:
         """See `Bus`."""
         return self._watchers.add(watcher)
 
-    def forget(self, subscription: LocalSubscription) -> None:
-        """A subscription was closed."""
+    def unsubscribe(self, subscription: LocalSubscription) -> None:
+        """End a subscription and delete its queue. A second call does nothing."""
         if subscription in self._subscriptions:
             del self._subscriptions[subscription]
-            subscription.clear()
-            self._registry.delete(subscription.queue)
+            subscription.stop()
+            self._registry.delete_queue(subscription.queue)
 
-    def _check(self) -> None:
-        if self._state is not BusState.UP:
+    def _require_connection(self) -> None:
+        if self._state is not BusState.CONNECTED:
             raise DisconnectedError(self.url, "closed" if self._state is BusState.CLOSED else "not opened yet")
 
-    def _route(self, data: bytes) -> LinkError | None:
-        outcome, condition, description = route(self._registry, data, None, relay=True)
+    def _publish(self, data: bytes) -> LinkError | None:
+        outcome, condition, description = route_message(self._registry, data, None, relay=True)
         return None if outcome is Outcome.ACCEPTED else LinkError("", condition, description)

@@ -1,29 +1,30 @@
-"""Who wants to know what comes and goes in a broker. Messages are not told: they are counted where they pass."""
+"""Observers of a broker: notified when clients, links, queues and bindings come and go.
+
+Messages are not reported: they are counted where they pass. Observers see clients and links by the protocols of this
+module, so that exchanges and queues, which notify them, need not know the classes of connections and links.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from typing import Protocol
 
 import attrs
 
-if TYPE_CHECKING:
-    from qmf.broker.links.connection import Connection
-    from qmf.broker.links.links import IncomingLink, OutgoingLink
-    from qmf.broker.nodes.exchanges import BindingSpec, Exchange
-    from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.queues import Queue
 
 
 @attrs.frozen
 class ClientInfo:
-    """Who a client is, as far as it said.
+    """What is known of a client.
 
     Attributes:
         address: its address and port.
         container: its container id, or empty.
-        user: whom it has logged in as, or empty.
-        mechanism: SASL mechanism by which it has, or empty.
-        properties: what else it says of itself.
+        user: the user that it has logged in as, or empty.
+        mechanism: SASL mechanism that it used, or empty.
+        properties: of its connection, such as `product`.
     """
 
     address: str
@@ -33,71 +34,109 @@ class ClientInfo:
     properties: Mapping[str, object] = attrs.field(factory=dict)
 
 
-class BrokerObserver:
-    """Told on the loop's thread, after it came and before it goes; must not block or raise. This one does nothing.
+class Client(Hashable, Protocol):
+    """The connection of a client. Compared by identity."""
 
-    `client` is None for what the broker does for itself.
+    @property
+    def info(self) -> ClientInfo:
+        """What is known of the client."""
+
+    def close(self, condition: str, description: str) -> None:
+        """Close the connection with an AMQP error."""
+
+
+class ClientLink(Hashable, Protocol):
+    """A link of a client. Compared by identity."""
+
+    @property
+    def name(self) -> str:
+        """Name that the client gave it."""
+
+    @property
+    def session(self) -> Hashable:
+        """Identifies its session among those of the connection."""
+
+    @property
+    def queue(self) -> Queue | None:
+        """The queue that the client receives from; None when the client sends on this link."""
+
+    @property
+    def presettled(self) -> bool:
+        """True when every message is settled by its sender, so that there are no outcomes."""
+
+    @property
+    def transfers(self) -> int:
+        """Messages transferred so far, repeated ones included."""
+
+    def unsettled(self) -> tuple[int, int]:
+        """Number and bytes of the messages that the client has received and not settled."""
+
+
+class BrokerObserver:
+    """Notified on the loop's thread, after something was created and before it is removed. This one does nothing.
+
+    The methods must not block or raise. `client` is None for what the broker does for itself.
     """
 
-    def connected(self, client: Connection) -> None:
+    def on_connected(self, client: Client) -> None:
         """A client has connected and logged in."""
 
-    def disconnected(self, client: Connection) -> None:
-        """A client that had connected is gone, after all its links."""
+    def on_disconnected(self, client: Client) -> None:
+        """A client that had connected is gone; its links were reported before."""
 
-    def declared(self, queue: Queue, client: Connection | None) -> None:
-        """There is a queue that was not there from the start."""
+    def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
+        """A queue was created. Those that exist from the start are not reported."""
 
-    def deleted(self, queue: Queue, client: Connection | None) -> None:
-        """A queue is about to go, with its bindings."""
+    def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:
+        """A queue is about to be deleted, with its bindings."""
 
-    def bound(self, exchange: Exchange, queue: Queue, match: BindingSpec, client: Connection | None) -> None:
-        """A queue gets messages from an exchange."""
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None) -> None:
+        """A queue was bound to an exchange."""
 
-    def attached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
-        """A client has a link."""
+    def on_attached(self, client: Client, link: ClientLink) -> None:
+        """A client has attached a link."""
 
-    def detached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
-        """A link of a client is about to go."""
+    def on_detached(self, client: Client, link: ClientLink) -> None:
+        """A link of a client is about to be removed."""
 
 
 class BrokerObservers(BrokerObserver):
-    """Several observers, told in their order."""
+    """Several observers, notified one after the other."""
 
     def __init__(self, *observers: BrokerObserver) -> None:
         self._observers = observers
 
-    def connected(self, client: Connection) -> None:
+    def on_connected(self, client: Client) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
-            observer.connected(client)
+            observer.on_connected(client)
 
-    def disconnected(self, client: Connection) -> None:
+    def on_disconnected(self, client: Client) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
-            observer.disconnected(client)
+            observer.on_disconnected(client)
 
-    def declared(self, queue: Queue, client: Connection | None) -> None:
+    def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
-            observer.declared(queue, client)
+            observer.on_queue_declared(queue, client)
 
-    def deleted(self, queue: Queue, client: Connection | None) -> None:
+    def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
-            observer.deleted(queue, client)
+            observer.on_queue_deleted(queue, client)
 
-    def bound(self, exchange: Exchange, queue: Queue, match: BindingSpec, client: Connection | None) -> None:
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
-            observer.bound(exchange, queue, match, client)
+            observer.on_bound(exchange, queue, spec, client)
 
-    def attached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
+    def on_attached(self, client: Client, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
-            observer.attached(client, end)
+            observer.on_attached(client, link)
 
-    def detached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
+    def on_detached(self, client: Client, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
-            observer.detached(client, end)
+            observer.on_detached(client, link)

@@ -1,4 +1,4 @@
-"""The broker: a listener, its connections, and their common registry of nodes."""
+"""The broker: a listening socket, its connections, and their common registry of nodes."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from qmf._version import __version__
-from qmf.broker.links.connection import Connection
+from qmf.broker.links.connection import ServerConnection
 from qmf.broker.links.sasl import SaslEngine
-from qmf.broker.nodes.counters import Counters
-from qmf.broker.nodes.queues import Limits
+from qmf.broker.nodes.counters import BrokerCounters
+from qmf.broker.nodes.queues import QueueLimits
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.values import MAX_FRAME, MAX_MESSAGE, ConnectionSettings
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qmf.broker")
 
-#: Seconds that a client has from its connection to its AMQP open, SASL and TLS included. qpidd gives 10, too.
+#: Seconds that a client has from TCP connect to AMQP open, SASL and TLS included. qpidd allows 10, too.
 OPEN_TIMEOUT = 10.0
-#: Seconds of silence after which a client counts as dead; it is asked to show life at twice that rate. Clients that
-#: block in their own code send nothing meanwhile, so this is longer than what our own clients ask of a broker.
+#: Seconds without a frame after which a client counts as dead; it is asked for heartbeats at twice that rate. Clients
+#: that block in their own code send none meanwhile, so this is longer than what `AmqpBus` asks of a broker.
 IDLE_TIMEOUT = 120.0
-#: Connections that may wait until they are accepted.
+#: Connections that may wait at the listening socket until they are accepted.
 BACKLOG = 100
-#: Seconds that clients have to answer when the broker closes.
+#: Seconds that clients have to answer the broker's close.
 CLOSE_PATIENCE = 2.0
 
 
@@ -44,8 +44,8 @@ class ListenError(NetworkError):
     """The broker cannot listen.
 
     Attributes:
-        host, port: where it should have.
-        reason: why not, in the words of the system.
+        host, port: the address that was asked for.
+        reason: the operating system's text.
     """
 
     def __init__(self, host: str, port: int, reason: str) -> None:
@@ -61,7 +61,11 @@ class ListenError(NetworkError):
 class Broker:
     """A small AMQP 1.0 broker with the exchanges that QMF needs. All methods belong to the loop's thread.
 
-    Without `users`, anybody who can reach the port may use it; it listens on this machine only unless told otherwise.
+    Without `users`, everybody who can reach the port may use it; by default it listens on this machine only.
+
+    Attributes:
+        host: address or name that it listens on.
+        counters: totals; read them, but don't write.
     """
 
     def __init__(
@@ -71,7 +75,7 @@ class Broker:
         *,
         queues: Iterable[str] = (),
         domains: Iterable[str] = (),
-        limits: Limits | None = None,
+        limits: QueueLimits | None = None,
         ssl_context: ssl.SSLContext | None = None,
         users: Mapping[str, str] | None = None,
         name: str | None = None,
@@ -84,21 +88,21 @@ class Broker:
         """Args:
 
         host: address or name to listen on.
-        port: TCP port; 0 picks a free one.
-        queues: names of queues to have from the start.
-        domains: QMF domains besides ``default`` whose exchanges to have.
+        port: TCP port; 0 for any free one.
+        queues: names of queues that exist from the start.
+        domains: QMF domains besides ``default`` whose exchanges exist.
         limits: of each queue.
-        ssl_context: of a server; every connection is TLS then.
-        users: passwords by user; only these are let in then, with SASL PLAIN. None lets anybody in.
+        ssl_context: of a server; every connection must be TLS then.
+        users: passwords by user; only these may log in then, with SASL PLAIN. None lets everybody in.
         name: container id; unique by default.
-        management: seconds between publications of the broker's own agent, by which consoles see what it holds. None
-            for no agent: then nothing of it is loaded.
-        idle_timeout: seconds of silence after which a client counts as dead; None for never.
+        management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
+            consoles. None for no agent: its modules are not loaded then.
+        idle_timeout: seconds without a frame after which a client counts as dead; None for never.
         open_timeout: seconds that a client has for its handshakes.
-        max_frame, max_message: largest frame and message that is taken, in bytes.
+        max_frame, max_message: largest frame and message that are accepted, in bytes.
         """
         self.host = host
-        self.counters = Counters()
+        self.counters = BrokerCounters()
         self._port = port
         self._queues = tuple(queues)
         self._domains = tuple(domains)
@@ -122,16 +126,16 @@ class Broker:
         self._registry: NodeRegistry | None = None
         self._server: asyncio.Server | None = None
         self._listening = False
-        self._connections: set[Connection] = set()
+        self._connections: set[ServerConnection] = set()
 
     @property
     def port(self) -> int:
-        """TCP port; the one that was picked, once started."""
+        """TCP port; with port 0 the actual one, once started."""
         return self._port
 
     @property
     def url(self) -> str:
-        """What clients write to connect."""
+        """URL that clients connect to."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'amqps' if self._ssl is not None else 'amqp'}://{host}:{self.port}"
 
@@ -144,7 +148,7 @@ class Broker:
         """Listen.
 
         Raises:
-            ListenError: the port is taken, or the host is none of this machine.
+            ListenError: the port is in use, or the host is not an address of this machine.
             CallerError: the interval of the management is not positive.
         """
         loop = asyncio.get_running_loop()
@@ -166,20 +170,20 @@ class Broker:
                 ssl_handshake_timeout=self._open_timeout if self._ssl is not None else None,
             )
         except (OSError, UnicodeError, OverflowError) as error:
-            raise ListenError(self.host, self._port, _words(error)) from error
+            raise ListenError(self.host, self._port, _reason(error)) from error
         self._port = self._server.sockets[0].getsockname()[1]
         log.info("listening on %s", self.url)
         if self._interval is not None:
             try:
-                await self._manage(self._registry, self._interval)
+                await self._start_management(self._registry, self._interval)
             except BaseException:
                 await self.close()
                 raise
 
     async def close(self) -> None:
-        """Stop listening, end the management, tell every client, and end when all connections are gone.
+        """Stop listening, stop the broker's own agent, and close all connections.
 
-        A second call does nothing.
+        Returns when all are gone. A second call does nothing.
         """
         self._listening = False
         server, self._server = self._server, None
@@ -199,7 +203,7 @@ class Broker:
                 connection.transport.abort()
             await asyncio.wait(ended)
         with contextlib.suppress(TimeoutError):
-            # Newer asyncio waits for clients in the middle of a TLS handshake, too; those end by their own time-out.
+            # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
             await asyncio.wait_for(server.wait_closed(), CLOSE_PATIENCE)
         log.info("closed %s", self.url)
 
@@ -212,8 +216,8 @@ class Broker:
     ) -> None:
         await self.close()
 
-    async def _manage(self, registry: NodeRegistry, interval: float) -> None:
-        # Without it, a broker loads neither agent nor models.
+    async def _start_management(self, registry: NodeRegistry, interval: float) -> None:
+        # Imported here, so that a broker without management loads neither agent nor models.
         from qmf.broker.management.agent import ManagementAgent
 
         self._management = ManagementAgent(
@@ -223,27 +227,27 @@ class Broker:
 
     def _accept(self) -> AmqpTransport:
         assert self._registry is not None
-        return Connection(
+        return ServerConnection(
             self._registry,
             self._engine(),
             open_timeout=self._open_timeout,
-            on_start=self._started,
+            on_start=self._on_connection_start,
             on_end=self._connections.discard,
         ).transport
 
-    def _started(self, connection: Connection) -> None:
+    def _on_connection_start(self, connection: ServerConnection) -> None:
         self.counters.connections += 1
         self._connections.add(connection)
-        if not self._listening:  # its TLS handshake ended after `close` had looked who is there
+        if not self._listening:  # its TLS handshake ended after `close` had looked for connections
             connection.transport.abort()
 
     def _engine(self) -> Engine:
         return Engine(self._settings) if self._users is None else SaslEngine(self._settings, self._users)
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno).lower()  # asyncio puts its own sentence around the system's words
+        return os.strerror(error.errno).lower()  # asyncio adds a sentence of its own to the system's text
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return str(error)

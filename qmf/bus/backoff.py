@@ -1,4 +1,4 @@
-"""When to try again: exponential back-off with jitter."""
+"""Waits between attempts to connect: exponential back-off with jitter."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-#: The first wait is short enough to ride out the restart of a broker, the limit long enough not to disturb one that
-#: is in trouble, and short enough that an operator need not wait for it. qpid's own clients go from 1 to 60 s.
+#: Seconds. The first wait is short enough for the restart of a broker; the longest one does not burden a broker that
+#: has problems, and is still bearable for an operator. Qpid's own clients wait 1 to 60 s.
 FIRST = 0.5
 FACTOR = 2.0
 LIMIT = 30.0
-#: Part of each wait that is left to chance, so that the agents of a whole site do not return in the same moment.
+#: Random part of each wait, so that the agents of a whole site do not reconnect at the same moment.
 JITTER = 0.5
 
 
@@ -22,21 +22,21 @@ class Backoff:
 
     Attributes:
         first: seconds before the first attempt.
-        factor: each wait is so many times the one before.
+        factor: from each wait to the next.
         limit: longest wait in seconds.
         jitter: part of each wait, 0 to 1, that is random.
-        chance: returns a number from 0 to below 1; tests give a constant.
+        random: returns a number from 0 to below 1; tests use a constant.
     """
 
     first: float = FIRST
     factor: float = FACTOR
     limit: float = LIMIT
     jitter: float = JITTER
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
     def delays(self) -> Iterator[float]:
         """Seconds to wait before each attempt, without end."""
         wait = min(self.first, self.limit)
         while True:
-            yield wait * (1 - self.jitter * self.chance())
+            yield wait * (1 - self.jitter * self.random())
             wait = min(wait * self.factor, self.limit)

@@ -1,7 +1,7 @@
-"""A bus without a network, for tests: `MemoryBus` joined by a `MemoryExchange`.
+"""A bus without a network, for tests: `MemoryBus`, connected to others by a `MemoryExchange`.
 
-It passes the same conformance tests as `AmqpBus`, and can be told to fail: `MemoryExchange.stop`, `drop` and `refuse`.
-Buses on one exchange may live on different loops in different threads; messages are handed over to the loop of the
+It passes the same conformance tests as `AmqpBus`, and fails on request: `MemoryExchange.stop`, `drop` and `refuse`.
+Buses on one exchange may belong to different loops in different threads; messages are handed over to the loop of the
 receiver.
 """
 
@@ -29,7 +29,7 @@ from qmf.bus.base import (
     Subscription,
 )
 from qmf.bus.bus_state import BusState, BusTrigger, next_state
-from qmf.bus.engine.destination import destination
+from qmf.bus.engine.destination import read_destination
 from qmf.bus.topics import TopicTable
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import ConnectError, DisconnectedError, LinkError
@@ -37,34 +37,40 @@ from qmf.errors import ConnectError, DisconnectedError, LinkError
 log = logging.getLogger("qmf.bus")
 
 #: The exchanges of QMF (QMF2.md 1) and those that every broker has.
-DEFAULT_EXCHANGES: Mapping[str, ExchangeKind] = {
+PREDECLARED_EXCHANGES: Mapping[str, ExchangeKind] = {
     "qmf.default.topic": ExchangeKind.TOPIC,
     "qmf.default.direct": ExchangeKind.DIRECT,
     "qpid.management": ExchangeKind.TOPIC,
     "amq.topic": ExchangeKind.TOPIC,
     "amq.direct": ExchangeKind.DIRECT,
 }
-#: Messages kept for a subscription that does not take them; the oldest is dropped then, as the embedded broker does.
+#: Messages kept for a subscription whose window is full; the oldest is dropped then, as the embedded broker does.
 QUEUE_LIMIT = 10_000
 
 
 class MemoryExchange:
-    """What several memory buses have in common: the broker, so to say.
+    """Connects memory buses, in the place of a broker.
 
     Attributes:
-        name: container id that buses see.
-        received: messages that were sent to it.
-        discarded: of those, messages for a node that does not exist.
-        dropped: messages lost by subscriptions that were full.
+        name: container id that buses report.
+        queue_limit: messages kept per subscription.
+        received: messages that were sent.
+        discarded: of those, messages to a node that does not exist.
+        dropped: messages that full subscriptions dropped.
     """
 
     def __init__(
         self,
-        nodes: Mapping[str, ExchangeKind] = DEFAULT_EXCHANGES,
+        nodes: Mapping[str, ExchangeKind] = PREDECLARED_EXCHANGES,
         *,
         name: str = "memory",
         queue_limit: int = QUEUE_LIMIT,
     ) -> None:
+        """Args:
+
+        nodes: exchanges by name.
+        name, queue_limit: as the attributes.
+        """
         self.name = name
         self.received = self.discarded = self.dropped = 0
         self.queue_limit = queue_limit
@@ -86,7 +92,7 @@ class MemoryExchange:
         self.drop(reason)
 
     def start(self) -> None:
-        """Take connections again."""
+        """Accept connections again."""
         self._running = True
 
     def drop(self, reason: str = "the connection was dropped") -> None:
@@ -94,7 +100,7 @@ class MemoryExchange:
         with self._lock:
             buses = list(self._buses)
         for bus in buses:
-            bus.dropped(reason)
+            bus.on_dropped(reason)
 
     def refuse(self, node: str, condition: str = "amqp:unauthorized-access", description: str = "refused") -> None:
         """Refuse subscriptions and messages to `node` from now on; an empty condition ends that."""
@@ -118,7 +124,7 @@ class MemoryExchange:
             self._buses.pop(bus, None)
 
     def bind(self, subscription: MemorySubscription) -> None:
-        """Put a subscription in place."""
+        """Bind a subscription."""
         node, key = subscription.binding.exchange, subscription.binding.key
         self._check(node)
         with self._lock:
@@ -130,7 +136,7 @@ class MemoryExchange:
                 raise LinkError(node, "amqp:not-found", f"no exchange {node!r}")
 
     def unbind(self, subscription: MemorySubscription) -> None:
-        """Take a subscription away."""
+        """Unbind a subscription."""
         node, key = subscription.binding.exchange, subscription.binding.key
         with self._lock:
             if node in self._topics:
@@ -139,8 +145,8 @@ class MemoryExchange:
                 bound.remove(subscription)
 
     def route(self, data: bytes) -> None:
-        """Hand a message to every subscription that it matches."""
-        to, subject = destination(data)
+        """Hand a message to every subscription whose binding matches."""
+        to, subject = read_destination(data)
         node, key = to or "", subject or ""
         self._check(node)
         with self._lock:
@@ -153,7 +159,7 @@ class MemoryExchange:
                 self.discarded += 1
                 return
         for target in targets:
-            target.offer(data)
+            target.enqueue(data)
 
     def _check(self, node: str) -> None:
         if node in self._refused:
@@ -168,13 +174,13 @@ class MemorySubscription(Subscription):
         self._bus = bus
         self._on_message = on_message
         self._window = max(1, prefetch)
-        self._undone = 0
+        self._unsettled = 0
         self._queue: deque[bytes] = deque()
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
-        self._epoch = 0
+        self._connection_number = 0
 
-    def offer(self, data: bytes) -> None:
+    def enqueue(self, data: bytes) -> None:
         """Queue a message; any thread may call."""
         exchange = self._bus.exchange
         if len(self._queue) >= exchange.queue_limit:
@@ -184,14 +190,14 @@ class MemorySubscription(Subscription):
         self._schedule()
 
     def clear(self) -> None:
-        """The connection is gone, with what was queued for us."""
-        self._epoch += 1
-        self._undone = 0
+        """Forget what was queued, as a broker does when the connection ends."""
+        self._connection_number += 1
+        self._unsettled = 0
         self._queue.clear()
 
     async def close(self) -> None:
         """See `Subscription`."""
-        self._bus.forget(self)
+        self._bus.unsubscribe(self)
         self.clear()
 
     def _schedule(self) -> None:
@@ -201,19 +207,19 @@ class MemorySubscription(Subscription):
 
     def _run(self) -> None:
         self._scheduled = False
-        epoch = self._epoch
-        while self._queue and self._undone < self._window and epoch == self._epoch:
-            self._undone += 1
-            received = ReceivedMessage(self._queue.popleft(), lambda: self._finished(epoch))
+        number = self._connection_number
+        while self._queue and self._unsettled < self._window and number == self._connection_number:
+            self._unsettled += 1
+            received = ReceivedMessage(self._queue.popleft(), lambda: self._on_settled(number))
             try:
                 self._on_message(received)
             except Exception:
                 log.exception("the receiver of %s %r failed; message dropped", self.binding.exchange, self.binding.key)
                 received.settle()
 
-    def _finished(self, epoch: int) -> None:
-        if epoch == self._epoch:
-            self._undone -= 1
+    def _on_settled(self, number: int) -> None:
+        if number == self._connection_number:
+            self._unsettled -= 1
             if self._queue:
                 self._schedule()
 
@@ -224,9 +230,9 @@ class MemoryBus(Bus):
     def __init__(self, exchange: MemoryExchange, *, reconnect: bool = True, backoff: Backoff | None = None) -> None:
         """Args:
 
-        exchange: what joins this bus with others.
+        exchange: that connects this bus with others.
         reconnect: False to stay disconnected after a loss.
-        backoff: waits before reconnecting.
+        backoff: waits between attempts to reconnect.
         """
         self.exchange = exchange
         self._reconnect = reconnect
@@ -235,7 +241,7 @@ class MemoryBus(Bus):
         self._reason = "not opened yet"
         self._watchers = BusWatchers()
         self._subscriptions: list[MemorySubscription] = []
-        self._keeper: asyncio.Task[None] | None = None
+        self._reconnecting: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
@@ -246,7 +252,7 @@ class MemoryBus(Bus):
     @property
     def connected(self) -> bool:
         """See `Bus`."""
-        return self._state is BusState.UP
+        return self._state is BusState.CONNECTED
 
     def watch(self, watcher: BusWatcher) -> Callable[[], None]:
         """See `Bus`."""
@@ -267,26 +273,26 @@ class MemoryBus(Bus):
         if self._state is not BusState.CONNECTING:
             self.exchange.leave(self)
             raise ConnectError(self.url, "closed while connecting")
-        self._up(again=False)
+        self._on_connected(again=False)
 
     async def close(self) -> None:
         """See `Bus`."""
         if self._state is BusState.CLOSED:
             return
-        self._state = next_state(self._state, BusTrigger.END)
+        self._state = next_state(self._state, BusTrigger.CLOSE)
         self._reason = "closed"
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
-        self._gone()
+        task, self._reconnecting = self._reconnecting, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        self._disconnect()
         self._subscriptions.clear()
 
     async def subscribe(
         self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200
     ) -> MemorySubscription:
         """See `Bus`."""
-        self._check()
+        self._require_connection()
         subscription = MemorySubscription(self, binding, on_message, prefetch)
         self.exchange.bind(subscription)
         self._subscriptions.append(subscription)
@@ -295,73 +301,73 @@ class MemoryBus(Bus):
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """See `Bus`."""
-        self._check()
+        self._require_connection()
         try:
             self.exchange.route(data)
         except LinkError as error:
             if confirm:
                 raise LinkError("", error.condition, error.description) from error
-            self._tell(LinkLost("", error.condition, error.description, reopened=True))
+            self._notify(LinkLost("", error.condition, error.description, reopened=True))
         await asyncio.sleep(0)
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus`."""
-        self._check()
-        word: LinkError | None = None
+        self._require_connection()
+        failure: LinkError | None = None
         try:
             self.exchange.route(data)
         except LinkError as error:
-            word = LinkError("", error.condition, error.description)
-        asyncio.get_running_loop().call_soon(on_outcome, word)
+            failure = LinkError("", error.condition, error.description)
+        asyncio.get_running_loop().call_soon(on_outcome, failure)
         return True
 
     # For exchange and subscriptions
 
-    def forget(self, subscription: MemorySubscription) -> None:
-        """A subscription was closed."""
+    def unsubscribe(self, subscription: MemorySubscription) -> None:
+        """End a subscription. A second call does nothing."""
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
             self.exchange.unbind(subscription)
 
-    def dropped(self, reason: str) -> None:
+    def on_dropped(self, reason: str) -> None:
         """The exchange ends the connection; any thread may call."""
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._lost, reason)
+            self._loop.call_soon_threadsafe(self._on_lost, reason)
 
     # Details
 
-    def _check(self) -> None:
-        if self._state is not BusState.UP:
+    def _require_connection(self) -> None:
+        if self._state is not BusState.CONNECTED:
             raise DisconnectedError(self.url, self._reason)
 
-    def _tell(self, event: BusEvent) -> None:
-        self._watchers.tell(event)
+    def _notify(self, event: BusEvent) -> None:
+        self._watchers.notify(event)
 
-    def _up(self, *, again: bool) -> None:
-        self._state = next_state(self._state, BusTrigger.UP)
-        self._tell(Connected(again, self.exchange.name))
+    def _on_connected(self, *, again: bool) -> None:
+        self._state = next_state(self._state, BusTrigger.CONNECTED)
+        self._notify(Connected(again, self.exchange.name))
 
-    def _gone(self) -> None:
+    def _disconnect(self) -> None:
         self.exchange.leave(self)
         for subscription in self._subscriptions:
             self.exchange.unbind(subscription)
             subscription.clear()
 
-    def _lost(self, reason: str) -> None:
-        if self._state is not BusState.UP:
+    def _on_lost(self, reason: str) -> None:
+        if self._state is not BusState.CONNECTED:
             return
         self._state = next_state(self._state, BusTrigger.LOST)
         self._reason = reason
-        self._gone()
+        self._disconnect()
         if not self._reconnect:
-            self._tell(Disconnected(reason, None))
+            self._notify(Disconnected(reason, None))
             return
         delays = self._backoff.delays()
         wait = next(delays)
-        self._keeper = asyncio.get_running_loop().create_task(self._keep(wait, delays))
-        self._tell(Disconnected(reason, wait))
+        self._reconnecting = asyncio.get_running_loop().create_task(self._reconnect_after(wait, delays))
+        self._notify(Disconnected(reason, wait))
 
-    async def _keep(self, wait: float, delays: Iterator[float]) -> None:
+    async def _reconnect_after(self, wait: float, delays: Iterator[float]) -> None:
         while True:
             await asyncio.sleep(wait)
             self._state = next_state(self._state, BusTrigger.CONNECT)
@@ -377,6 +383,6 @@ class MemoryBus(Bus):
             try:
                 self.exchange.bind(subscription)
             except LinkError as error:
-                self._tell(LinkLost(error.address, error.condition, error.description, reopened=False))
-        self._keeper = None
-        self._up(again=True)
+                self._notify(LinkLost(error.address, error.condition, error.description, reopened=False))
+        self._reconnecting = None
+        self._on_connected(again=True)

@@ -1,11 +1,10 @@
 """Topic keys: which binding keys match a routing key.
 
-A key is a list of words separated by dots; an empty key is one empty word. In a binding key ``*`` stands for exactly
-one word and ``#`` for zero or more. Both brokers of this project (the embedded one and the fake) route with this
-table.
+A key is a list of words separated by dots; an empty key is one empty word. In a binding key, ``*`` matches exactly one
+word and ``#`` zero or more. Both brokers of this project, the embedded one and `MemoryExchange`, route with this table.
 
-Bindings are kept in a trie of words, so that the cost of routing follows the length of the key and the number of
-wildcards met on the way, not the number of bindings.
+Bindings are kept in a trie of words, so that the cost of routing depends on the length of the key and the number of
+wildcards on its path, not on the number of bindings.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
 
-#: Routing keys whose values are remembered, and the longest of them, in characters.
-REMEMBERED = 1_000
-LONGEST = 200
+#: Routing keys whose values are cached, and the longest of them, in characters.
+MAX_CACHED = 1_000
+MAX_CACHED_KEY = 200
 
 
-class _Node(Generic[T]):
-    __slots__ = ("children", "many", "values")
+class _TrieNode(Generic[T]):
+    __slots__ = ("children", "is_hash", "values")
 
     def __init__(self, word: str = "") -> None:
-        #: This node stands for ``#``: it takes further words and stays.
-        self.many = word == "#"
-        self.children: dict[str, _Node[T]] = {}
-        #: Dictionary instead of set: routing visits in the order of binding, on every run the same.
+        #: The node is that of ``#``, which matches further words.
+        self.is_hash = word == "#"
+        self.children: dict[str, _TrieNode[T]] = {}
+        #: A dictionary instead of a set, so that the order is that of the bindings, the same in every run.
         self.values: dict[T, None] = {}
 
 
@@ -35,24 +34,24 @@ class TopicTable(Generic[T]):
     """Values under binding keys, found by routing key."""
 
     def __init__(self) -> None:
-        self._root: _Node[T] = _Node()
-        #: What was found before, since the last change of the bindings: few routing keys carry nearly all messages.
-        self._found: dict[str, Sequence[T]] = {}
+        self._root: _TrieNode[T] = _TrieNode()
+        #: Results by routing key, until the bindings change: nearly all messages have one of few routing keys.
+        self._cache: dict[str, Sequence[T]] = {}
 
     def add(self, key: str, value: T) -> None:
         """Bind `value` with the binding key `key`; binding it twice is the same as once."""
-        self._found.clear()
+        self._cache.clear()
         node = self._root
         for word in key.split("."):
             child = node.children.get(word)
             if child is None:
-                child = node.children[word] = _Node(word)
+                child = node.children[word] = _TrieNode(word)
             node = child
         node.values[value] = None
 
     def remove(self, key: str, value: T) -> None:
-        """Take a binding away; does nothing when it is not there."""
-        self._found.clear()
+        """Remove a binding. Does nothing when there is none."""
+        self._cache.clear()
         path = [self._root]
         words = key.split(".")
         for word in words:
@@ -69,22 +68,22 @@ class TopicTable(Generic[T]):
 
     def match(self, key: str) -> Sequence[T]:
         """Each value with a binding key that matches the routing key `key`, once."""
-        values = self._found.get(key)
+        values = self._cache.get(key)
         if values is None:
             values = self._search(key)
-            if len(self._found) >= REMEMBERED:
-                self._found.clear()
-            if len(key) <= LONGEST:
-                self._found[key] = values
+            if len(self._cache) >= MAX_CACHED:
+                self._cache.clear()
+            if len(key) <= MAX_CACHED_KEY:
+                self._cache[key] = values
         return values
 
     def _search(self, key: str) -> list[T]:
         words = key.split(".")
         found: dict[T, None] = {}
-        # States are (node, position in the words). Without this set, keys of many `#` against long routing keys would
-        # take exponential time: a peer chooses both.
+        # Pairs of node and position in the words. Without this set, binding keys with many `#` and long routing keys,
+        # both of which are chosen by peers, would take exponential time.
         seen: set[tuple[int, int]] = set()
-        todo: list[tuple[_Node[T], int]] = [(self._root, 0)]
+        todo: list[tuple[_TrieNode[T], int]] = [(self._root, 0)]
         while todo:
             node, position = todo.pop()
             if (state := (id(node), position)) in seen:
@@ -96,16 +95,16 @@ class TopicTable(Generic[T]):
         return list(found)
 
     @staticmethod
-    def _steps(node: _Node[T], words: list[str], position: int) -> Iterator[tuple[_Node[T], int]]:
+    def _steps(node: _TrieNode[T], words: list[str], position: int) -> Iterator[tuple[_TrieNode[T], int]]:
         wild = node.children.get("#")
         if wild is not None:
             yield wild, position
         if position == len(words):
             return
-        if node.many:
+        if node.is_hash:
             yield node, position + 1
-        # A routing key may itself hold the words `*` and `#`: no wildcards there.
+        # In a routing key, the words `*` and `#` are no wildcards.
         for word in ("*", words[position]):
             child = node.children.get(word)
-            if child is not None and not child.many:
+            if child is not None and not child.is_hash:
                 yield child, position + 1

@@ -1,9 +1,9 @@
-"""An engine on an asyncio transport: the only I/O of this room and of the embedded broker.
+"""An engine on an asyncio transport: the only I/O of this package and of the embedded broker.
 
-Rules: each read does feed, dispatch, flush in this order: what handlers and proton itself answer is written together.
-Each write passes `_flush`. What is caused outside of a read is written once per turn of the loop, however many messages
-that is. While the transport's buffer is full nothing is taken from the engine, and `ready` tells owners to stop filling
-it.
+Rules: each read does feed, dispatch, flush in this order, so that all answers, of the owner and of proton, are written
+together. Every write is done by `_flush`. Output that is caused outside of a read is written once per turn of the loop,
+however many messages it has. While the transport's buffer is full, nothing is taken from the engine, and `can_send`
+asks owners to stop sending.
 """
 
 from __future__ import annotations
@@ -14,44 +14,54 @@ import socket
 from typing import Protocol
 
 from qmf.bus.engine.engine import Engine
-from qmf.bus.engine.events import EngineEvent, Failed, Opened
+from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened, EngineEvent
 from qmf.bus.engine.link import Link
 
-#: Bytes that may wait in the engine for one session before owners are asked to stop. Enough for one turn of the loop at
-#: full speed; a message of any size passes when less than this is waiting.
-BACKLOG = 256 * 1024
+#: Bytes that may wait in the engine per session before `can_send` becomes False. Enough for one turn of the loop at
+#: full speed; a message of any size may be sent while less than this is waiting.
+MAX_BACKLOG = 256 * 1024
 
-#: Bytes of the buffer for reading, at first and at most: it grows while reads fill it, so that a busy connection needs
-#: few of them and a quiet one little memory.
-READ = 4 * 1024
-READ_MOST = 256 * 1024
+#: Bytes of the buffer for reading, at first and at most. It grows while reads fill it, so that a busy connection needs
+#: few reads and a quiet one little memory.
+MIN_READ_BUFFER = 4 * 1024
+MAX_READ_BUFFER = 256 * 1024
 
-#: Seconds that a closed transport may take to write what it holds. A peer that does not read would keep it for ever.
+#: Seconds that a transport which is being closed may take to write its buffer. It is aborted then: a peer that does not
+#: read would keep it open.
 LINGER = 3.0
 
 
 class TransportOwner(Protocol):
-    """Who uses a wire. Called on the loop's thread; must not block."""
+    """The user of a transport. Called on the loop's thread; must not block.
 
-    def made(self) -> None:
-        """The transport is connected."""
+    `on_connected` is called first and `on_disconnected` last, each once. Neither is called when connecting fails.
+    """
 
-    def handle(self, event: EngineEvent) -> None:
-        """Something happened on the connection."""
+    def on_connected(self) -> None:
+        """The transport is connected; with TLS, its handshake has ended."""
 
-    def writable(self) -> None:
-        """Output was written; links that were not `ready` may be now."""
+    def on_event(self, event: EngineEvent) -> None:
+        """Something happened on the connection. What this call sends is written after all events of a read."""
 
-    def lost(self, error: Exception | None) -> None:
-        """The transport is gone, by our doing (None), the peer's (None) or an error. Called once, last."""
+    def on_writable(self) -> None:
+        """Links for which `can_send` was False may have room now. Called after each write."""
+
+    def on_disconnected(self, error: Exception | None) -> None:
+        """The transport is closed: by us or by the peer (None), or because of an error. The engine is freed."""
 
 
 class AmqpTransport(asyncio.BufferedProtocol):
-    """Joins one engine, one transport and one owner."""
+    """Connects one engine, one asyncio transport and one owner.
+
+    Attributes:
+        engine: of the connection.
+    """
 
     def __init__(self, engine: Engine, owner: TransportOwner, *, throttle: bool = False) -> None:
         """Args:
 
+        engine: of the connection.
+        owner: notified of what happens.
         throttle: stop reading while the peer does not read. For servers: a client that only writes cannot fill our
             memory with answers. Never for both ends of a connection: each would wait for the other.
         """
@@ -63,49 +73,49 @@ class AmqpTransport(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled: asyncio.Handle | None = None
         self._paused = False
-        self._buffer = bytearray(READ)
-        #: True while events are handled: what that causes is written at the end of it.
+        self._buffer = bytearray(MIN_READ_BUFFER)
+        #: True while events are handled: the output that they cause is written afterwards.
         self._dispatching = False
-        self._touched = False
-        #: Somebody was told that there is no room, and has to be told when there is.
-        self._full = False
+        self._flush_requested = False
+        #: `can_send` was False because of the backlog: `on_writable` is due when there is room.
+        self._backlog_full = False
 
     # For owners
 
     def flush_soon(self) -> None:
-        """Have output written soon; call after every action on the engine."""
+        """Write the engine's output in this turn of the loop; to be called after every action on the engine."""
         if self._dispatching:
-            self._touched = True
+            self._flush_requested = True
         elif self._scheduled is None and self._transport is not None:
-            self._scheduled = self._loop.call_soon(self._run)
+            self._scheduled = self._loop.call_soon(self._flush_scheduled)
 
-    def ready(self, link: Link) -> bool:
-        """True while a message for `link` would go out without piling up here."""
+    def can_send(self, link: Link) -> bool:
+        """True when there is credit on `link`, and a message would be written without piling up in memory."""
         if self._paused or self.engine.credit(link) <= 0:
             return False
-        if self.engine.backlog(link) < BACKLOG:
+        if self.engine.backlog(link) < MAX_BACKLOG:
             return True
-        self._full = True
+        self._backlog_full = True
         return False
 
     def close(self) -> None:
-        """Write what is waiting, then close the transport. `TransportOwner.lost` follows, within `LINGER` seconds."""
+        """Write what is waiting, then close the transport. `on_disconnected` follows within `LINGER` seconds."""
         self._flush()
-        self._shut()
+        self._close_transport()
 
     def abort(self) -> None:
-        """Close the transport at once. `TransportOwner.lost` follows."""
+        """Close the transport at once. `on_disconnected` follows."""
         if self._transport is not None:
             self._transport.abort()
 
     @property
     def connected(self) -> bool:
-        """True from `TransportOwner.made` until `TransportOwner.lost`."""
+        """True from `on_connected` until `on_disconnected`."""
         return self._transport is not None
 
     @property
-    def peer(self) -> str:
-        """Address and port of the other side."""
+    def peer_address(self) -> str:
+        """Address and port of the peer."""
         name = self._transport.get_extra_info("peername") if self._transport is not None else None
         if not isinstance(name, tuple):
             return "unknown"
@@ -118,17 +128,17 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """See asyncio."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        # asyncio's own selector loop does this, other loops need not: without it a request would wait for the
-        # acknowledgement of the one before.
+        # asyncio's own selector loop does this, other loops need not. Without it a request would wait until the one
+        # before was acknowledged.
         if (sock := transport.get_extra_info("socket")) is not None:
             with contextlib.suppress(OSError):
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._owner.made()
+        self._owner.on_connected()
         self._tick()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """See asyncio."""
-        # A view, since asyncio's TLS fills slices of it, and a slice of a bytearray would be a copy.
+        # A view, since asyncio's TLS writes to slices of it, and a slice of a bytearray would be a copy.
         return memoryview(self._buffer)
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -136,14 +146,14 @@ class AmqpTransport(asyncio.BufferedProtocol):
         buffer = self._buffer
         with memoryview(buffer) as view, view[:nbytes] as data:
             self.engine.feed(data)
-        if nbytes == len(buffer) < READ_MOST:
+        if nbytes == len(buffer) < MAX_READ_BUFFER:
             self._buffer = bytearray(2 * nbytes)
         self._dispatch()
         self._flush()
-        if self.engine.waiting:  # proton notices some faults, a refused user's among them, only when it writes
+        if self.engine.has_events:  # proton detects some errors, failed authentication among them, only when it writes
             self._dispatch()
             self._flush()
-        self._again()
+        self._schedule_writable()
 
     def pause_writing(self) -> None:
         """See asyncio."""
@@ -165,10 +175,10 @@ class AmqpTransport(asyncio.BufferedProtocol):
             if handle is not None:
                 handle.cancel()
         self._timer = self._scheduled = None
-        self.engine.release()
-        self._owner.lost(exc)
+        self.engine.free()
+        self._owner.on_disconnected(exc)
 
-    # The one way out, and the rest of the cycle
+    # Writing, dispatching, time
 
     def _flush(self) -> None:
         transport = self._transport
@@ -177,9 +187,9 @@ class AmqpTransport(asyncio.BufferedProtocol):
         while not self._paused and (data := self.engine.output()):
             transport.write(data)
         if not self._paused and self.engine.finished:
-            self._shut()
+            self._close_transport()
 
-    def _shut(self) -> None:
+    def _close_transport(self) -> None:
         if self._transport is None or self._transport.is_closing():
             return
         self._transport.close()
@@ -187,37 +197,37 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self._timer.cancel()
         self._timer = self._loop.call_later(LINGER, self.abort)
 
-    def _run(self) -> None:
+    def _flush_scheduled(self) -> None:
         self._scheduled = None
         self._flush()
         if self._dispatch():
             self._flush()
-        self._again()
+        self._schedule_writable()
 
     def _dispatch(self) -> bool:
-        """Hand events to the owner; True when there may be something to write now."""
-        happened = self._touched = False
+        """Call the owner with all events; returns True when there may be output now."""
+        happened = self._flush_requested = False
         self._dispatching = True
         try:
             while self._transport is not None and (event := self.engine.next_event()) is not None:
                 happened = True
-                self._owner.handle(event)
-                if isinstance(event, Opened):
+                self._owner.on_event(event)
+                if isinstance(event, ConnectionOpened):
                     self._tick()
-                elif isinstance(event, Failed):
+                elif isinstance(event, ConnectionFailed):
                     self.engine.close(event.condition, event.description)
                     self.close()
                     return False
             if self._transport is not None and not self._paused:
-                self._owner.writable()
+                self._owner.on_writable()
         finally:
             self._dispatching = False
-        return happened or self._touched
+        return happened or self._flush_requested
 
-    def _again(self) -> None:
-        """What was just written may have made the room that somebody waits for."""
-        if self._full and not self._paused:
-            self._full = False
+    def _schedule_writable(self) -> None:
+        """After a write: call `on_writable` in the next turn of the loop, if `can_send` was False before."""
+        if self._backlog_full and not self._paused:
+            self._backlog_full = False
             self.flush_soon()
 
     def _tick(self) -> None:

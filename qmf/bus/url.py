@@ -1,6 +1,6 @@
-"""Bus URLs: what a user writes to say where a broker is, and what of it may be shown.
+"""Bus URLs: where a broker is, and who logs in.
 
-Rules: a password is parsed, kept and handed to SASL; it never appears in `str`, `repr` or an error.
+Rule: a password is parsed, kept and passed to SASL; it never appears in `str`, `repr` or an error.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _SCHEMES = {"amqp": False, "amqps": True}
 
 
 class UrlError(CallerError, ValueError):
-    """A text is not the URL of a bus.
+    """A text is not a valid bus URL.
 
     Attributes:
-        text: what was written, the password replaced by ``***``.
-        reason: what is wrong with it.
+        text: as given, with ``***`` in place of the password.
+        reason: what is invalid.
     """
 
     def __init__(self, text: str, reason: str) -> None:
@@ -38,7 +38,7 @@ class UrlError(CallerError, ValueError):
 
 @attrs.frozen
 class BusUrl:
-    """Where a broker is, and who we are there.
+    """Address of a broker, and the user to log in as.
 
     Attributes:
         host: name or address; IPv6 without brackets.
@@ -65,11 +65,11 @@ def parse_url(text: str) -> BusUrl:
 
     Args:
         text: ``host``, ``host:port``, ``amqp://...`` or ``amqps://...``, each with ``user@``, ``user:password@`` or
-            the older ``user/password@`` before the host. IPv6 addresses stand in brackets. In user and password, after
-            a scheme, ``%40`` and the like stand for reserved characters.
+            the older ``user/password@`` before the host. IPv6 addresses are written in brackets. In a URL with a
+            scheme, reserved characters of user and password are written as ``%40`` and the like.
 
     Raises:
-        UrlError: anything else; names the text without its password.
+        UrlError: for anything else; has the text without its password.
     """
     scheme, rest = _scheme(text)
     credentials, at, where = rest.rpartition("@")
@@ -107,7 +107,7 @@ def _credentials(text: str, credentials: str, *, escaped: bool) -> tuple[str, st
 
 def _host_and_port(text: str, where: str, default: int) -> tuple[str, int]:
     if where.count(":") > 1 and "[" not in where:
-        raise UrlError(text, "an IPv6 address stands in brackets")
+        raise UrlError(text, "an IPv6 address must be in brackets")
     match = re.match(r"(?:\[([^\[\]]*)\]|([^:\[\]]*))(?::(.*))?\Z", where)
     if match is None:
         raise UrlError(text, "brackets do not match")

@@ -1,4 +1,4 @@
-"""Callbacks for what happens to a bus."""
+"""The watchers of a bus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ log = logging.getLogger("qmf.bus")
 
 
 class BusWatchers:
-    """Those who want to know; one that fails does not keep the news from the others."""
+    """Notifies watchers; an error of one does not keep the event from the others."""
 
     def __init__(self) -> None:
         self._watchers: dict[object, BusWatcher] = {}
@@ -26,8 +26,8 @@ class BusWatchers:
 
         return stop
 
-    def tell(self, event: BusEvent) -> None:
-        """Call each with the event."""
+    def notify(self, event: BusEvent) -> None:
+        """Call each watcher with the event."""
         for watcher in list(self._watchers.values()):
             try:
                 watcher(event)

@@ -145,7 +145,7 @@ async def test_an_agent_goes_on_after_a_break() -> None:
     bus = MemoryBus(exchange)
     async with Agent(bus, vendor="example.org", product="stock", interval=0.1) as agent:
         await console.hear(of(Heartbeat))
-        bus.dropped("the cable was pulled")
+        bus.on_dropped("the cable was pulled")
         await until(lambda: not agent.connected)
         site = Site(name="north")
         agent.add(site)

@@ -13,7 +13,7 @@ from proton import Condition, ConnectionException, Delivery, Described, Message,
 from proton.reactor import Container, Filter, LinkOption
 from proton.utils import BlockingConnection, LinkDetached, SendException
 
-from qmf.broker import EmbeddedBroker, Limits
+from qmf.broker import EmbeddedBroker, QueueLimits
 
 TOPIC = "apache.org:legacy-amqp-topic-binding:string"
 DIRECT = "apache.org:legacy-amqp-direct-binding:string"
@@ -27,7 +27,7 @@ Connect = Callable[[], Any]
 
 @pytest.fixture
 def broker() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(queues=["jobs"], limits=Limits(count=20)) as broker:
+    with EmbeddedBroker(queues=["jobs"], limits=QueueLimits(count=20)) as broker:
         yield broker
 
 
@@ -252,7 +252,7 @@ def test_other_links_that_are_refused(connect: Connect) -> None:
     cases: list[tuple[Callable[..., object], str | None, LinkOption, str]] = [
         (connection.create_sender, None, Null("target"), "needs a target"),
         (connection.create_receiver, "jobs", Null("source"), "needs a source"),
-        (connection.create_sender, None, Coordinator(), "no transactions"),
+        (connection.create_sender, None, Coordinator(), "transactions are not supported"),
         (connection.create_receiver, "jobs", Browse(), "cannot be browsed"),
         (connection.create_receiver, "amq.topic", binding(TOPIC, 7), "needs a string"),
     ]
@@ -270,7 +270,7 @@ def test_container_and_link_name_together_are_unique(connect: Connect, broker: E
     container = Container()
     container.container_id = first.container.container_id
     second = BlockingConnection(broker.url, timeout=PATIENCE, container=container)
-    with pytest.raises(LinkDetached, match="used by another link"):
+    with pytest.raises(LinkDetached, match="another link uses this"):
         second.create_receiver("amq.topic", name="same", options=binding(TOPIC, "a"))
     second.create_receiver("amq.topic", name="other", options=binding(TOPIC, "a"))
     second.close()

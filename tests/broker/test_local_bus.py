@@ -10,7 +10,7 @@ from support.waiting import until
 
 from qmf.broker.local_bus import LocalBus
 from qmf.broker.nodes.exchanges import TopicExchange
-from qmf.broker.nodes.queues import Limits
+from qmf.broker.nodes.queues import QueueLimits
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.bus import Binding, BusStateError, Connected, ExchangeKind, ReceivedMessage
 from qmf.errors import DisconnectedError, LinkError, NetworkError
@@ -50,7 +50,7 @@ async def test_a_message_is_not_delivered_while_it_is_sent() -> None:
 
 
 async def test_a_slow_receiver_holds_its_window_and_loses_the_oldest_of_the_rest() -> None:
-    registry = NodeRegistry(limits=Limits(count=4))
+    registry = NodeRegistry(limits=QueueLimits(count=4))
     bus = await opened(registry)
     inbox = Inbox(hold=True)
     subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox, prefetch=2)
@@ -58,7 +58,7 @@ async def test_a_slow_receiver_holds_its_window_and_loses_the_oldest_of_the_rest
         await bus.send(message(TOPIC, "a", str(number)), confirm=True)
     assert await inbox.wait(2) == ["0", "1"]
     queue = subscription.queue
-    assert (len(queue), queue.counts.dropped, queue.depth()[0]) == (4, 4, 6)
+    assert (len(queue), queue.counters.dropped, queue.depth()[0]) == (4, 4, 6)
     inbox.held[0].settle()
     inbox.held[0].settle()
     assert await inbox.wait(3) == ["0", "1", "6"]
@@ -80,14 +80,14 @@ async def test_what_it_made_goes_with_it() -> None:
     await until(lambda: held, "the message")
     topic = registry.find(TOPIC)
     assert isinstance(topic, TopicExchange)
-    assert (len(registry.queues), topic.bindings) == (2, 2)
+    assert (len(registry.queues), topic.binding_count) == (2, 2)
     await subscription.close()
     await subscription.close()
     held[0].settle()
-    assert (len(registry.queues), topic.bindings) == (1, 1)
+    assert (len(registry.queues), topic.binding_count) == (1, 1)
     await bus.close()
     await bus.close()
-    assert (len(registry.queues), topic.bindings) == (0, 0)
+    assert (len(registry.queues), topic.binding_count) == (0, 0)
 
 
 async def test_a_receiver_that_closes_hears_no_more() -> None:
@@ -96,7 +96,7 @@ async def test_a_receiver_that_closes_hears_no_more() -> None:
 
     def deliver(received: ReceivedMessage) -> None:
         seen.append(received)
-        bus.forget(subscription)
+        bus.unsubscribe(subscription)
 
     subscription = await bus.subscribe(Binding(TOPIC, "#"), deliver)
     for _ in range(3):
@@ -124,7 +124,7 @@ async def test_a_receiver_that_fails_loses_only_its_message(caplog: pytest.LogCa
 
 
 async def test_what_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    bus = await opened(NodeRegistry(queues=["full", "local_amq.topic_2"], limits=Limits(count=1)))
+    bus = await opened(NodeRegistry(queues=["full", "local_amq.topic_2"], limits=QueueLimits(count=1)))
     for name in ("nowhere", "full", ""):
         with pytest.raises(LinkError, match="no exchange"):
             await bus.subscribe(Binding(name, "#"), Inbox())

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from support.recording import Inbox, message, text
 from support.waiting import until
 
-from qmf.broker import Broker, EmbeddedBroker, Limits, ListenError
+from qmf.broker import Broker, EmbeddedBroker, ListenError, QueueLimits
 from qmf.bus import AmqpBus, Binding
 from qmf.bus.engine.engine import Engine
-from qmf.bus.engine.events import Delivery, Failed, LinkAttached, LinkDetached
+from qmf.bus.engine.events import ConnectionFailed, Delivery, LinkAttached, LinkDetached
 from qmf.bus.engine.values import ConnectionSettings, Filter, Terminus
 from qmf.codec import Described, UInt64
 from qmf.codec.amqp10 import encode
@@ -171,10 +171,12 @@ TOPIC_FILTER = Filter("f", "apache.org:legacy-amqp-topic-binding:string", "#")
 
 async def test_a_receiver_that_gives_credit_and_reads_nothing_fills_no_memory() -> None:
     """It holds up neither the sender nor the others, and the broker keeps what the limits say, no more."""
-    async with Broker(port=0, limits=Limits(count=100)) as broker:
+    async with Broker(port=0, limits=QueueLimits(count=100)) as broker:
         reader, writer = await connect(broker)
         client = Client(reader, writer)
-        client.engine.attach("slow", sending=False, node=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000_000)
+        client.engine.attach(
+            "slow", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000_000
+        )
         await client.exchange(LinkAttached)
         # From here on it does not read: the system's buffers fill, then asyncio's, then the queue.
         writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -196,7 +198,7 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_fills_no_memory() 
             await bus.send(message(TOPIC, "k", body), confirm=True)
         await inbox.wait(sent + 100)
         (connection,) = [c for c in broker._connections if "client at" in str(c)]
-        (outgoing,) = connection._outgoing.values()
+        (outgoing,) = connection._links._outgoing.values()
         assert len(outgoing.queue) <= 100
         assert connection.transport.engine.backlog(outgoing.link) < 1_000_000
         await bus.close()
@@ -206,12 +208,14 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_fills_no_memory() 
 
 
 async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.broker.links.links.UNSETTLED", 50)
-    async with Broker(port=0, limits=Limits(count=10)) as broker:
+    monkeypatch.setattr("qmf.broker.links.outgoing.MAX_UNSETTLED", 50)
+    async with Broker(port=0, limits=QueueLimits(count=10)) as broker:
         bus = AmqpBus(broker.url)
         await bus.open()
         client = Client(*await connect(broker))
-        link = client.engine.attach("in", sending=False, node=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000)
+        link = client.engine.attach(
+            "in", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000
+        )
         await client.exchange(LinkAttached)
         for number in range(100):
             await bus.send(message(TOPIC, "x", str(number)), confirm=True)
@@ -229,11 +233,11 @@ async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeyp
 
 
 async def test_links_per_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.broker.links.connection.LINKS", 3)
+    monkeypatch.setattr("qmf.broker.links.client_links.MAX_LINKS", 3)
     async with Broker(port=0) as broker:
         client = Client(*await connect(broker))
         for number in range(5):
-            client.engine.attach(str(number), sending=True, node=Terminus("amq.topic"))
+            client.engine.attach(str(number), is_sender=True, terminus=Terminus("amq.topic"))
         await client.exchange(LinkDetached, 2)
         detached = [event for event in client.seen if isinstance(event, LinkDetached)]
         assert {event.condition for event in detached} == {"amqp:resource-limit-exceeded"}
@@ -243,12 +247,12 @@ async def test_links_per_connection_are_limited(monkeypatch: pytest.MonkeyPatch)
 async def test_dispositions_for_what_was_never_sent_are_ignored() -> None:
     async with Broker(port=0) as broker:
         client = Client(*await connect(broker))
-        client.engine.attach("in", sending=False, node=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=5)
+        client.engine.attach("in", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=5)
         await client.exchange(LinkAttached)
         body = encode(Described(UInt64(0x15), [True, UInt64(7), UInt64(9), True, Described(UInt64(0x24), [])]))
         client.writer.write(struct.pack(">IBBH", 8 + len(body), 2, 0, 0) + body)
         await usable(broker)
-        assert not any(isinstance(event, Failed) for event in client.seen)
+        assert not any(isinstance(event, ConnectionFailed) for event in client.seen)
         client.writer.close()
 
 

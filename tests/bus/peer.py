@@ -31,16 +31,16 @@ class Peer:
     def grant(self, link: Link, credit: int = 100) -> None:
         """Accept a link as it was asked for."""
         self.engine.accept_link(link, source=link.source, target=link.target)
-        if not link.sending:
-            self.engine.flow(link, credit)
+        if not link.is_sender:
+            self.engine.add_credit(link, credit)
 
-    def made(self) -> None:
+    def on_connected(self) -> None:
         """See `TransportOwner`."""
 
-    def writable(self) -> None:
+    def on_writable(self) -> None:
         """See `TransportOwner`."""
 
-    def handle(self, event: EngineEvent) -> None:
+    def on_event(self, event: EngineEvent) -> None:
         """See `TransportOwner`."""
         self.events.append(event)
         if isinstance(event, LinkRequested):
@@ -50,7 +50,7 @@ class Peer:
         self._script(self, event)
         self.transport.flush_soon()
 
-    def lost(self, error: Exception | None) -> None:
+    def on_disconnected(self, error: Exception | None) -> None:
         """See `TransportOwner`."""
         self.ended.set_result(None)
 

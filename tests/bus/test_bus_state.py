@@ -17,8 +17,8 @@ def test_each_step_leads_where_the_table_says_or_is_refused(phase: BusState, ste
 
 
 def test_every_phase_can_be_ended_and_closed_is_for_good() -> None:
-    assert {next_state(phase, BusTrigger.END) for phase in BusState} == {BusState.CLOSED}
-    assert [step for phase, step in TRANSITIONS if phase is BusState.CLOSED] == [BusTrigger.END]
+    assert {next_state(phase, BusTrigger.CLOSE) for phase in BusState} == {BusState.CLOSED}
+    assert [step for phase, step in TRANSITIONS if phase is BusState.CLOSED] == [BusTrigger.CLOSE]
 
 
 def test_every_phase_can_be_reached() -> None:

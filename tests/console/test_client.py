@@ -13,7 +13,7 @@ from support.scripted_agent import ALARM, PACKAGE, TOPIC, WIDGET, ScriptedAgent,
 from support.waiting import until
 
 from qmf.bus import MemoryBus, MemoryExchange
-from qmf.bus.memory import DEFAULT_EXCHANGES
+from qmf.bus.memory import PREDECLARED_EXCHANGES
 from qmf.codec import Message, Section, amqp010, encode_message
 from qmf.console.aio import (
     AgentAdded,
@@ -616,7 +616,7 @@ async def test_no_connection_is_an_error_with_the_reason(exchange: MemoryExchang
 
 
 async def test_a_broker_without_qmfv1_is_used_without_it(caplog: pytest.LogCaptureFixture) -> None:
-    nodes = {name: kind for name, kind in DEFAULT_EXCHANGES.items() if name.startswith("qmf.")}
+    nodes = {name: kind for name, kind in PREDECLARED_EXCHANGES.items() if name.startswith("qmf.")}
     exchange = MemoryExchange(nodes)
     agent = await ScriptedAgent(exchange).start()
     old = await ScriptedAgent(exchange, "example.org:old:1", capability=0).start()

@@ -17,8 +17,7 @@ from support.recording import RecordingConsole
 from support.scripted_agent import ScriptedAgent, widget
 from support.waiting import until, wait_until
 
-from qmf.broker import Broker, EmbeddedBroker
-from qmf.broker.nodes.queues import Limits
+from qmf.broker import Broker, EmbeddedBroker, QueueLimits
 from qmf.bus import AmqpBus
 from qmf.console import Console, LoopThread, MethodResult, Object, Session
 from qmf.console.aio import AgentRemoved, AnySchema, Client, Missed, Notification, ObjectUpdated, Removal
@@ -336,7 +335,7 @@ async def test_what_a_slow_console_misses_is_counted(monkeypatch: pytest.MonkeyP
     """The embedded broker drops the oldest of a full queue; the numbers on the messages tell how many."""
     sent = 2000
     held = asyncio.Event()
-    async with Broker(port=0, limits=Limits(50, 10_000_000)) as broker:
+    async with Broker(port=0, limits=QueueLimits(50, 10_000_000)) as broker:
         agent = await ScriptedAgent(AmqpBus(broker.url)).start()
         async with Client(broker.url, settle=5) as client:
             told: list[ObjectUpdated] = []

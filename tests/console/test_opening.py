@@ -76,7 +76,7 @@ class NoV1:
     def __call__(self, peer: Peer, event: EngineEvent) -> None:
         self.first = self.first or peer
         if isinstance(event, LinkRequested):
-            node = event.link.source if event.link.sending else event.link.target
+            node = event.link.source if event.link.is_sender else event.link.target
             address = node.address if node is not None else None
             if address == "amq.direct" and peer is self.first:
                 peer.engine.refuse_link(event.link, "amqp:not-found", "no such exchange")

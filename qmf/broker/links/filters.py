@@ -1,4 +1,4 @@
-"""From the filters of a source to what an exchange understands (QMF2.md 1.2)."""
+"""From the filters of a source to a binding (QMF2.md 1.2)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ _TOPIC = frozenset({"apache.org:legacy-amqp-topic-binding:string", 0x0000468C000
 _HEADERS = frozenset({"apache.org:legacy-amqp-headers-binding:map", 0x0000468C00000002})
 
 
-def read_filters(filters: Iterable[Filter]) -> tuple[BindingSpec, tuple[Filter, ...]]:
-    """What the filters of a source mean.
+def binding_from_filters(filters: Iterable[Filter]) -> tuple[BindingSpec, tuple[Filter, ...]]:
+    """The binding that the filters of a source describe.
 
-    Only the first filter of a kind that we know counts. Without any, the binding key is empty: on topic and
-    direct exchanges that receives nothing of use, as with qpidd.
+    Only the first filter of a known kind is applied. Without any, the binding key is empty: on topic and direct
+    exchanges that matches only messages without a routing key, as with qpidd.
 
     Returns:
-        the match, and the filter that made it, for the answer to the peer: what is not echoed was not applied.
+        the binding, and the filter that was applied, for the answer to the peer: a filter that is not echoed was not
+        applied.
 
     Raises:
-        ValueError: the value of a known filter has the wrong type; says which.
+        ValueError: the value of a known filter has the wrong type; names the filter.
     """
     for entry in filters:
         if entry.descriptor in _DIRECT or entry.descriptor in _TOPIC:
@@ -37,7 +38,7 @@ def read_filters(filters: Iterable[Filter]) -> tuple[BindingSpec, tuple[Filter, 
 
 
 def _plain(value: object) -> object:
-    """Binary as text where it is text, as application properties are decoded, too."""
+    """Binary as text where it is UTF-8: application properties are decoded in the same way."""
     if isinstance(value, bytes | memoryview):
         try:
             return bytes(value).decode()

@@ -1,7 +1,7 @@
-"""SASL PLAIN for the broker's side, which proton has only where it was built with Cyrus (the wheel was not).
+"""SASL PLAIN on the broker's side, which proton has only where it was built with Cyrus (its wheel is not).
 
-`SaslServer` speaks the SASL layer in front of an engine: no I/O, bytes in and out. When it lets a client in, everything
-that follows is the engine's. Without users the engine's own SASL serves, which lets anybody in.
+`SaslServer` is the SASL layer in front of an engine, without I/O: bytes in, bytes out. Once a user is authenticated,
+all further bytes are the engine's. A broker without users uses the engine's own SASL layer, which accepts everybody.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ _MAX_FRAME = 512
 
 
 class UsersError(CallerError):
-    """A file of users cannot be used; the message names file, line and reason, never a password."""
+    """A file of users is not usable; the message names file, line and reason, never a password."""
 
 
 def read_users(path: str | Path) -> dict[str, str]:
-    """Passwords by user from a file of lines ``name:password``; empty lines and lines starting with ``#`` don't count.
+    """Read a file of lines ``name:password``. Empty lines and lines that start with ``#`` are ignored.
+
+    Returns:
+        passwords by user.
 
     Raises:
-        UsersError: it cannot be read, or a line is wrong.
+        UsersError: the file cannot be read, or a line is invalid.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -47,9 +50,9 @@ def read_users(path: str | Path) -> dict[str, str]:
             continue
         name, colon, password = line.partition(":")
         if not name or not colon or not password:
-            raise UsersError(f"{path}:{number}: a line is name:password")
+            raise UsersError(f"{path}:{number}: expected name:password")
         if name in users:
-            raise UsersError(f"{path}:{number}: user {name!r} is there twice")
+            raise UsersError(f"{path}:{number}: user {name!r} is defined twice")
         users[name] = password
     if not users:
         raise UsersError(f"{path}: no users")
@@ -57,14 +60,14 @@ def read_users(path: str | Path) -> dict[str, str]:
 
 
 class SaslRefused(Exception):
-    """A client is not let in; the message says why, for the log."""
+    """Authentication failed; the message is the reason, for the log."""
 
 
 class SaslServer:
-    """The server side of one SASL exchange that only allows PLAIN.
+    """The server's side of one SASL exchange that only allows PLAIN.
 
     Attributes:
-        user: who was let in, or None.
+        user: the authenticated user, or None.
     """
 
     def __init__(self, users: Mapping[str, str]) -> None:
@@ -72,22 +75,22 @@ class SaslServer:
         self._users = users
         self._input = b""
         self._output = b""
-        self._greeted = False
+        self._header_received = False
 
     def feed(self, data: bytes | memoryview) -> bytes:
-        """Take bytes of the client.
+        """Take bytes from the client.
 
         Returns:
-            bytes behind the SASL layer, once `user` is set.
+            bytes that follow the SASL layer, once `user` is set.
 
         Raises:
-            SaslRefused: the client is not let in. `output` may still hold an answer for it.
+            SaslRefused: authentication failed. `output` may still have an answer for the client.
         """
         self._input += data
-        if not self._greeted:
-            self._greet()
-        if self._greeted and self.user is None:
-            self._init()
+        if not self._header_received:
+            self._read_header()
+        if self._header_received and self.user is None:
+            self._read_init()
         if self.user is None:
             return b""
         rest, self._input = self._input, b""
@@ -98,15 +101,15 @@ class SaslServer:
         data, self._output = self._output, b""
         return data
 
-    def _greet(self) -> None:
+    def _read_header(self) -> None:
         if not _HEADER.startswith(self._input[: len(_HEADER)]):
             raise SaslRefused("it does not start with SASL, which this broker requires")
         if len(self._input) >= len(_HEADER):
             self._input = self._input[len(_HEADER) :]
-            self._greeted = True
+            self._header_received = True
             self._output += _HEADER + _frame(_MECHANISMS, [Symbol("PLAIN")])
 
-    def _init(self) -> None:
+    def _read_init(self) -> None:
         if len(self._input) < 8:
             return
         size, offset, kind = struct.unpack_from(">IBB", self._input)
@@ -115,18 +118,18 @@ class SaslServer:
         if len(self._input) < size:
             return
         frame, self._input = self._input[offset * 4 : size], self._input[size:]
-        code = _OK if self._check(frame) else _AUTH
+        code = _OK if self._authenticate(frame) else _AUTH
         self._output += _frame(_OUTCOME, [UInt8(code)])
         if self.user is None:
             raise SaslRefused("unknown user or wrong password")
 
-    def _check(self, frame: bytes) -> bool:
+    def _authenticate(self, frame: bytes) -> bool:
         try:
             init, _ = decode(frame)
         except DecodeError as error:
             raise SaslRefused(f"malformed SASL frame: {error}") from error
         if not isinstance(init, Described) or init.descriptor not in _INIT_NAMES or not isinstance(init.value, list):
-            raise SaslRefused("a SASL frame that is no init")
+            raise SaslRefused("unexpected SASL frame instead of init")
         mechanism, response = [*init.value, None, None][:2]
         if mechanism != "PLAIN" or not isinstance(response, bytes):
             return False
@@ -137,9 +140,9 @@ class SaslServer:
             authority, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             return False
-        # Compared in constant time, with something also when the user is unknown, so that the time tells nothing.
-        right = hmac.compare_digest(self._users.get(user, "").encode(), password.encode())
-        if not right or user not in self._users or authority not in ("", user):
+        # Compared in constant time, also when the user is unknown, so that the time gives no hint.
+        matches = hmac.compare_digest(self._users.get(user, "").encode(), password.encode())
+        if not matches or user not in self._users or authority not in ("", user):
             return False
         self.user = user
         return True
@@ -151,32 +154,32 @@ def _frame(descriptor: int, fields: list[object]) -> bytes:
 
 
 class SaslEngine(Engine):
-    """An engine that first wants to know who the client is."""
+    """An engine that requires SASL PLAIN before anything else."""
 
     def __init__(self, settings: ConnectionSettings, users: Mapping[str, str]) -> None:
         """Args:
 
-        settings: with `mechanisms` None: the guard speaks SASL instead.
+        settings: with `mechanisms` None, since `SaslServer` replaces the engine's own SASL layer.
         users: passwords by user.
         """
         super().__init__(settings)
-        self._guard = SaslServer(users)
+        self._sasl = SaslServer(users)
 
     @property
     def user(self) -> str:
-        """Who was let in; empty before."""
-        return self._guard.user or ""
+        """The authenticated user; empty before."""
+        return self._sasl.user or ""
 
     @property
-    def mechanism(self) -> str | None:
+    def sasl_mechanism(self) -> str | None:
         """See `Engine`."""
-        return None if self._guard.user is None else "PLAIN"
+        return None if self._sasl.user is None else "PLAIN"
 
     def feed(self, data: bytes | memoryview) -> None:
         """See `Engine`."""
-        if self._guard.user is None:
+        if self._sasl.user is None:
             try:
-                data = self._guard.feed(data)
+                data = self._sasl.feed(data)
             except SaslRefused as error:
                 self.fail("amqp:unauthorized-access", str(error), authentication=True)
                 return
@@ -184,7 +187,7 @@ class SaslEngine(Engine):
 
     def output(self) -> bytes:
         """See `Engine`."""
-        if data := self._guard.output():
+        if data := self._sasl.output():
             return data
-        # Nothing of AMQP may be said before the guard is content, not even why not.
-        return super().output() if self._guard.user is not None else b""
+        # Before authentication no AMQP frame may be sent, not even one with the reason for a failure.
+        return super().output() if self._sasl.user is not None else b""

@@ -1,7 +1,7 @@
-"""The broker's own agent: what the broker holds as objects and events of `schemas/broker.xml`.
+"""The broker's own agent: its queues, exchanges, clients and so on as objects and events of `schemas/broker.xml`.
 
-Loaded when a broker is told to have it. The agent talks through the broker's exchanges like any other, on a bus inside
-the process. That bus's queues and bindings are shown, since they hold and route messages; it is no client.
+Imported only by a broker with management. The agent communicates over the broker's exchanges like every agent, on a
+`LocalBus`. That bus is not shown as a connection, but its queues and bindings are: they store and route messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger("qmf.broker")
 
 VENDOR, PRODUCT = "qmf", "broker"
 
-#: Bytes of the agent's instance name: routing keys hold it, and end at 255 bytes.
+#: Bytes of the agent's instance name: it is part of routing keys, which have at most 255 bytes.
 MAX_INSTANCE = 200
 
 
@@ -32,11 +32,12 @@ class ManagementAgent:
     def __init__(
         self, registry: NodeRegistry, *, name: str | None, host: str, port: int, backlog: int, interval: float
     ) -> None:
-        """Describe what there is, and watch what comes. Must be made before the first client has connected.
+        """Add objects for what exists, and observe the broker from now on. To be created before the first client
+        connects.
 
         Args:
             registry: of the broker.
-            name: of the broker, which tells its agent apart; None for the machine's with the port.
+            name: of the broker, the instance in its agent's name; None for the machine's name and the port.
             host, port, backlog: of the listening socket.
             interval: seconds between publications.
 
@@ -56,17 +57,17 @@ class ManagementAgent:
         )
         self._agent.register(*CLASSES, *EVENTS)
         listening = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        keeper = ObjectPublisher(self._agent, self._sampler, registry, listening)
-        keeper.describe(port=port, backlog=backlog, interval=interval)
-        registry.observer = BrokerObservers(keeper, EventPublisher(self._agent, registry, listening))
+        objects = ObjectPublisher(self._agent, self._sampler, registry, listening)
+        objects.publish_existing(port=port, backlog=backlog, interval=interval)
+        registry.observer = BrokerObservers(objects, EventPublisher(self._agent, registry, listening))
 
     async def start(self) -> None:
-        """Tell consoles that it is there."""
+        """Announce the agent to consoles."""
         await self._agent.start()
         log.info("managed by agent %s", self._agent.name)
 
     async def close(self) -> None:
-        """Say goodbye to consoles; nothing is watched any more. A second call does nothing."""
+        """Sign off from consoles, and stop observing the broker. A second call does nothing."""
         self._registry.observer = BrokerObserver()
         self._sampler.sample()
         await self._agent.close()

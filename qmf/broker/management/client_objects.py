@@ -4,69 +4,68 @@ from __future__ import annotations
 
 import uuid
 
-from qmf.broker.links.connection import Connection
-from qmf.broker.links.links import IncomingLink, OutgoingLink
 from qmf.broker.management.node_objects import unsupported
 from qmf.broker.management.sampling import SampledObject
-from qmf.broker.management.values import address, long, plain, short
-from qmf.broker.observer import ClientInfo
+from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.observer import Client, ClientLink
 from qmf.models.broker import agent as model
 
-#: The connection properties by which clients of Qpid tell of their process.
+#: Connection properties in which clients of Qpid name their process.
 _PROCESS, _PID, _PARENT = "qpid.client_process", "qpid.client_pid", "qpid.client_ppid"
 
 
 class ManagedConnection(model.Connection, SampledObject):
     """A connection. Frames and octets are not counted."""
 
-    def __init__(self, vhost: model.Vhost, client: Connection, peer: ClientInfo, listening: str) -> None:
+    def __init__(self, vhost: model.Vhost, client: Client, listening: str) -> None:
         """Args:
 
-        vhost: where it is.
+        vhost: that it belongs to.
         client: of the broker.
-        peer: who it is.
-        listening: host and port that it has connected to.
+        listening: host and port that the broker listens on.
         """
-        said = plain(peer.properties)
-        process = said.get(_PROCESS)
+        info = client.info
+        properties = simple_map(info.properties)
+        process = properties.get(_PROCESS)
         super().__init__(
             vhostRef=vhost,
-            address=address(listening, peer.address),
+            address=connection_address(listening, info.address),
             incoming=True,
             SystemConnection=False,
-            authIdentity=short(peer.user),
-            remoteProcessName=long(process) if isinstance(process, str) else None,
-            remotePid=_number(said.get(_PID)),
-            remoteParentPid=_number(said.get(_PARENT)),
-            saslMechanism=short(peer.mechanism),
-            remoteProperties=said,
+            authIdentity=sstr(info.user),
+            remoteProcessName=lstr(process) if isinstance(process, str) else None,
+            remotePid=_process_id(properties.get(_PID)),
+            remoteParentPid=_process_id(properties.get(_PARENT)),
+            saslMechanism=sstr(info.mechanism),
+            remoteProperties=properties,
             protocol="AMQP 1.0",
         )
         self._client = client
-        self._ends: set[OutgoingLink | IncomingLink] = set()
-        #: Of links that are gone.
+        self._links: set[ClientLink] = set()
+        #: Transfers on links that are gone.
         self._received = self._sent = 0
 
-    def add(self, end: OutgoingLink | IncomingLink) -> None:
-        """A link came."""
-        self._ends.add(end)
+    def add_link(self, link: ClientLink) -> None:
+        """Count the transfers of a link, too."""
+        self._links.add(link)
 
-    def remove(self, end: OutgoingLink | IncomingLink) -> None:
-        """A link goes."""
-        self._ends.discard(end)
-        if isinstance(end, OutgoingLink):
-            self._sent += end.transfers
+    def remove_link(self, link: ClientLink) -> None:
+        """A link is about to be removed: keep what it has counted."""
+        self._links.discard(link)
+        if link.queue is not None:
+            self._sent += link.transfers
         else:
-            self._received += end.transfers
+            self._received += link.transfers
 
     def sample(self) -> None:
-        """Read the counters."""
+        """See `SampledObject`."""
         received, sent = self._received, self._sent
-        for end in self._ends:
-            if isinstance(end, OutgoingLink):
-                sent += end.transfers
+        for link in self._links:
+            if link.queue is not None:
+                sent += link.transfers
             else:
-                received += end.transfers
+                received += link.transfers
         self.msgsFromClient.set(received)
         self.msgsToClient.set(sent)
 
@@ -77,19 +76,19 @@ class ManagedConnection(model.Connection, SampledObject):
 
 
 class ManagedSession(model.Session, SampledObject):
-    """A session; in AMQP 1.0 it has no name, so it gets one here.
+    """A session. It has no name in AMQP 1.0, so a random one is used.
 
     Attributes:
-        ends: its links.
+        links: of the session.
     """
 
     def __init__(self, vhost: model.Vhost, connection: model.Connection) -> None:
         super().__init__(vhostRef=vhost, name=str(uuid.uuid4()), connectionRef=connection, attached=True)
-        self.ends: set[OutgoingLink | IncomingLink] = set()
+        self.links: set[ClientLink] = set()
 
     def sample(self) -> None:
-        """Read the counters."""
-        self.unackedMessages = sum(end.held()[0] for end in self.ends if isinstance(end, OutgoingLink))
+        """See `SampledObject`."""
+        self.unackedMessages = sum(link.unsettled()[0] for link in self.links)
 
     solicitAck = unsupported("Session.solicitAck")
     detach = unsupported("Session.detach")
@@ -98,26 +97,34 @@ class ManagedSession(model.Session, SampledObject):
 
 
 class ManagedSubscription(model.Subscription, SampledObject):
-    """A link to a client that receives."""
+    """A link on which a client receives."""
 
-    def __init__(self, session: model.Session, queue: model.Queue | None, outgoing: OutgoingLink) -> None:
+    def __init__(
+        self, session: model.Session, queue_object: model.Queue | None, link: ClientLink, queue: Queue
+    ) -> None:
+        """Args:
+
+        session: that it belongs to.
+        queue_object: the queue as managed object, where there is one.
+        link, queue: of the broker.
+        """
         super().__init__(
             sessionRef=session,
-            queueRef=queue,
-            name=short(outgoing.link.name),
+            queueRef=queue_object,
+            name=sstr(link.name),
             browsing=False,
-            acknowledged=not outgoing.link.settled,
-            exclusive=outgoing.queue.exclusive,
-            # In AMQP 1.0 a receiver gives credit message by message; a window is its own affair.
+            acknowledged=not link.presettled,
+            exclusive=queue.exclusive,
+            # In AMQP 1.0, credit is per message; a window, where there is one, is known to the receiver alone.
             creditMode="CREDIT",
             arguments={},
         )
-        self._feed = outgoing
+        self._link = link
 
     def sample(self) -> None:
-        """Read the counters."""
-        self.delivered.set(self._feed.transfers)
+        """See `SampledObject`."""
+        self.delivered.set(self._link.transfers)
 
 
-def _number(value: object) -> int | None:
+def _process_id(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 32 else None

@@ -1,23 +1,21 @@
-"""Raises events for what clients of a broker do. What the broker does for itself is no event."""
+"""Raises events for what clients do. The broker's own actions raise none."""
 
 from __future__ import annotations
 
 import logging
 
 from qmf.agent import Agent, Event
-from qmf.broker.links.connection import Connection
-from qmf.broker.links.links import IncomingLink, OutgoingLink
-from qmf.broker.management.values import address, long, plain, short
+from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
 from qmf.broker.nodes.exchanges import BindingSpec, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerObserver
+from qmf.broker.observer import BrokerObserver, Client, ClientLink
 from qmf.errors import CallerError
 from qmf.models.broker import agent as model
 
 log = logging.getLogger("qmf.broker")
 
-#: Everything that consoles can hear.
+#: The classes of all events that are raised.
 EVENTS = (
     model.ClientConnect,
     model.ClientDisconnect,
@@ -31,38 +29,38 @@ EVENTS = (
 
 
 class EventPublisher(BrokerObserver):
-    """Raises the events of one agent."""
+    """Raises events with the broker's agent."""
 
     def __init__(self, agent: Agent, registry: NodeRegistry, listening: str) -> None:
         """Args:
 
         agent: of the broker.
         registry: of the broker.
-        listening: host and port that clients connect to.
+        listening: host and port that the broker listens on.
         """
         self._agent = agent
         self._registry = registry
         self._listening = listening
 
-    def connected(self, client: Connection) -> None:
+    def on_connected(self, client: Client) -> None:
         """See `BrokerObserver`."""
-        rhost, user = self._who(client)
-        self._raise(model.ClientConnect(rhost=rhost, user=user, properties=_properties(client)))
+        rhost, user = self._connection_and_user(client)
+        self._raise(model.ClientConnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
-    def disconnected(self, client: Connection) -> None:
+    def on_disconnected(self, client: Client) -> None:
         """See `BrokerObserver`."""
-        rhost, user = self._who(client)
-        self._raise(model.ClientDisconnect(rhost=rhost, user=user, properties=_properties(client)))
+        rhost, user = self._connection_and_user(client)
+        self._raise(model.ClientDisconnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
-    def declared(self, queue: Queue, client: Connection | None) -> None:
+    def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
         """See `BrokerObserver`."""
         if client is not None:
-            rhost, user = self._who(client)
+            rhost, user = self._connection_and_user(client)
             self._raise(
                 model.QueueDeclare(
                     rhost=rhost,
                     user=user,
-                    qName=short(queue.name),
+                    qName=sstr(queue.name),
                     durable=False,
                     excl=queue.exclusive,
                     autoDel=True,
@@ -72,68 +70,61 @@ class EventPublisher(BrokerObserver):
                 )
             )
 
-    def deleted(self, queue: Queue, client: Connection | None) -> None:
+    def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:
         """See `BrokerObserver`."""
         if client is None:
             return
-        rhost, user = self._who(client)
-        name = short(queue.name)
+        rhost, user = self._connection_and_user(client)
+        name = sstr(queue.name)
         for exchange in self._registry.exchanges:
-            if (match := exchange.match(queue)) is not None:
+            if (binding := exchange.binding(queue)) is not None:
                 self._raise(
-                    model.Unbind(rhost=rhost, user=user, exName=short(exchange.name), qName=name, key=long(match.key))
+                    model.Unbind(rhost=rhost, user=user, exName=sstr(exchange.name), qName=name, key=lstr(binding.key))
                 )
         self._raise(model.QueueDelete(rhost=rhost, user=user, qName=name))
 
-    def bound(self, exchange: Exchange, queue: Queue, match: BindingSpec, client: Connection | None) -> None:
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None) -> None:
         """See `BrokerObserver`."""
         if client is not None:
-            rhost, user = self._who(client)
+            rhost, user = self._connection_and_user(client)
             self._raise(
                 model.Bind(
                     rhost=rhost,
                     user=user,
-                    exName=short(exchange.name),
-                    qName=short(queue.name),
-                    key=long(match.key),
-                    args=plain(match.headers),
+                    exName=sstr(exchange.name),
+                    qName=sstr(queue.name),
+                    key=lstr(spec.key),
+                    args=simple_map(spec.headers),
                 )
             )
 
-    def attached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
+    def on_attached(self, client: Client, link: ClientLink) -> None:
         """See `BrokerObserver`."""
-        if isinstance(end, OutgoingLink):
-            rhost, user = self._who(client)
-            queue = end.queue
+        if link.queue is not None:
+            rhost, user = self._connection_and_user(client)
             self._raise(
                 model.Subscribe(
                     rhost=rhost,
                     user=user,
-                    qName=short(queue.name),
-                    dest=short(end.link.name),
-                    excl=queue.exclusive,
+                    qName=sstr(link.queue.name),
+                    dest=sstr(link.name),
+                    excl=link.queue.exclusive,
                     args={},
                 )
             )
 
-    def detached(self, client: Connection, end: OutgoingLink | IncomingLink) -> None:
+    def on_detached(self, client: Client, link: ClientLink) -> None:
         """See `BrokerObserver`."""
-        if isinstance(end, OutgoingLink):
-            rhost, user = self._who(client)
-            self._raise(model.Unsubscribe(rhost=rhost, user=user, dest=short(end.link.name)))
+        if link.queue is not None:
+            rhost, user = self._connection_and_user(client)
+            self._raise(model.Unsubscribe(rhost=rhost, user=user, dest=sstr(link.name)))
 
-    def _who(self, client: Connection) -> tuple[str, str]:
-        """The connection and its user, as events name them."""
-        peer = client.peer
-        return ("", "") if peer is None else (address(self._listening, peer.address), short(peer.user))
+    def _connection_and_user(self, client: Client) -> tuple[str, str]:
+        return connection_address(self._listening, client.info.address), sstr(client.info.user)
 
     def _raise(self, event: Event) -> None:
         try:
             self._agent.raise_event(event)
         except CallerError as error:
-            # Clients choose what is in it, and must not suffer from what the model cannot hold.
-            log.warning("management does not tell an event: %s", error)
-
-
-def _properties(client: Connection) -> dict[str, object]:
-    return {} if client.peer is None else plain(client.peer.properties)
+            # Clients choose some of the arguments; that the schema does not allow them must not harm the clients.
+            log.warning("an event is missing in the management: %s", error)

@@ -1,7 +1,7 @@
-"""The nodes of a broker as managed objects: `sample` brings their statistics up to date.
+"""The broker and its nodes as managed objects.
 
-Whatever the broker does not know or do stays unset: there are no durable messages, transactions, last-value queues,
-redirections and links to other brokers here.
+Properties and statistics without a meaning for this broker stay unset: it has no durable messages, transactions,
+last-value queues, redirections and links to other brokers.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Never
 from qmf._version import __version__
 from qmf.agent import MethodError
 from qmf.broker.management.sampling import SampledObject
-from qmf.broker.management.values import long, plain, short
-from qmf.broker.nodes.counters import ExchangeCounts, QueueCounts
-from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.management.values import lstr, simple_map, sstr
+from qmf.broker.nodes.counters import ExchangeCounters, QueueCounters
+from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange
 from qmf.broker.nodes.queues import OverflowPolicy, Queue
-from qmf.broker.nodes.registry import DefaultExchange, NodeRegistry
+from qmf.broker.nodes.registry import NodeRegistry
 from qmf.models.broker import agent as model
 
-#: Name of the broker within its agent, as with qpidd: programs know it.
+#: Name of the broker object, as with qpidd: programs rely on it.
 BROKER = "amqp-broker"
 
 _POLICIES = {OverflowPolicy.DROP_OLDEST: "ring", OverflowPolicy.REFUSE: "reject"}
 
 
 def unsupported(name: str) -> Callable[..., Never]:
-    """A method that is refused; `name` is its class's and its own."""
+    """A method that raises `MethodError`; `name` is class and method, as in ``Queue.reroute``."""
 
     def refuse(*_args: object, **_kwargs: object) -> Never:
         raise MethodError(f"{name} is not supported by this broker")
@@ -44,23 +44,23 @@ class ManagedSystem(model.System, SampledObject):
         machine = platform.uname()
         super().__init__(
             systemId=uuid.uuid4(),
-            osName=short(machine.system),
-            nodeName=short(machine.node),
-            release=short(machine.release),
-            version=short(machine.version),
-            machine=short(machine.machine),
+            osName=sstr(machine.system),
+            nodeName=sstr(machine.node),
+            release=sstr(machine.release),
+            version=sstr(machine.version),
+            machine=sstr(machine.machine),
         )
 
 
 class ManagedBroker(model.Broker, SampledObject):
-    """The broker, with totals over the queues that are there and those that were."""
+    """The broker, with totals over all queues, deleted ones included."""
 
     def __init__(
         self, system: model.System, registry: NodeRegistry, *, port: int, backlog: int, interval: float
     ) -> None:
         """Args:
 
-        system: where it runs.
+        system: that it runs on.
         registry: of the broker.
         port, backlog: of the listening socket.
         interval: seconds between publications.
@@ -73,19 +73,19 @@ class ManagedBroker(model.Broker, SampledObject):
             connBacklog=backlog,
             mgmtPublish=True,
             mgmtPubInterval=min(65_535, max(1, math.ceil(interval))),
-            version=short(__version__),
+            version=sstr(__version__),
         )
         self._registry = registry
         self._started = registry.clock()
 
     def sample(self) -> None:
-        """Read the counters."""
+        """See `SampledObject`."""
         registry = self._registry
-        total = QueueCounts()
-        total.add(registry.gone)
+        total = QueueCounters()
+        total.add(registry.deleted_queues)
         depth = depth_bytes = 0
         for queue in registry.queues:
-            total.add(queue.counts)
+            total.add(queue.counters)
             count, size = queue.depth()
             depth += count
             depth_bytes += size
@@ -128,20 +128,20 @@ class ManagedQueue(model.Queue, SampledObject):
     """A queue.
 
     Attributes:
-        bindings: those that lead to it.
+        binding_count: number of its bindings; updated by `ObjectPublisher`.
     """
 
     def __init__(self, vhost: model.Vhost, queue: Queue, *, temporary: bool, creator: str) -> None:
         """Args:
 
-        vhost: where it is.
+        vhost: that it belongs to.
         queue: of the broker.
-        temporary: it ends with the link that made it.
-        creator: user who made it; empty for the broker.
+        temporary: it is deleted with the link that created it.
+        creator: user that created it; empty for the broker.
         """
         super().__init__(
             vhostRef=vhost,
-            name=short(queue.name),
+            name=sstr(queue.name),
             durable=False,
             autoDelete=temporary,
             exclusive=queue.exclusive,
@@ -151,19 +151,19 @@ class ManagedQueue(model.Queue, SampledObject):
                 "qpid.policy_type": _POLICIES[queue.overflow],
             },
         )
-        self.creator = short(creator)
-        self.bindings = 0
+        self.creator = sstr(creator)
+        self.binding_count = 0
         self._queue = queue
 
     def sample(self) -> None:
-        """Read the counters."""
+        """See `SampledObject`."""
         queue = self._queue
-        _sample_queue(self, queue.counts, *queue.depth())
-        self.consumerCount.set(queue.consumers)
-        self.bindingCount.set(self.bindings)
+        _sample_queue(self, queue.counters, *queue.depth())
+        self.consumerCount.set(queue.consumer_count)
+        self.bindingCount.set(self.binding_count)
 
     def purge(self, request: int, filter: Mapping[str, object]) -> None:
-        """See the schema. Messages that a receiver holds are not thrown away."""
+        """See the schema. Unsettled messages are not removed."""
         if filter:
             raise MethodError("Queue.purge with a filter is not supported by this broker")
         self._queue.purge(request)
@@ -176,54 +176,54 @@ class ManagedExchange(model.Exchange, SampledObject):
 
     def __init__(self, vhost: model.Vhost, exchange: Exchange | DefaultExchange) -> None:
         super().__init__(
-            vhostRef=vhost, name=short(exchange.name), type=exchange.kind, durable=False, autoDelete=False, arguments={}
+            vhostRef=vhost, name=sstr(exchange.name), type=exchange.kind, durable=False, autoDelete=False, arguments={}
         )
         self._exchange = exchange
 
     def sample(self) -> None:
-        """Read the counters."""
-        counts: ExchangeCounts = self._exchange.counts
-        self.bindingCount.set(self._exchange.bindings)
-        self.msgReceives.set(counts.received)
-        self.byteReceives.set(counts.received_bytes)
-        self.msgRoutes.set(counts.routed)
-        self.byteRoutes.set(counts.routed_bytes)
-        self.msgDrops.set(counts.discarded)
-        self.byteDrops.set(counts.discarded_bytes)
+        """See `SampledObject`."""
+        counters: ExchangeCounters = self._exchange.counters
+        self.bindingCount.set(self._exchange.binding_count)
+        self.msgReceives.set(counters.received)
+        self.byteReceives.set(counters.received_bytes)
+        self.msgRoutes.set(counters.routed)
+        self.byteRoutes.set(counters.routed_bytes)
+        self.msgDrops.set(counters.discarded)
+        self.byteDrops.set(counters.discarded_bytes)
 
 
 class ManagedBinding(model.Binding, SampledObject):
-    """A binding, with the number of messages that came by it."""
+    """A binding, with the number of messages that it routed."""
 
     def __init__(
-        self, exchange: ManagedExchange, queue: ManagedQueue, match: BindingSpec, matched: Callable[[], int]
+        self, exchange: ManagedExchange, queue: ManagedQueue, spec: BindingSpec, matched: Callable[[], int]
     ) -> None:
         """Args:
 
-        exchange, queue: what it joins.
-        match: which messages.
-        matched: gives how many came by it.
+        exchange, queue: that it connects.
+        spec: which messages it routes.
+        matched: returns how many it has routed.
         """
         super().__init__(
-            exchangeRef=exchange, queueRef=queue, bindingKey=long(match.key), arguments=plain(match.headers)
+            exchangeRef=exchange, queueRef=queue, bindingKey=lstr(spec.key), arguments=simple_map(spec.headers)
         )
         self._matched = matched
 
     def sample(self) -> None:
-        """Read the counters."""
+        """See `SampledObject`."""
         self.msgMatched.set(self._matched())
 
 
-def _sample_queue(it: model.Queue | model.Broker, counts: QueueCounts, depth: int, size: int) -> None:
-    """What a queue and the whole broker have in common; `depth` and `size` are what has not left for good."""
-    it.msgTotalEnqueues.set(counts.enqueues)
-    it.byteTotalEnqueues.set(counts.enqueued_bytes)
-    it.msgTotalDequeues.set(counts.enqueues - depth)
-    it.byteTotalDequeues.set(counts.enqueued_bytes - size)
-    it.acquires.set(counts.acquires)
-    it.releases.set(counts.releases)
-    it.discardsTtl.set(counts.expired)
-    it.discardsRing.set(counts.dropped)
-    it.discardsOverflow.set(counts.refused)
-    it.discardsSubscriber.set(counts.rejected)
-    it.discardsPurge.set(counts.purged)
+def _sample_queue(obj: model.Queue | model.Broker, counters: QueueCounters, depth: int, size: int) -> None:
+    """The statistics that queues and the broker share; `depth` and `size` as of `Queue.depth`."""
+    obj.msgTotalEnqueues.set(counters.enqueues)
+    obj.byteTotalEnqueues.set(counters.enqueued_bytes)
+    obj.msgTotalDequeues.set(counters.enqueues - depth)
+    obj.byteTotalDequeues.set(counters.enqueued_bytes - size)
+    obj.acquires.set(counters.acquires)
+    obj.releases.set(counters.releases)
+    obj.discardsTtl.set(counters.expired)
+    obj.discardsRing.set(counters.dropped)
+    obj.discardsOverflow.set(counters.refused)
+    obj.discardsSubscriber.set(counters.rejected)
+    obj.discardsPurge.set(counters.purged)

@@ -1,7 +1,7 @@
-"""When statistics are read: whenever somebody is about to look, so that counting costs messages nothing more.
+"""Statistics are sampled: read from the broker's counters when they are needed, so that messages are counted once only.
 
-Three look: the agent's publications and subscriptions, which wait for their time through the agent's clock; and
-consoles' queries, which pass its access hook. Both are used as places to read the counters first.
+They are needed by the agent's publications and subscriptions, which wait in the agent's clock for their next time, and
+by consoles' queries, which pass the agent's access hook. Both places sample first.
 """
 
 from __future__ import annotations
@@ -17,71 +17,71 @@ log = logging.getLogger("qmf.broker")
 
 
 class SampledObject(ManagedObject):
-    """Base of managed objects whose statistics are read. Stands behind the generated class."""
+    """Base of managed objects with sampled statistics; named after the generated class among the bases."""
 
     __slots__ = ()
 
     def sample(self) -> None:
-        """Bring the statistics up to date; without any there is nothing to do."""
+        """Update the statistics. This one has none."""
 
 
 K = TypeVar("K", bound=Hashable)
 M = TypeVar("M", bound=SampledObject)
 
 
-class ObjectTable(Generic[K, M]):
-    """The managed objects of one class, by what they describe."""
+class SampledObjects(Generic[K, M]):
+    """The managed objects of one class, by what they represent."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._objects: dict[K, M] = {}
 
-    def get(self, thing: K) -> M | None:
-        """What describes it."""
-        return self._objects.get(thing)
+    def get(self, represented: K) -> M | None:
+        """The object that represents it, or None."""
+        return self._objects.get(represented)
 
-    def add(self, thing: K, obj: M, key: str | None = None) -> None:
-        """Make an object visible, under a key as of `Agent.add`. One that cannot be is left out, and logged."""
+    def add(self, represented: K, obj: M, key: str | None = None) -> None:
+        """Add an object to the agent, with a key as of `Agent.add`. When the agent refuses it, this is only logged."""
         obj.sample()
         try:
             self._agent.add(obj, key)
         except CallerError as error:
-            # Names of clients' making, cut to what the model holds, can be equal.
-            log.warning("management does not show an object: %s", error)
+            # Names that clients choose are cut to what the schema allows, and may be equal then.
+            log.warning("an object is missing in the management: %s", error)
         else:
-            self._objects[thing] = obj
+            self._objects[represented] = obj
 
-    def remove(self, thing: K) -> M | None:
-        """Take an object away, with its statistics of this moment."""
-        obj = self._objects.pop(thing, None)
+    def remove(self, represented: K) -> M | None:
+        """Remove an object from the agent, with its last statistics."""
+        obj = self._objects.pop(represented, None)
         if obj is not None:
             obj.sample()
             self._agent.remove(obj)
         return obj
 
     def sample(self) -> None:
-        """Bring all up to date."""
+        """Update the statistics of all objects."""
         for obj in self._objects.values():
             obj.sample()
 
 
 class Sampler:
-    """Reads the counters of the objects, class by class."""
+    """Updates statistics, class by class."""
 
     def __init__(self) -> None:
         self._classes: dict[str, Callable[[], None]] = {}
 
     def add(self, name: str, sample: Callable[[], None]) -> None:
-        """Care for the objects of a class, called `name` in the schema; `sample` brings them up to date."""
+        """Register a class by its name in the schema; `sample` updates its objects."""
         self._classes[name.lower()] = sample
 
     def sample(self) -> None:
-        """Bring everything up to date."""
+        """Update the objects of all classes."""
         for sample in self._classes.values():
             sample()
 
     def access(self, request: AccessRequest) -> bool:
-        """The agent's access hook: allows everything, and brings up to date what is asked for."""
+        """The agent's access hook: allows everything, and updates the class that is queried."""
         if request.class_key is not None and request.action in (Action.QUERY, Action.SUBSCRIBE):
             sample = self._classes.get(request.class_key.name.lower())
             if sample is not None:
@@ -90,7 +90,7 @@ class Sampler:
 
 
 class SamplingClock(SystemClock):
-    """The agent's clock: who waited looks at the objects next, so they are brought up to date before."""
+    """The agent's clock: updates all objects after each wait, since the agent publishes them next."""
 
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
@@ -101,5 +101,5 @@ class SamplingClock(SystemClock):
         try:
             self._sampler.sample()
         except Exception:
-            # A bug, which shall not end publishing for good.
+            # A bug; it must not stop the publications for good.
             log.exception("the broker's statistics could not be read")

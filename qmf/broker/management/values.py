@@ -1,36 +1,36 @@
-"""What clients chose, as the management model can hold it."""
+"""Names and values that clients chose, made to fit the management schema."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 #: Bytes that texts of the types sstr and lstr may have.
-SHORT, LONG = 255, 65_535
+MAX_SSTR, MAX_LSTR = 255, 65_535
 
 
-def short(text: str) -> str:
-    """Text for an sstr: cut where it is too long."""
-    return clip(text, SHORT)
+def sstr(text: str) -> str:
+    """Text that fits an sstr: cut where it is too long."""
+    return clip(text, MAX_SSTR)
 
 
-def long(text: str) -> str:
-    """Text for an lstr: cut where it is too long."""
-    return clip(text, LONG)
+def lstr(text: str) -> str:
+    """Text that fits an lstr: cut where it is too long."""
+    return clip(text, MAX_LSTR)
 
 
-def address(listening: str, peer: str) -> str:
-    """A connection's name, as qpidd makes it.
+def connection_address(listening: str, peer: str) -> str:
+    """A connection's name, in qpidd's form.
 
     Args:
-        listening: host and port that the client has connected to, as the broker was told to listen.
+        listening: host and port that the broker listens on.
         peer: the client's address and port.
     """
-    return short(f"qpid.{listening}-{peer}")
+    return sstr(f"qpid.{listening}-{peer}")
 
 
-def plain(values: Mapping[str, object]) -> dict[str, object]:
-    """A map of simple values: others as text, keys cut where they are too long."""
-    return {short(str(name)): _simple(value) for name, value in values.items()}
+def simple_map(values: Mapping[str, object]) -> dict[str, object]:
+    """A map of null, booleans, numbers and texts: other values become text, keys are cut where they are too long."""
+    return {sstr(str(name)): _simple(value) for name, value in values.items()}
 
 
 def clip(text: str, limit: int) -> str:
@@ -39,7 +39,7 @@ def clip(text: str, limit: int) -> str:
 
 
 def _simple(value: object) -> object:
-    # Types of the AMQP engine derive from Python's own: they are given as those.
+    # The AMQP engine's types derive from Python's own: they are converted to those.
     match value:
         case None | bool():
             return value
@@ -48,4 +48,4 @@ def _simple(value: object) -> object:
         case float():
             return float(value)
         case _:
-            return long(str(value))
+            return lstr(str(value))

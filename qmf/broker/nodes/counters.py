@@ -1,4 +1,4 @@
-"""What the broker counts: what came, what went, and above all what was lost and why."""
+"""Counters of the broker, of its queues and of its exchanges: messages received, delivered and lost, by reason."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import attrs
 
 
 @attrs.define
-class Counters:
-    """Totals since the broker started. An agent of the broker itself counts like a client.
+class BrokerCounters:
+    """Totals since the broker started. The broker's own agent is counted like a client.
 
     Attributes:
         connections: connections that were accepted.
-        failures: of those, connections that broke the protocol or never got as far as to open.
+        failures: of those, connections that violated the protocol or ended before they were open.
         received: messages that clients sent.
-        delivered: messages handed to receivers; one that goes to three counts three.
-        discarded: messages for a node that does not exist, or that no binding matched.
-        dropped: messages that a full subscription queue lost.
+        delivered: messages delivered to receivers; a message for three receivers counts three times.
+        discarded: messages to a node that does not exist, or that matched no binding.
+        dropped: messages that a full subscription queue dropped.
         expired: messages whose time to live ended in a queue.
         rejected: messages that were refused to their sender.
     """
@@ -31,23 +31,23 @@ class Counters:
 
 
 @attrs.define
-class QueueCounts:
-    """Totals of a queue since it was made. What every message counts is kept as few numbers as possible.
+class QueueCounters:
+    """Totals of a queue since it was created. As few as possible are updated for every message.
 
     Attributes:
-        passed: messages that went straight to a receiver.
-        stored: messages that had to wait.
-        fetched: times that a receiver was handed a message that had waited.
-        enqueued_bytes: sizes of the messages that it took.
-        by_default, by_name: of those, messages that the default exchange brought, or that were sent to the queue
-            itself. The others came by a binding.
-        releases: times that a message came back from a receiver.
+        passed: messages that were delivered at once, without waiting in the queue.
+        stored: messages that had to wait in the queue.
+        fetched: deliveries of messages that had waited.
+        enqueued_bytes: sizes of all enqueued messages together.
+        by_default, by_name: of the enqueued messages, those routed by the default exchange, and those sent to the
+            queue itself. The others were routed by a binding.
+        releases: times that a receiver gave a message back.
         expired: messages whose time to live ended.
-        dropped: messages that went to make room.
-        refused: messages that were not taken, since it was full.
-        rejected: messages that a receiver did not want.
-        purged: messages that somebody threw away.
-        abandoned: messages that were lost with it.
+        dropped: messages dropped to make room for newer ones.
+        refused: messages that were not enqueued because the queue was full.
+        rejected: messages that a receiver rejected.
+        purged: messages removed by a purge.
+        abandoned: messages that were in the queue when it was deleted.
     """
 
     passed: int = 0
@@ -66,31 +66,32 @@ class QueueCounts:
 
     @property
     def enqueues(self) -> int:
-        """Messages that it took."""
+        """Messages that were enqueued."""
         return self.passed + self.stored
 
     @property
     def acquires(self) -> int:
-        """Times that a receiver was handed a message."""
+        """Deliveries to receivers."""
         return self.passed + self.fetched
 
-    def add(self, other: QueueCounts) -> None:
-        """Count what another queue counted."""
-        for name in _QUEUE_COUNTS:
+    def add(self, other: QueueCounters) -> None:
+        """Add the totals of another queue."""
+        for name in _QUEUE_COUNTERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-_QUEUE_COUNTS = tuple(field.name for field in attrs.fields(QueueCounts))
+_QUEUE_COUNTERS = tuple(field.name for field in attrs.fields(QueueCounters))
 
 
 @attrs.define
-class ExchangeCounts:
-    """Totals of an exchange and, in the names that end so, the messages' sizes together.
+class ExchangeCounters:
+    """Totals of an exchange; the names in `_bytes` are sums of the messages' sizes.
 
     Attributes:
-        received: messages that were sent to it.
-        discarded: of those, messages that no queue wanted, or had room for.
-        copies: messages that it put on queues beyond the first of each. Most go to one, and need not be counted again.
+        received: messages that were sent to the exchange.
+        discarded: of those, messages that matched no queue, or only full ones.
+        copies: for messages that were routed to several queues: the number of queues beyond the first. Most messages
+            go to one queue, and need no further counting.
     """
 
     received: int = 0
@@ -102,7 +103,7 @@ class ExchangeCounts:
 
     @property
     def routed(self) -> int:
-        """Messages that it put on queues; one that went to three counts three."""
+        """Messages put on queues; a message for three queues counts three times."""
         return self.received - self.discarded + self.copies
 
     @property

@@ -1,4 +1,4 @@
-"""Exchanges: from a message to the queues that want it. They keep no messages and know no AMQP links."""
+"""Exchanges: they route a message to the queues whose bindings match. They keep no messages and know no AMQP links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from qmf.broker.nodes.counters import ExchangeCounts
+from qmf.broker.nodes.counters import ExchangeCounters
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.bus.topics import TopicTable
@@ -15,12 +15,12 @@ from qmf.bus.topics import TopicTable
 
 @attrs.frozen
 class BindingSpec:
-    """What a queue wants from an exchange.
+    """Which messages of an exchange a queue receives.
 
     Attributes:
-        key: binding key; direct and topic exchanges look at it.
-        headers: of a headers exchange: the wanted application properties; None as value accepts any. ``x-match`` says
-            ``all`` (the default) or ``any``; other names starting with ``x-`` don't count.
+        key: binding key, used by direct and topic exchanges.
+        headers: used by headers exchanges: the required application properties; None as value accepts any value.
+            ``x-match`` is ``all`` (the default) or ``any``; other names that start with ``x-`` are ignored.
     """
 
     key: str = ""
@@ -28,45 +28,45 @@ class BindingSpec:
 
 
 class Exchange(abc.ABC):
-    """An exchange. A queue is bound to it once.
+    """An exchange. A queue has at most one binding to it.
 
     Attributes:
         name: unique in the broker.
-        counts: what passed, counted by who routes.
+        counters: updated by `NodeRegistry.publish`.
     """
 
-    #: As management tools call it.
+    #: Name of the type, in AMQP 0-10's words.
     kind: str
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.counts = ExchangeCounts()
-        self._matches: dict[Queue, BindingSpec] = {}
+        self.counters = ExchangeCounters()
+        self._bindings: dict[Queue, BindingSpec] = {}
 
     @property
-    def bindings(self) -> int:
+    def binding_count(self) -> int:
         """Number of queues that are bound."""
-        return len(self._matches)
+        return len(self._bindings)
 
-    def bind(self, queue: Queue, match: BindingSpec) -> None:
-        """Send the queue what matches from now on."""
-        self._matches[queue] = match
+    def bind(self, queue: Queue, spec: BindingSpec) -> None:
+        """Route matching messages to the queue from now on."""
+        self._bindings[queue] = spec
 
     def unbind(self, queue: Queue) -> None:
-        """Send the queue nothing more."""
-        self._matches.pop(queue, None)
+        """Route nothing more to the queue. Does nothing when it is not bound."""
+        self._bindings.pop(queue, None)
 
-    def match(self, queue: Queue) -> BindingSpec | None:
-        """What a queue wants, if it is bound."""
-        return self._matches.get(queue)
+    def binding(self, queue: Queue) -> BindingSpec | None:
+        """The binding of a queue, or None."""
+        return self._bindings.get(queue)
 
     @abc.abstractmethod
     def route(self, message: Message) -> Sequence[Queue]:
-        """The queues that want the message, each once, in the order in which they were bound where that is known."""
+        """The queues whose bindings match the message, each once."""
 
 
 class DirectExchange(Exchange):
-    """The routing key equals the binding key."""
+    """The routing key must equal the binding key."""
 
     kind = "direct"
 
@@ -74,19 +74,19 @@ class DirectExchange(Exchange):
         super().__init__(name)
         self._queues: dict[str, dict[Queue, None]] = {}
 
-    def bind(self, queue: Queue, match: BindingSpec) -> None:
+    def bind(self, queue: Queue, spec: BindingSpec) -> None:
         """See `Exchange`."""
-        super().bind(queue, match)
-        self._queues.setdefault(match.key, {})[queue] = None
+        super().bind(queue, spec)
+        self._queues.setdefault(spec.key, {})[queue] = None
 
     def unbind(self, queue: Queue) -> None:
         """See `Exchange`."""
-        match = self._matches.pop(queue, None)
-        if match is not None:
-            queues = self._queues[match.key]
+        spec = self._bindings.pop(queue, None)
+        if spec is not None:
+            queues = self._queues[spec.key]
             del queues[queue]
             if not queues:
-                del self._queues[match.key]
+                del self._queues[spec.key]
 
     def route(self, message: Message) -> Sequence[Queue]:
         """See `Exchange`."""
@@ -94,7 +94,7 @@ class DirectExchange(Exchange):
 
 
 class TopicExchange(Exchange):
-    """The binding key, with wildcards, matches the routing key."""
+    """The binding key, with wildcards, must match the routing key."""
 
     kind = "topic"
 
@@ -102,16 +102,16 @@ class TopicExchange(Exchange):
         super().__init__(name)
         self._table: TopicTable[Queue] = TopicTable()
 
-    def bind(self, queue: Queue, match: BindingSpec) -> None:
+    def bind(self, queue: Queue, spec: BindingSpec) -> None:
         """See `Exchange`."""
-        super().bind(queue, match)
-        self._table.add(match.key, queue)
+        super().bind(queue, spec)
+        self._table.add(spec.key, queue)
 
     def unbind(self, queue: Queue) -> None:
         """See `Exchange`."""
-        match = self._matches.pop(queue, None)
-        if match is not None:
-            self._table.remove(match.key, queue)
+        spec = self._bindings.pop(queue, None)
+        if spec is not None:
+            self._table.remove(spec.key, queue)
 
     def route(self, message: Message) -> Sequence[Queue]:
         """See `Exchange`."""
@@ -119,34 +119,62 @@ class TopicExchange(Exchange):
 
 
 class FanoutExchange(Exchange):
-    """Everybody gets everything."""
+    """Every queue gets every message."""
 
     kind = "fanout"
 
     def route(self, message: Message) -> Sequence[Queue]:  # noqa: ARG002
         """See `Exchange`."""
-        return tuple(self._matches)
+        return tuple(self._bindings)
 
 
 class HeadersExchange(Exchange):
-    """The application properties match."""
+    """The application properties must match the headers of the binding."""
 
     kind = "headers"
 
     def route(self, message: Message) -> Sequence[Queue]:
         """See `Exchange`."""
-        return [queue for queue, match in self._matches.items() if _headers_match(match.headers, message.headers)]
+        return [queue for queue, spec in self._bindings.items() if _headers_match(spec.headers, message.headers)]
 
 
-def _headers_match(wanted: Mapping[str, object], found: Mapping[str, object]) -> bool:
+class DefaultExchange:
+    """The nameless exchange of AMQP 0-10: every queue is bound to it with its own name as key.
+
+    Attributes:
+        name, kind, counters: as of `Exchange`.
+    """
+
+    name = ""
+    kind = DirectExchange.kind
+
+    def __init__(self, queues: Mapping[str, Queue]) -> None:
+        """Args:
+
+        queues: all queues of the broker, by name; the mapping may change.
+        """
+        self.counters = ExchangeCounters()
+        self._queues = queues
+
+    @property
+    def binding_count(self) -> int:
+        """Number of queues: each is bound."""
+        return len(self._queues)
+
+    def route(self, message: Message) -> Queue | None:
+        """The queue whose name is the routing key, or None."""
+        return self._queues.get(message.subject)
+
+
+def _headers_match(required: Mapping[str, object], found: Mapping[str, object]) -> bool:
     hits = (
-        name in found and (value is None or _same(value, found[name]))
-        for name, value in wanted.items()
+        name in found and (value is None or _equal(value, found[name]))
+        for name, value in required.items()
         if not name.startswith("x-")
     )
-    return any(hits) if wanted.get("x-match") == "any" else all(hits)
+    return any(hits) if required.get("x-match") == "any" else all(hits)
 
 
-def _same(wanted: object, found: object) -> bool:
-    """Equal, but True is not 1: in Python they are."""
-    return wanted == found and isinstance(wanted, bool) == isinstance(found, bool)
+def _equal(required: object, found: object) -> bool:
+    """Equal, where True does not equal 1, as it does in Python."""
+    return required == found and isinstance(required, bool) == isinstance(found, bool)

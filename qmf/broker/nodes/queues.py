@@ -1,8 +1,8 @@
-"""Queues: bounded, in order, handed out to whoever has credit.
+"""Queues: bounded, in order, dispatched to the consumers that have credit.
 
-A queue belongs to a subscription (it drops its oldest message when it is full: for events and statistics the newest
-matter, and a slow receiver must not slow the sender) or stands by itself under a name (it refuses what it cannot hold,
-so that the sender knows). Nothing here knows AMQP.
+A queue either belongs to a subscription or has a name of its own. A subscription's queue drops its oldest message when
+it is full: for events and statistics the newest matter, and a slow receiver must not slow down the sender. A named
+queue refuses what it cannot hold, so that the sender notices. This module knows nothing of AMQP.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Protocol
 
 import attrs
 
-from qmf.broker.nodes.counters import Counters, QueueCounts
+from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
 from qmf.broker.nodes.message import Message
 
 log = logging.getLogger("qmf.broker")
 
 
 @attrs.frozen
-class Limits:
+class QueueLimits:
     """How much a queue holds.
 
     Attributes:
-        count: messages. A full interval of a site with hundreds of agents is some thousand messages.
+        count: number of messages. What hundreds of agents publish in one interval is some thousand messages.
         size: bytes of all messages together. qpidd allows 100 MB per queue; the embedded broker shares a process with
-            a shell, and has a queue for each of some four links per console.
+            a shell, and has about four queues per console.
     """
 
     count: int = 10_000
@@ -36,23 +36,23 @@ class Limits:
 
 
 class OverflowPolicy(enum.Enum):
-    """What a full queue does."""
+    """What a full queue does with a new message."""
 
     DROP_OLDEST = "drop the oldest message"
     REFUSE = "refuse the new message"
 
 
 class Consumer(Protocol):
-    """Somebody who takes messages from a queue."""
+    """A receiver of a queue's messages."""
 
     def ready(self) -> bool:
-        """True when `take` may be called."""
+        """True when `deliver` may be called."""
 
-    def take(self, message: Message) -> None:
-        """Send the message on."""
+    def deliver(self, message: Message) -> None:
+        """Send the message to the receiver."""
 
-    def held(self) -> tuple[int, int]:
-        """Messages that were taken and may still come back, and their bytes."""
+    def unsettled(self) -> tuple[int, int]:
+        """Number and bytes of the messages that were delivered and may still come back."""
 
 
 class Queue:
@@ -63,123 +63,128 @@ class Queue:
         limits: how much it holds.
         overflow: what it does when it is full.
         exclusive: only one consumer is allowed.
-        counts: what passed; read it, don't write.
+        counters: read them, but don't write.
     """
 
     def __init__(
         self,
         name: str,
-        limits: Limits,
+        limits: QueueLimits,
         overflow: OverflowPolicy,
-        counters: Counters,
+        broker_counters: BrokerCounters,
         clock: Callable[[], float],
         *,
         exclusive: bool = False,
     ) -> None:
+        """Args:
+
+        name, limits, overflow, exclusive: as the attributes.
+        broker_counters: totals of the broker, which are counted along.
+        clock: returns seconds; for times to live.
+        """
         self.name = name
         self.limits = limits
         self.overflow = overflow
         self.exclusive = exclusive
-        self.counts = QueueCounts()
-        self._counters = counters
+        self.counters = QueueCounters()
+        self._broker_counters = broker_counters
         self._clock = clock
         self._messages: deque[Message] = deque()
         self._size = 0
         self._consumers: deque[Consumer] = deque()
-        self._told = False
+        self._overflow_logged = False
 
     def __len__(self) -> int:
         return len(self._messages)
 
     @property
     def size(self) -> int:
-        """Bytes waiting."""
+        """Bytes of the messages that wait."""
         return self._size
 
     @property
-    def consumers(self) -> int:
+    def consumer_count(self) -> int:
         """Number of consumers."""
         return len(self._consumers)
 
     def depth(self) -> tuple[int, int]:
-        """Messages that have not left for good, and their bytes: those that wait, and those that receivers hold."""
+        """Number and bytes of the messages that wait or are unsettled."""
         count, size = len(self._messages), self._size
         for consumer in self._consumers:
-            held, held_size = consumer.held()
-            count += held
-            size += held_size
+            unsettled, unsettled_size = consumer.unsettled()
+            count += unsettled
+            size += unsettled_size
         return count, size
 
-    def put(self, message: Message) -> bool:
-        """Add a message at the end.
+    def enqueue(self, message: Message) -> bool:
+        """Append a message, or deliver it at once when none waits before it.
 
         Returns:
-            False when the queue is full and refuses it.
+            False when the queue is full and refuses the message.
         """
-        counts, size = self.counts, len(message.data)
-        if not self._messages and message.expires is None and (consumer := self._next_ready()) is not None:
-            counts.passed += 1
-            counts.enqueued_bytes += size
-            self._counters.delivered += 1
-            consumer.take(message)
+        counters, size = self.counters, len(message.data)
+        if not self._messages and message.expires_at is None and (consumer := self._next_ready()) is not None:
+            counters.passed += 1
+            counters.enqueued_bytes += size
+            self._broker_counters.delivered += 1
+            consumer.deliver(message)
             return True
         if not self._make_room(size):
-            counts.refused += 1
+            counters.refused += 1
             return False
-        counts.stored += 1
-        counts.enqueued_bytes += size
+        counters.stored += 1
+        counters.enqueued_bytes += size
         self._messages.append(message)
         self._size += size
         if self._consumers:
             self.dispatch()
         return True
 
-    def put_back(self, messages: Iterable[Message]) -> None:
-        """Return messages that were taken but not used, oldest first, to the front. They were counted before."""
+    def requeue(self, messages: Iterable[Message]) -> None:
+        """Put messages that a consumer gave back at the front, oldest first. The limits do not apply to them."""
         for message in reversed(list(messages)):
             self._messages.appendleft(message)
             self._size += len(message.data)
-            self.counts.releases += 1
+            self.counters.releases += 1
         self.dispatch()
 
     def purge(self, count: int = 0) -> int:
-        """Throw messages away that wait, oldest first.
+        """Remove waiting messages, oldest first.
 
         Args:
             count: how many at most; 0 for all.
 
         Returns:
-            how many it were.
+            number of messages removed.
         """
         number = min(count, len(self._messages)) if count else len(self._messages)
         for _ in range(number):
             self._pop()
-        self.counts.purged += number
+        self.counters.purged += number
         return number
 
-    def add(self, consumer: Consumer) -> None:
-        """Let somebody take messages."""
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Deliver to this consumer, too. What waits already is delivered by the next `dispatch`."""
         self._consumers.append(consumer)
 
-    def remove(self, consumer: Consumer) -> None:
-        """Somebody takes no more."""
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Deliver nothing more to this consumer. Does nothing when it was removed before."""
         if consumer in self._consumers:
             self._consumers.remove(consumer)
 
     def dispatch(self) -> None:
-        """Hand out what waits to consumers that are ready, taking turns."""
+        """Deliver waiting messages to the consumers that are ready, in turn."""
         while self._messages:
-            if self._messages[0].expired(self._clock()):
+            if self._messages[0].is_expired(self._clock()):
                 self._pop()
-                self.counts.expired += 1
-                self._counters.expired += 1
+                self._count_expired(1)
                 continue
             consumer = self._next_ready()
             if consumer is None:
                 return
-            self.counts.fetched += 1
-            self._counters.delivered += 1
-            consumer.take(self._pop())
+            self.counters.fetched += 1
+            self._broker_counters.delivered += 1
+            consumer.deliver(self._pop())
 
     def _next_ready(self) -> Consumer | None:
         consumers = self._consumers
@@ -198,30 +203,34 @@ class Queue:
         return message
 
     def _make_room(self, size: int) -> bool:
-        if len(self._messages) < self.limits.count and self._size + size <= self.limits.size:
+        if self._fits(size):
             return True
-        self._drop_expired()
+        self._remove_expired()
         if self.overflow is OverflowPolicy.DROP_OLDEST:
-            if not self._told:
-                self._told = True
+            if not self._overflow_logged:
+                self._overflow_logged = True
                 log.warning("queue %s is full: its receiver is too slow; dropping the oldest messages", self.name)
             while self._messages and not self._fits(size):
                 self._pop()
-                self.counts.dropped += 1
-                self._counters.dropped += 1
-            # A single message above the limit passes when the queue is empty: the limit for messages is another one.
+                self.counters.dropped += 1
+                self._broker_counters.dropped += 1
+            # A single message above the size limit is stored when the queue is empty: how large a message may be is
+            # limited elsewhere.
             return True
         return self._fits(size)
 
     def _fits(self, size: int) -> bool:
         return len(self._messages) < self.limits.count and self._size + size <= self.limits.size
 
-    def _drop_expired(self) -> None:
-        """Take out what has expired anywhere in the queue."""
+    def _remove_expired(self) -> None:
+        """Remove the expired messages, wherever they are in the queue."""
         now = self._clock()
-        kept = [message for message in self._messages if not message.expired(now)]
-        self.counts.expired += len(self._messages) - len(kept)
-        self._counters.expired += len(self._messages) - len(kept)
-        if len(kept) < len(self._messages):
+        kept = [message for message in self._messages if not message.is_expired(now)]
+        if expired := len(self._messages) - len(kept):
+            self._count_expired(expired)
             self._messages = deque(kept)
             self._size = sum(len(message.data) for message in kept)
+
+    def _count_expired(self, count: int) -> None:
+        self.counters.expired += count
+        self._broker_counters.expired += count

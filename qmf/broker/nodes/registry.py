@@ -1,16 +1,16 @@
-"""The broker's registry: which exchanges and queues there are, and how a message gets into them."""
+"""The registry of the broker's nodes: which exchanges and queues exist, and how a message is published to them."""
 
 from __future__ import annotations
 
 import enum
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable
 
-from qmf.broker.nodes.counters import Counters, ExchangeCounts, QueueCounts
+from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
 from qmf.broker.nodes.exchanges import (
     BindingSpec,
+    DefaultExchange,
     DirectExchange,
     Exchange,
     FanoutExchange,
@@ -18,16 +18,13 @@ from qmf.broker.nodes.exchanges import (
     TopicExchange,
 )
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.queues import Limits, OverflowPolicy, Queue
-from qmf.broker.observer import BrokerObserver
-
-if TYPE_CHECKING:
-    from qmf.broker.links.connection import Connection
+from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
+from qmf.broker.observer import BrokerObserver, Client
 
 log = logging.getLogger("qmf.broker")
 
-#: The exchanges that are always there: AMQP 0-10's own, and those of QMF in its default domain (QMF2.md 1).
-EXCHANGES: tuple[tuple[str, type[Exchange]], ...] = (
+#: The exchanges of every broker: AMQP 0-10's own, and those of QMF in its default domain (QMF2.md 1).
+PREDECLARED_EXCHANGES: tuple[tuple[str, type[Exchange]], ...] = (
     ("amq.topic", TopicExchange),
     ("amq.direct", DirectExchange),
     ("amq.fanout", FanoutExchange),
@@ -39,53 +36,30 @@ EXCHANGES: tuple[tuple[str, type[Exchange]], ...] = (
 
 
 class RoutingResult(enum.Enum):
-    """What became of a message."""
+    """What became of a published message."""
 
-    TAKEN = "taken"
-    DISCARDED = "discarded"  #: nobody wants it; its sender is not told, as qpidd does it
-    FULL = "full"
-
-
-class DefaultExchange:
-    """The nameless exchange: the routing key is the name of a queue.
-
-    Attributes:
-        name, kind, counts: as of `Exchange`.
-    """
-
-    name = ""
-    kind = DirectExchange.kind
-
-    def __init__(self, queues: Mapping[str, Queue]) -> None:
-        self.counts = ExchangeCounts()
-        self._queues = queues
-
-    @property
-    def bindings(self) -> int:
-        """Number of queues: each is bound with its name."""
-        return len(self._queues)
-
-    def route(self, message: Message) -> Queue | None:
-        """The queue that the message is for, if there is one."""
-        return self._queues.get(message.subject)
+    ROUTED = "routed"  #: at least one queue has it
+    DISCARDED = "discarded"  #: nothing matched; like qpidd, the broker accepts such a message from its sender
+    QUEUE_FULL = "queue full"  #: the queue that it was for refused it
 
 
-#: What an address can name.
+#: What an address names.
 Node = Exchange | Queue | DefaultExchange
 
 
 class NameInUse(Exception):
-    """A queue of this name exists already."""
+    """An exchange or a queue of this name exists already."""
 
 
 class NodeRegistry:
     """All nodes of a broker.
 
     Attributes:
+        default_exchange: the nameless exchange.
         counters: totals of the broker.
-        gone: what queues counted that are no more.
-        clock: seconds; for times to live.
-        observer: who is told what comes and goes.
+        deleted_queues: totals of the queues that were deleted.
+        clock: returns seconds; for times to live.
+        observer: notified of what is created and deleted; may be replaced.
     """
 
     def __init__(
@@ -93,8 +67,8 @@ class NodeRegistry:
         *,
         queues: Iterable[str] = (),
         domains: Iterable[str] = (),
-        limits: Limits | None = None,
-        counters: Counters | None = None,
+        limits: QueueLimits | None = None,
+        counters: BrokerCounters | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Args:
@@ -102,22 +76,22 @@ class NodeRegistry:
         queues: names of queues that exist from the start.
         domains: QMF domains besides ``default`` whose exchanges exist.
         limits: of each queue.
-        counters: where to count.
-        clock: seconds; for times to live.
+        counters: the totals to update.
+        clock: returns seconds; for times to live.
         """
-        self.counters = counters if counters is not None else Counters()
-        self.gone = QueueCounts()
+        self.counters = counters if counters is not None else BrokerCounters()
+        self.deleted_queues = QueueCounters()
         self.clock = clock
         self.observer = BrokerObserver()
-        self._limits = limits or Limits()
-        self._exchanges = {name: kind(name) for name, kind in EXCHANGES}
+        self._limits = limits or QueueLimits()
+        self._exchanges = {name: kind(name) for name, kind in PREDECLARED_EXCHANGES}
         for domain in domains:
             for name, kind in ((f"qmf.{domain}.topic", TopicExchange), (f"qmf.{domain}.direct", DirectExchange)):
                 self._exchanges.setdefault(name, kind(name))
         self._queues: dict[str, Queue] = {}
-        self.default = DefaultExchange(self._queues)
+        self.default_exchange = DefaultExchange(self._queues)
         for name in queues:
-            self.declare(name, overflow=OverflowPolicy.REFUSE)
+            self.declare_queue(name, overflow=OverflowPolicy.REFUSE)
 
     @property
     def exchanges(self) -> Collection[Exchange]:
@@ -130,80 +104,86 @@ class NodeRegistry:
         return self._queues.values()
 
     def find(self, address: str) -> Node | None:
-        """The node of that name. Exchanges come before queues; the empty name is the default exchange."""
+        """The node that an address names, or None. The empty address names the default exchange."""
         if not address:
-            return self.default
+            return self.default_exchange
         return self._exchanges.get(address) or self._queues.get(address)
 
-    def declare(
-        self, name: str, *, overflow: OverflowPolicy, exclusive: bool = False, client: Connection | None = None
+    def declare_queue(
+        self, name: str, *, overflow: OverflowPolicy, exclusive: bool = False, client: Client | None = None
     ) -> Queue:
-        """Make a queue, for a client or for the broker itself.
+        """Create a queue.
+
+        Args:
+            name: its name.
+            overflow: what it does when it is full.
+            exclusive: allow only one consumer.
+            client: on whose behalf; None for the broker itself.
 
         Raises:
-            NameInUse: there is a node of that name.
+            NameInUse: a node of that name exists.
         """
         if name in self._queues or name in self._exchanges:
             raise NameInUse(name)
         queue = self._queues[name] = Queue(name, self._limits, overflow, self.counters, self.clock, exclusive=exclusive)
-        self.observer.declared(queue, client)
+        self.observer.on_queue_declared(queue, client)
         return queue
 
-    def bind(self, exchange: Exchange, queue: Queue, match: BindingSpec, client: Connection | None = None) -> None:
-        """Have an exchange send a queue what matches."""
-        exchange.bind(queue, match)
-        self.observer.bound(exchange, queue, match, client)
+    def bind(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None = None) -> None:
+        """Bind a queue to an exchange, for a client or for the broker itself (None)."""
+        exchange.bind(queue, spec)
+        self.observer.on_bound(exchange, queue, spec, client)
 
-    def delete(self, queue: Queue, client: Connection | None = None) -> None:
-        """Remove a queue with its bindings and messages."""
+    def delete_queue(self, queue: Queue, client: Client | None = None) -> None:
+        """Delete a queue with its bindings and messages, for a client or for the broker itself (None)."""
         if self._queues.get(queue.name) is queue:
-            queue.counts.abandoned += len(queue)
-            self.observer.deleted(queue, client)
-            self.gone.add(queue.counts)
+            queue.counters.abandoned += len(queue)
+            self.observer.on_queue_deleted(queue, client)
+            self.deleted_queues.add(queue.counters)
             del self._queues[queue.name]
         for exchange in self._exchanges.values():
             exchange.unbind(queue)
 
-    def publish(self, target: Node | None, message: Message) -> RoutingResult:
-        """Route a message that was sent to `target`; None stands for a name that nothing has."""
+    def publish(self, node: Node | None, message: Message) -> RoutingResult:
+        """Route a message that was sent to `node`; None means that its address names nothing."""
         self.counters.received += 1
-        if isinstance(target, Queue):
-            if target.put(message):
-                target.counts.by_name += 1
-                return RoutingResult.TAKEN
-            self.counters.rejected += 1
-            return RoutingResult.FULL
-        if target is None:
+        if node is None:
             self.counters.discarded += 1
-            log.debug("discarded a message to %r, which is no exchange or queue", message.to)
+            log.debug("discarded a message to %r, which is neither an exchange nor a queue", message.to)
             return RoutingResult.DISCARDED
-        counts, size = target.counts, len(message.data)
-        counts.received += 1
-        counts.received_bytes += size
-        taken = 0
+        if isinstance(node, Queue):
+            if node.enqueue(message):
+                node.counters.by_name += 1
+                return RoutingResult.ROUTED
+            self.counters.rejected += 1
+            return RoutingResult.QUEUE_FULL
+        return self._publish_to_exchange(node, message)
+
+    def _publish_to_exchange(self, exchange: Exchange | DefaultExchange, message: Message) -> RoutingResult:
+        counters, size = exchange.counters, len(message.data)
+        counters.received += 1
+        counters.received_bytes += size
+        copies = 0
         full = False
-        if isinstance(target, DefaultExchange):
-            if (queue := target.route(message)) is not None:
-                full = not queue.put(message)
+        if isinstance(exchange, DefaultExchange):
+            if (queue := exchange.route(message)) is not None:
+                full = not queue.enqueue(message)
                 if not full:
-                    queue.counts.by_default += 1
-                    taken = 1
+                    queue.counters.by_default += 1
+                    copies = 1
         else:
-            for queue in target.route(message):
-                if queue.put(message):
-                    taken += 1
-        if taken:
-            if taken > 1:
-                counts.copies += taken - 1
-                counts.copies_bytes += (taken - 1) * size
-            return RoutingResult.TAKEN
-        counts.discarded += 1
-        counts.discarded_bytes += size
+            for queue in exchange.route(message):
+                if queue.enqueue(message):
+                    copies += 1
+        if copies:
+            if copies > 1:
+                counters.copies += copies - 1
+                counters.copies_bytes += (copies - 1) * size
+            return RoutingResult.ROUTED
+        counters.discarded += 1
+        counters.discarded_bytes += size
         if full:
             self.counters.rejected += 1
-            return RoutingResult.FULL
+            return RoutingResult.QUEUE_FULL
         self.counters.discarded += 1
         return RoutingResult.DISCARDED
-
-
-__all__ = ["EXCHANGES", "BindingSpec", "DefaultExchange", "NameInUse", "Node", "NodeRegistry", "RoutingResult"]

@@ -109,7 +109,7 @@ class AmqpBus(Bus):
     @property
     def connected(self) -> bool:
         """See `Bus`."""
-        return self._state is BusState.UP
+        return self._state is BusState.CONNECTED
 
     def watch(self, watcher: BusWatcher) -> Callable[[], None]:
         """See `Bus`."""
@@ -138,7 +138,7 @@ class AmqpBus(Bus):
         """See `Bus`."""
         if self._state is BusState.CLOSED:
             return
-        self._state = next_state(self._state, BusTrigger.END)
+        self._state = next_state(self._state, BusTrigger.CLOSE)
         self._reason = "closed"
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
@@ -180,7 +180,7 @@ class AmqpBus(Bus):
     # Connections
 
     def _use(self) -> ClientConnection:
-        if self._state is not BusState.UP or self._connection is None:
+        if self._state is not BusState.CONNECTED or self._connection is None:
             raise DisconnectedError(self.url, self._reason)
         return self._connection
 
@@ -198,7 +198,7 @@ class AmqpBus(Bus):
             properties=_introduction(),
         )
         connection = self._connection = ClientConnection(
-            self._where, settings, on_lost=self._lost, on_link_lost=self._tell
+            self._where, settings, on_lost=self._lost, on_link_lost=self._notify
         )
         try:
             await connection.connect(self._tls(), timeout)
@@ -216,30 +216,30 @@ class AmqpBus(Bus):
         return self._ssl_context
 
     def _up(self, connection: ClientConnection, *, again: bool) -> None:
-        self._state = next_state(self._state, BusTrigger.UP)
+        self._state = next_state(self._state, BusTrigger.CONNECTED)
         log.info("connected to %s (%s)", self.url, connection.broker or "nameless broker")
-        self._tell(Connected(again, connection.broker))
+        self._notify(Connected(again, connection.broker))
 
-    def _tell(self, event: BusEvent) -> None:
+    def _notify(self, event: BusEvent) -> None:
         if isinstance(event, LinkLost):
             log.warning("%s: %s", self.url, LinkError(event.address, event.condition, event.description))
-        self._watchers.tell(event)
+        self._watchers.notify(event)
 
     def _lost(self, reason: str) -> None:
-        if self._state is not BusState.UP:
+        if self._state is not BusState.CONNECTED:
             return  # while subscriptions were being put in place again: `_restore` noticed
         self._state = next_state(self._state, BusTrigger.LOST)
         self._reason = reason
         self._connection = None
         if not self._reconnect:
             log.warning("connection to %s lost: %s", self.url, reason)
-            self._tell(Disconnected(reason, None))
+            self._notify(Disconnected(reason, None))
             return
         delays = self._backoff.delays()
         wait = next(delays)
         log.warning("connection to %s lost: %s; trying again in %.1f s", self.url, reason, wait)
         self._keeper = asyncio.get_running_loop().create_task(self._keep(wait, delays))
-        self._tell(Disconnected(reason, wait))
+        self._notify(Disconnected(reason, wait))
 
     async def _keep(self, wait: float, delays: Iterator[float]) -> None:
         """Connect again, sooner or later."""
@@ -283,7 +283,7 @@ class AmqpBus(Bus):
             )
         for subscription, error in zip(subscriptions, errors, strict=True):
             if isinstance(error, LinkError):
-                self._tell(LinkLost(error.address, error.condition, error.description, reopened=False))
+                self._notify(LinkLost(error.address, error.condition, error.description, reopened=False))
                 connection.retry(subscription, error)
 
 

@@ -10,21 +10,21 @@ from collections.abc import Callable
 
 from qmf.bus.base import LinkLost
 from qmf.bus.client.dialect import dialect_of
-from qmf.bus.client.failures import describe
+from qmf.bus.client.failures import failure_reason
 from qmf.bus.client.sender_links import SenderLinks
 from qmf.bus.client.subscription import AmqpSubscription
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
-    Closed,
+    ConnectionClosed,
+    ConnectionFailed,
+    ConnectionOpened,
     CreditChanged,
     Delivery,
     EngineEvent,
-    Failed,
     LinkAttached,
     LinkDetached,
     LinkRequested,
-    Opened,
-    Settled,
+    OutcomeReceived,
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import ConnectionSettings
@@ -112,7 +112,7 @@ class ClientConnection:
         if isinstance(failure, ConnectError):
             raise failure
         if isinstance(failure, OSError | UnicodeError):
-            raise ConnectError(str(self.url), describe(failure, self.url)) from failure
+            raise ConnectError(str(self.url), failure_reason(failure, self.url)) from failure
         if not isinstance(failure, asyncio.CancelledError):
             raise failure
         if not late:
@@ -225,35 +225,35 @@ class ClientConnection:
             self.transport.abort()
             await asyncio.shield(self._ended)
         else:
-            self.transport.engine.release()
+            self.transport.engine.free()
 
     # Owner of the transport
 
-    def made(self) -> None:
+    def on_connected(self) -> None:
         """See `TransportOwner`."""
         self._made = True
 
-    def writable(self) -> None:
+    def on_writable(self) -> None:
         """See `TransportOwner`."""
         self.sender_links.pump()
         if self._drained is not None and not self._drained.done() and not self.sender_links.busy:
             self._drained.set_result(None)
 
-    def handle(self, event: EngineEvent) -> None:
+    def on_event(self, event: EngineEvent) -> None:
         """See `TransportOwner`."""
         match event:
             case Delivery():
                 subscription = self._subscriptions.get(event.link)
                 if subscription is not None:
                     subscription.arrived(event)
-            case Settled():
+            case OutcomeReceived():
                 if (sender := self.sender_links.find(event.link)) is not None:
                     sender.settled(event)
             case CreditChanged():
                 if (sender := self.sender_links.find(event.link)) is not None:
                     sender.pump()
-                self.transport.engine.drained(event.link)
-            case Opened():
+                self.transport.engine.answer_drain(event.link)
+            case ConnectionOpened():
                 self.broker = event.container
                 self.dialect = dialect_of(event.product)
                 self.sender_links.speak(self.dialect, event.capabilities)
@@ -265,15 +265,15 @@ class ClientConnection:
                 self._on_detached(event)
             case LinkRequested():
                 self.transport.engine.refuse_link(event.link, "amqp:not-allowed", "this peer only opens links itself")
-            case Closed():
+            case ConnectionClosed():
                 self._note(ConnectError(str(self.url), _reason("the broker closed the connection", event)))
-            case Failed():
+            case ConnectionFailed():
                 self._note(self._failure(event))
 
-    def lost(self, error: Exception | None) -> None:
+    def on_disconnected(self, error: Exception | None) -> None:
         """See `TransportOwner`."""
         if self._error is None:
-            reason = "the broker closed the connection" if error is None else describe(error, self.url)
+            reason = "the broker closed the connection" if error is None else failure_reason(error, self.url)
             self._note(ConnectError(str(self.url), reason))
         assert self._error is not None
         gone = DisconnectedError(str(self.url), self._error.reason)
@@ -303,12 +303,12 @@ class ClientConnection:
             self._closing = True  # `connect` tells the caller, so that `on_lost` need not
             self._opened.set_exception(error)
 
-    def _failure(self, event: Failed) -> ConnectError:
+    def _failure(self, event: ConnectionFailed) -> ConnectError:
         url = str(self.url)
         if event.authentication:
             who = f"user {self._settings.username!r}" if self._settings.username is not None else "anonymous access"
-            if self.transport.engine.mechanism:
-                return AuthenticationError(url, f"{who} was refused ({self.transport.engine.mechanism})")
+            if self.transport.engine.sasl_mechanism:
+                return AuthenticationError(url, f"{who} was refused ({self.transport.engine.sasl_mechanism})")
             offered = " or ".join(self._settings.mechanisms or ())
             return AuthenticationError(url, f"{who} was refused: the broker does not offer SASL {offered}")
         if event.condition == "amqp:connection:framing-error" and not self._opened.done():
@@ -358,6 +358,6 @@ class ClientConnection:
             self.retry(subscription, why)
 
 
-def _reason(what: str, event: Closed | Failed) -> str:
+def _reason(what: str, event: ConnectionClosed | ConnectionFailed) -> str:
     words = ": ".join(text for text in (event.condition, event.description) if text)
     return f"{what} ({words})" if words else what

@@ -1,7 +1,7 @@
-"""How brokers are told what QMF says as exchange and key: the source of a binding's link, and the target of messages.
+"""Addresses by kind of broker: the source of a link for a binding, and the target of messages for an exchange.
 
-AMQP 1.0 leaves the meaning of addresses to brokers. One that is not known here is spoken to like Apache qpidd, as the
-embedded broker is.
+AMQP 1.0 leaves the meaning of addresses to the broker. Brokers that are not known here are addressed like Apache qpidd;
+the embedded broker is one of them.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from qmf.bus.base import Binding, ExchangeKind
 from qmf.bus.engine.values import Filter, Terminus
 from qmf.bus.topics import TopicTable
 
-#: Capability of a broker that takes messages for any node on one link (QMF2.md 1.1).
+#: Capability of a broker that accepts messages for any node on one link (QMF2.md 1.1).
 ANONYMOUS_RELAY = "ANONYMOUS-RELAY"
 
-_WILD = frozenset({"*", "#"})
+_WILDCARDS = frozenset({"*", "#"})
 
 
 class Dialect(abc.ABC):
     """The addresses of one kind of broker."""
 
-    #: Messages for all exchanges can go out on one link, where the broker offers the anonymous relay.
-    relays: ClassVar[bool] = True
+    #: Use one link for the messages of all exchanges, where the broker offers the anonymous relay.
+    uses_relay: ClassVar[bool] = True
 
     @abc.abstractmethod
     def source(self, binding: Binding) -> Terminus:
-        """Where a link for a binding receives from."""
+        """Source of a link that receives what a binding matches, or more: see `subject_filter`."""
 
     def target(self, exchange: str) -> Terminus:
-        """Where messages for an exchange go, on a link of their own."""
+        """Target of a link for the messages of one exchange."""
         return Terminus(exchange)
 
-    def sieve(self, binding: Binding) -> Callable[[str], bool] | None:
-        """Tells by its subject whether a message from `source` is for the binding; None when all of them are."""
+    def subject_filter(self, binding: Binding) -> Callable[[str], bool] | None:
+        """A function that returns whether the binding matches a subject; None when `source` gives no others."""
         del binding
         return None
 
 
-class Qpid(Dialect):
+class QpidDialect(Dialect):
     """Apache qpidd and the embedded broker: exchanges are nodes, keys are filters.
 
     QMF2.md 1.2.
@@ -58,45 +58,45 @@ class Qpid(Dialect):
         return Terminus(binding.exchange, filters=(Filter(name, descriptor, binding.key),))
 
 
-class Artemis(Dialect):
-    """Apache ActiveMQ Artemis: an exchange is an address that gives every link all messages (multicast).
+class ArtemisDialect(Dialect):
+    """Apache ActiveMQ Artemis: an exchange is an address of which every link gets all messages (multicast).
 
-    A selector over the subject, which JMS calls the type, keeps at the broker what does not begin like the binding's
-    key. What it lets through is looked at here again.
+    A selector on the subject, which JMS calls the type, matches the beginning of the binding's key, up to its first
+    wildcard. The messages that pass it are filtered again here.
     """
 
     def source(self, binding: Binding) -> Terminus:
         """See `Dialect`."""
         words = binding.key.split(".")
-        known = list(itertools.takewhile(lambda word: word not in _WILD, words))
-        if binding.kind is ExchangeKind.DIRECT or known == words:
+        literal = list(itertools.takewhile(lambda word: word not in _WILDCARDS, words))
+        if binding.kind is ExchangeKind.DIRECT or literal == words:
             filters = _selector(f"JMSType = {_quoted(binding.key)}")
-        elif known:
-            filters = _selector(f"JMSType LIKE {_quoted(_pattern(known))} ESCAPE '\\'")
+        elif literal:
+            filters = _selector(f"JMSType LIKE {_quoted(_pattern(literal))} ESCAPE '\\'")
         else:
-            filters = ()  # no selector is true of messages without a subject
+            filters = ()  # a selector would exclude messages without a subject
         return Terminus(binding.exchange, filters=filters, capabilities=("topic",))
 
     def target(self, exchange: str) -> Terminus:
         """See `Dialect`."""
         return Terminus(exchange, capabilities=("topic",))
 
-    def sieve(self, binding: Binding) -> Callable[[str], bool] | None:
+    def subject_filter(self, binding: Binding) -> Callable[[str], bool] | None:
         """See `Dialect`."""
-        if binding.kind is ExchangeKind.DIRECT or _WILD.isdisjoint(binding.key.split(".")):
+        if binding.kind is ExchangeKind.DIRECT or _WILDCARDS.isdisjoint(binding.key.split(".")):
             return None
         table: TopicTable[None] = TopicTable()
         table.add(binding.key, None)
         return lambda subject: bool(table.match(subject))
 
 
-class RabbitMq(Dialect):
-    """RabbitMQ, whose addresses name exchange and key ("version 1" of its AMQP 1.0 addresses).
+class RabbitMqDialect(Dialect):
+    """RabbitMQ: addresses contain exchange and key ("version 1" of its AMQP 1.0 addresses).
 
-    Its administrator declares the exchanges ``qmf.default.topic`` and ``qmf.default.direct``; the protocol cannot.
+    Its administrator declares the exchanges ``qmf.default.topic`` and ``qmf.default.direct``: AMQP 1.0 cannot.
     """
 
-    relays = False
+    uses_relay = False
 
     def source(self, binding: Binding) -> Terminus:
         """See `Dialect`."""
@@ -108,16 +108,16 @@ class RabbitMq(Dialect):
 
     @staticmethod
     def _part(text: str) -> str:
-        """It takes a slash in this form, and all other characters as they are."""
+        """Part of an address: a slash is escaped, all other characters are as they are."""
         return text.replace("/", "%2F")
 
 
-_KNOWN: dict[str, type[Dialect]] = {"apache-activemq-artemis": Artemis, "RabbitMQ": RabbitMq}
+_BY_PRODUCT: dict[str, type[Dialect]] = {"apache-activemq-artemis": ArtemisDialect, "RabbitMQ": RabbitMqDialect}
 
 
 def dialect_of(product: str) -> Dialect:
-    """What a broker understands that calls itself `product` in the properties of its connection."""
-    return _KNOWN.get(product, Qpid)()
+    """The dialect of a broker by the `product` among the properties of its connection."""
+    return _BY_PRODUCT.get(product, QpidDialect)()
 
 
 def _selector(text: str) -> tuple[Filter, ...]:
@@ -129,5 +129,5 @@ def _quoted(text: str) -> str:
 
 
 def _pattern(words: list[str]) -> str:
-    """What SQL's ``LIKE`` takes for all that begins with these words."""
+    """Pattern for SQL's ``LIKE`` that matches everything that starts with these words."""
     return "".join(f"\\{char}" if char in "\\%_" else char for char in ".".join(words)) + "%"

@@ -22,8 +22,8 @@ import attrs
 
 from qmf.bus.base import LinkLost, OutcomeCallback
 from qmf.bus.client.dialect import ANONYMOUS_RELAY, Dialect, dialect_of
-from qmf.bus.engine.destination import destination
-from qmf.bus.engine.events import LinkDetached, Settled
+from qmf.bus.engine.destination import read_destination
+from qmf.bus.engine.events import LinkDetached, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
@@ -126,7 +126,7 @@ class SenderLink:
         return True
 
     def _open_for_more(self) -> bool:
-        return self._attached and self.link is not None and self._transport.ready(self.link)
+        return self._attached and self.link is not None and self._transport.can_send(self.link)
 
     def _hand_over(self, data: bytes, on_outcome: OutcomeCallback | None) -> None:
         assert self.link is not None
@@ -141,7 +141,7 @@ class SenderLink:
         self._refused = None
         self._timer = None
         self._attached = False
-        self.link = self._transport.engine.attach(f"out-{uuid.uuid4()}", sending=True, node=self._target)
+        self.link = self._transport.engine.attach(f"out-{uuid.uuid4()}", is_sender=True, terminus=self._target)
         self._transport.flush_soon()
 
     def close(self) -> None:
@@ -167,7 +167,7 @@ class SenderLink:
                 self._hand_over(waiting.data, waiting.on_outcome)
                 waiting.sent.set_result(None)
 
-    def settled(self, event: Settled) -> None:
+    def settled(self, event: OutcomeReceived) -> None:
         """The broker decided about a message."""
         self._unsettled.discard(event.delivery_tag)
         on_outcome = self._outcome_callbacks.pop(event.delivery_tag, None)
@@ -254,15 +254,15 @@ class SenderLinks:
     def speak(self, dialect: Dialect, capabilities: Collection[str]) -> None:
         """Learn how the broker wants to be spoken to; before the first message."""
         self._dialect = dialect
-        self._relay = dialect.relays and ANONYMOUS_RELAY in capabilities
+        self._relay = dialect.uses_relay and ANONYMOUS_RELAY in capabilities
 
     async def send(self, data: bytes, *, confirm: bool) -> None:
         """See `Bus.send`."""
-        await self._sender_link(None if self._relay else destination(data)[0] or "").send(data, confirm=confirm)
+        await self._sender_link(None if self._relay else read_destination(data)[0] or "").send(data, confirm=confirm)
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus.try_send`."""
-        return self._sender_link(None if self._relay else destination(data)[0] or "").try_send(data, on_outcome)
+        return self._sender_link(None if self._relay else read_destination(data)[0] or "").try_send(data, on_outcome)
 
     def find(self, link: Link) -> SenderLink | None:
         """Whose link this is."""

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from qmf.bus.base import Binding, MessageCallback, ReceivedMessage, Subscription
 from qmf.bus.client.dialect import Dialect
-from qmf.bus.engine.destination import destination
+from qmf.bus.engine.destination import read_destination
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
 from qmf.bus.transport import AmqpTransport
@@ -56,18 +56,18 @@ class AmqpSubscription(Subscription):
         self._credit = 0
         self._done = 0
         self._transport: AmqpTransport | None = None
-        self._sieve: Callable[[str], bool] | None = None
+        self._subject_filter: Callable[[str], bool] | None = None
 
     def attach(self, transport: AmqpTransport, dialect: Dialect) -> None:
         """Ask for a new link on a connection."""
         source = dialect.source(self.binding)
-        self._sieve = dialect.sieve(self.binding)
+        self._subject_filter = dialect.subject_filter(self.binding)
         self._transport = transport
         self._credit, self._done = self._prefetch, 0
         self.attached = False
         # A new name each time: the broker may not have forgotten the link of a connection that broke.
         self.link = transport.engine.attach(
-            f"in-{uuid.uuid4()}", sending=False, node=source, credit=self._prefetch, settled=True
+            f"in-{uuid.uuid4()}", is_sender=False, terminus=source, credit=self._prefetch, presettled=True
         )
         transport.flush_soon()
 
@@ -81,7 +81,7 @@ class AmqpSubscription(Subscription):
         self.reopenings = 0
         self._credit -= 1
         received = ReceivedMessage(event.data, functools.partial(self._finished, event.link, event.delivery_tag))
-        if self._sieve is not None and not _passes(self._sieve, event.data):
+        if self._subject_filter is not None and not _passes(self._subject_filter, event.data):
             received.settle()
             return
         try:
@@ -100,7 +100,7 @@ class AmqpSubscription(Subscription):
         self._done += 1
         # With no credit left, a receiver that holds many messages while it waits for one more would wait for ever.
         if self._done >= self._batch or self._credit == 0:
-            transport.engine.flow(link, self._done)
+            transport.engine.add_credit(link, self._done)
             self._credit += self._done
             self._done = 0
             transport.flush_soon()
@@ -110,9 +110,9 @@ class AmqpSubscription(Subscription):
         await self._holder.unsubscribe(self)
 
 
-def _passes(sieve: Callable[[str], bool], data: bytes) -> bool:
+def _passes(subject_filter: Callable[[str], bool], data: bytes) -> bool:
     try:
-        subject = destination(data)[1]
+        subject = read_destination(data)[1]
     except DecodeError:
         return True  # the receiver says what is wrong with it, and counts it
-    return sieve(subject or "")
+    return subject_filter(subject or "")

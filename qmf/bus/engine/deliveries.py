@@ -1,7 +1,8 @@
-"""Messages of an engine: parts joined, limits kept, outcomes told. Part of `engine.py`, which owns the links.
+"""Deliveries of an engine: transfers are joined, limits enforced, outcomes sent and received.
 
-What happens to every message is asked of proton's C library itself (`lib`): its Python objects would cost several times
-as much as all the rest. They serve where an error has to be told or read, which is rare.
+Part of `engine.py`, which owns the links. What happens for every message calls proton's C library (`lib`) directly: its
+Python objects would take several times as long as everything else. They are used only to read and write errors, which
+is rare.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import proton
 from cproton import ffi, lib
 
-from qmf.bus.engine.events import Delivery, EngineEvent, Settled
+from qmf.bus.engine.events import Delivery, EngineEvent, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
 
@@ -28,28 +29,28 @@ _STATES = {outcome: state for state, outcome in _OUTCOMES.items()}
 _wrap: Callable[[Any], proton.Delivery] = proton.Delivery.wrap
 _ACCEPTED = _STATES[Outcome.ACCEPTED]
 
-#: Messages up to this size are read through one buffer per engine; larger ones get their own.
+#: Transfers up to this size are read through one buffer per engine; larger ones get a buffer of their own.
 _BUFFER = 16 * 1024
 _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
 
 class Deliveries:
-    """What happens to messages on the links of one engine."""
+    """The deliveries on all links of one engine."""
 
     def __init__(
         self, limit: int, emit: Callable[[EngineEvent], None], detach: Callable[[Link, str, str], None]
     ) -> None:
         """Args:
 
-        limit: largest message that is taken, in bytes.
-        emit: takes the events.
-        detach: ends a link that breaks the limit.
+        limit: largest message that is accepted, in bytes.
+        emit: called with each event.
+        detach: ends a link whose peer exceeds the limit: link, condition, description.
         """
         self._limit = limit
         self._emit = emit
         self._detach = detach
-        self._delivery_tags = itertools.count(1)
-        # The tag of a delivery has to differ from those of others that are unsettled on its link; proton copies it.
+        self._numbers = itertools.count(1)
+        # The tag of a delivery must be unique among the unsettled ones of its link; proton copies it.
         self._tag = bytearray(8)
         self._tag_struct = ffi.new("pn_bytes_t *")
         self._tag_start = self._tag_struct.start = ffi.from_buffer(self._tag)
@@ -58,13 +59,13 @@ class Deliveries:
 
     def send(self, link: Link, data: bytes, *, settled: bool) -> int:
         """See `Engine.send`."""
-        delivery_tag = next(self._delivery_tags)
+        delivery_tag = next(self._numbers)
         self._tag[:] = b"%08x" % (delivery_tag & 0xFFFFFFFF)
         impl = link.impl
         delivery = lib.pn_delivery(impl, self._tag_struct[0])
         lib.pn_link_send(impl, data, len(data))
         lib.pn_link_advance(impl)
-        if settled or link.settled:
+        if settled or link.presettled:
             lib.pn_delivery_settle(delivery)
         else:
             link.sent[delivery] = delivery_tag
@@ -72,28 +73,28 @@ class Deliveries:
 
     def settle(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
         """See `Engine.settle`."""
-        delivery = link.deliveries.pop(delivery_tag, None)
+        delivery = link.received.pop(delivery_tag, None)
         if delivery is None:
             return
         if outcome is Outcome.ACCEPTED:
             lib.pn_delivery_update(delivery, _ACCEPTED)
             lib.pn_delivery_settle(delivery)
         else:
-            _finish(delivery, outcome, condition, description)
+            _settle(delivery, outcome, condition, description)
 
-    def changed(self, link: Link | None, delivery: Any) -> None:
-        """proton says that something happened to a delivery; `link` is None when the link was given up."""
-        if link is None or link.closing:
-            # Nobody waits for it any more. Without a state the peer would take a message for accepted.
+    def on_changed(self, link: Link | None, delivery: Any) -> None:
+        """Something happened to a delivery; `link` is None when the engine has forgotten the link."""
+        if link is None or link.detached:
+            # Nothing waits for it any more. A message settled without an outcome would count as accepted.
             if lib.pn_link_is_receiver(lib.pn_delivery_link(delivery)) and not lib.pn_delivery_local_state(delivery):
                 lib.pn_delivery_update(delivery, _STATES[Outcome.RELEASED])
             lib.pn_delivery_settle(delivery)
-        elif link.sending:
-            self._decided(link, delivery)
+        elif link.is_sender:
+            self._on_outcome(link, delivery)
         else:
-            self._arrived(link, delivery)
+            self._on_transfer(link, delivery)
 
-    def _decided(self, link: Link, delivery: Any) -> None:
+    def _on_outcome(self, link: Link, delivery: Any) -> None:
         if not lib.pn_delivery_updated(delivery):
             return
         outcome = _OUTCOMES.get(lib.pn_delivery_remote_state(delivery))
@@ -103,18 +104,18 @@ class Deliveries:
         if delivery_tag is None:
             return
         if outcome is Outcome.REJECTED and (condition := _wrap(delivery).remote.condition):
-            event = Settled(link, delivery_tag, outcome, condition.name, condition.description or "")
+            event = OutcomeReceived(link, delivery_tag, outcome, condition.name, condition.description or "")
         else:
-            # Settled without a state: the peer has it and does not say more.
-            event = Settled(link, delivery_tag, outcome or Outcome.ACCEPTED)
+            # Settled without an outcome: the peer has the message.
+            event = OutcomeReceived(link, delivery_tag, outcome or Outcome.ACCEPTED)
         lib.pn_delivery_settle(delivery)
         self._emit(event)
 
-    def _arrived(self, link: Link, delivery: Any) -> None:
+    def _on_transfer(self, link: Link, delivery: Any) -> None:
         impl = link.impl
         if lib.pn_delivery_aborted(delivery):
             link.chunks.clear()
-            link.size = 0
+            link.chunks_size = 0
             lib.pn_delivery_settle(delivery)
             lib.pn_link_flow(impl, 1)
             return
@@ -123,8 +124,8 @@ class Deliveries:
         data = b""
         if size := lib.pn_delivery_pending(delivery):
             data = self._read(impl, size)
-        if link.chunks or link.size + len(data) > self._limit or lib.pn_delivery_partial(delivery):
-            whole = self._part(link, delivery, data)
+        if link.chunks or link.chunks_size + len(data) > self._limit or lib.pn_delivery_partial(delivery):
+            whole = self._join(link, delivery, data)
             if whole is None:
                 return
             data = whole
@@ -133,8 +134,8 @@ class Deliveries:
             lib.pn_delivery_settle(delivery)
             self._emit(Delivery(link, None, data))
         else:
-            delivery_tag = next(self._delivery_tags)
-            link.deliveries[delivery_tag] = delivery
+            delivery_tag = next(self._numbers)
+            link.received[delivery_tag] = delivery
             self._emit(Delivery(link, delivery_tag, data))
 
     def _read(self, impl: Any, size: int) -> bytes:
@@ -147,24 +148,24 @@ class Deliveries:
         data: bytes = ffi.buffer(buffer, max(0, count))[:]
         return data
 
-    def _part(self, link: Link, delivery: Any, data: bytes) -> bytes | None:
-        """Add a part to the message that is arriving; returns it when it is whole."""
+    def _join(self, link: Link, delivery: Any, data: bytes) -> bytes | None:
+        """Add a transfer to the message that is being received; returns the message when it is complete."""
         link.chunks.append(data)
-        link.size += len(data)
-        if link.size > self._limit:
-            words = ("amqp:link:message-size-exceeded", f"messages may have {self._limit} bytes, this one has more")
-            _finish(delivery, Outcome.REJECTED, *words)
-            self._detach(link, *words)
+        link.chunks_size += len(data)
+        if link.chunks_size > self._limit:
+            error = ("amqp:link:message-size-exceeded", f"messages may have {self._limit} bytes, this one has more")
+            _settle(delivery, Outcome.REJECTED, *error)
+            self._detach(link, *error)
             return None
         if lib.pn_delivery_partial(delivery):
             return None
         whole = b"".join(link.chunks)
         link.chunks.clear()
-        link.size = 0
+        link.chunks_size = 0
         return whole
 
 
-def _finish(impl: Any, outcome: Outcome, condition: str, description: str) -> None:
+def _settle(impl: Any, outcome: Outcome, condition: str, description: str) -> None:
     delivery = _wrap(impl)
     if condition:
         delivery.local.condition = proton.Condition(condition, description)

@@ -1,16 +1,16 @@
-"""Where an encoded message is going: the two properties that senders and exchanges need, without decoding the rest.
+"""Reads `to` and `subject` of an encoded message, which is all that senders need, without decoding the rest.
 
-This room may not use the project's codec; proton's decoder walks the sections up to the properties.
+This package does not depend on the project's codec: proton's decoder reads the sections up to the properties.
 """
 
 from __future__ import annotations
 
 import proton
 
-from qmf.bus.engine.terminus import NONSENSE
+from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
 from qmf.errors import DecodeError
 
-#: Descriptor of the properties section, and of the sections that may stand before it (AMQP 1.0, part 3.2).
+#: Descriptors of the properties section, and of the sections that may precede it (AMQP 1.0, part 3.2).
 _PROPERTIES = 0x73
 _BEFORE = frozenset({0x70, 0x71, 0x72})
 _NAMES = {
@@ -23,11 +23,11 @@ _TO = 2
 _SUBJECT = 3
 
 
-def destination(data: bytes) -> tuple[str | None, str | None]:
+def read_destination(data: bytes) -> tuple[str | None, str | None]:
     """`to` and `subject` of an encoded message; None for each that it does not have.
 
     Raises:
-        DecodeError: the bytes before and in the properties section are not a message.
+        DecodeError: the bytes up to and including the properties section are malformed.
     """
     offset = 0
     while offset < len(data):
@@ -37,7 +37,7 @@ def destination(data: bytes) -> tuple[str | None, str | None]:
             section.rewind()
             section.next()
             value = section.get_object()
-        except NONSENSE as error:
+        except PROTON_DECODE_ERRORS as error:
             raise DecodeError(f"not an AMQP message: section at offset {offset}: {error}") from error
         if not isinstance(value, proton.Described):
             raise DecodeError("not an AMQP message: a value without section descriptor")

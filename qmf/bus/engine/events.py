@@ -1,4 +1,9 @@
-"""Events of a connection, as `Engine.next_event` returns them: small frozen objects without anything of proton."""
+"""Events of a connection, as `Engine.next_event` returns them: small frozen objects without anything of proton.
+
+Their order is that of the peer's frames. For a link, `LinkRequested` or `LinkAttached` comes first, unless the link is
+refused, and `LinkDetached` last. After `ConnectionFailed` there are no more events. When the connection ends, its links
+are not reported one by one; when a session ends, they are.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,13 @@ from qmf.bus.engine.values import Outcome
 
 
 @attrs.frozen
-class Opened:
-    """The peer opened the connection, and, of a client, its session: it can be used.
+class ConnectionOpened:
+    """The connection can be used: the peer has opened it and, on the client's side, begun the session.
 
     Attributes:
-        container: its container id, or empty.
-        capabilities: what it offers.
-        properties: what it says of itself, such as `product`.
+        container: the peer's container id, or empty.
+        capabilities: that the peer offers.
+        properties: of the connection, such as `product`.
     """
 
     container: str
@@ -26,26 +31,30 @@ class Opened:
 
     @property
     def product(self) -> str:
-        """What it calls itself, or empty."""
+        """Product name of the peer, or empty."""
         product = self.properties.get("product")
         return product if isinstance(product, str) else ""
 
 
 @attrs.frozen
-class Closed:
-    """The peer closed the connection in good order, perhaps for a reason."""
+class ConnectionClosed:
+    """The peer has closed the connection, or confirmed our close; the engine has answered.
+
+    Attributes:
+        condition, description: the peer's error; empty when it gave none.
+    """
 
     condition: str
     description: str
 
 
 @attrs.frozen
-class Failed:
-    """The connection broke: no AMQP, an error of encoding, silence, or who we are was refused.
+class ConnectionFailed:
+    """The connection cannot go on: invalid frames, an encoding error, a missing heartbeat, or failed authentication.
 
     Attributes:
-        condition, description: of the error, in proton's or the peer's words.
-        authentication: True when SASL ended without success.
+        condition, description: the error, as proton or the peer gives it.
+        authentication: True when the SASL layer ended without success.
     """
 
     condition: str
@@ -55,26 +64,34 @@ class Failed:
 
 @attrs.frozen
 class LinkRequested:
-    """The peer wants a link; answer with `Engine.accept_link` or `Engine.refuse_link`."""
+    """The peer asks for a link; to be answered with `Engine.accept_link` or `Engine.refuse_link`.
+
+    Attributes:
+        link: with source and target as the peer wants them.
+    """
 
     link: Link
 
 
 @attrs.frozen
 class LinkAttached:
-    """The peer confirmed a link of ours."""
+    """The peer has granted a link that we asked for with `Engine.attach`.
+
+    Attributes:
+        link: with source and target as the peer granted them.
+    """
 
     link: Link
 
 
 @attrs.frozen
 class LinkDetached:
-    """A link is gone; nothing can be done with it any more.
+    """A link has ended, or was refused. The engine ignores all further calls for it.
 
     Attributes:
         link: which.
-        condition, description: the peer's words; empty when it gave none.
-        answer: True when we had detached first and this is the confirmation.
+        condition, description: the peer's error; empty when it gave none.
+        answer: True when this confirms our own `Engine.detach`.
     """
 
     link: Link
@@ -85,18 +102,22 @@ class LinkDetached:
 
 @attrs.frozen
 class CreditChanged:
-    """The peer said how much it takes on a sending link, or asks to use up its credit (drain)."""
+    """The peer has given credit on a link of which we are the sender, or asks to use it up (drain).
+
+    Attributes:
+        link: see `Engine.credit` and `Engine.answer_drain`.
+    """
 
     link: Link
 
 
 @attrs.frozen
 class Delivery:
-    """A whole message arrived.
+    """A message has arrived, all its transfers joined.
 
     Attributes:
         link: on which link.
-        delivery_tag: to settle it with; None when the peer settled it.
+        delivery_tag: for `Engine.settle`; None when the peer has settled the message already.
         data: the encoded message.
     """
 
@@ -106,13 +127,14 @@ class Delivery:
 
 
 @attrs.frozen
-class Settled:
-    """The peer decided about a message that we sent.
+class OutcomeReceived:
+    """The peer has settled a message that we sent.
 
     Attributes:
-        link, delivery_tag: which, as `Engine.send` returned it.
-        outcome: what it decided.
-        condition, description: why not, for a rejected one.
+        link: on which link it was sent.
+        delivery_tag: as `Engine.send` returned it.
+        outcome: of the message; accepted when the peer settled it without one.
+        condition, description: the peer's error, for a rejected message; else empty.
     """
 
     link: Link
@@ -123,5 +145,13 @@ class Settled:
 
 
 EngineEvent = (
-    Opened | Closed | Failed | LinkRequested | LinkAttached | LinkDetached | CreditChanged | Delivery | Settled
+    ConnectionOpened
+    | ConnectionClosed
+    | ConnectionFailed
+    | LinkRequested
+    | LinkAttached
+    | LinkDetached
+    | CreditChanged
+    | Delivery
+    | OutcomeReceived
 )

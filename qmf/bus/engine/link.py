@@ -1,7 +1,8 @@
-"""The engine's handle of one link: what both sides called it, and what the engine remembers about it."""
+"""The engine's handle of one link."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import proton
@@ -13,59 +14,65 @@ class Link:
     """A link of a connection, seen from one side. Compared by identity.
 
     Attributes:
-        name: chosen by the side that asked for it.
-        sending: True when messages flow from us.
-        source, target: the nodes as the peer named them, known once it attached; None for a null node, which in an
-            answer means that the link is being refused.
-        settled: True when the sending side settles every message at once, so that no outcomes come.
-        raw, session, impl, session_impl, deliveries, sent, chunks, size, closing: the engine's.
+        name: chosen by the side that asked for the link.
+        is_sender: True when we are the sender, and the peer the receiver.
+        source, target: as the peer gave them in its attach, known from then on; None for a null terminus, with which
+            a peer announces that it refuses the link.
+        presettled: True when the sender settles every message at once, so that there are no outcomes.
+        raw, session, impl, session_impl, received, sent, chunks, chunks_size, detached: for the engine alone.
     """
 
     __slots__ = (
         "chunks",
-        "closing",
-        "deliveries",
+        "chunks_size",
+        "detached",
         "impl",
+        "is_sender",
         "name",
+        "presettled",
         "raw",
-        "sending",
+        "received",
         "sent",
         "session",
         "session_impl",
-        "settled",
-        "size",
         "source",
         "target",
     )
 
     def __init__(self, raw: proton.Link) -> None:
         self.name: str = raw.name
-        self.sending: bool = raw.is_sender
+        self.is_sender: bool = raw.is_sender
         self.source: Terminus | None = None
         self.target: Terminus | None = None
-        self.settled = False
+        self.presettled = False
         self.raw = raw
         self.session = raw.session
-        #: The C objects behind `raw` and `session`, which live as long as those do: what is asked for every message is
-        #: asked of them, without proton's Python objects in between.
+        #: The C objects behind `raw` and `session`, which live as long as those do. What is needed for every message is
+        #: called on them directly, without proton's Python objects in between.
         self.impl: Any = raw._impl
         self.session_impl: Any = self.session._impl
-        #: Unsettled deliveries as C objects: those that arrived, by delivery tag, and the tags of those that were sent.
-        #: They are forgotten with the link: proton frees them then, and must not be asked about them later.
-        self.deliveries: dict[int, Any] = {}
+        #: Unsettled deliveries as C objects: received ones by delivery tag, and the tags of sent ones. Both are cleared
+        #: when the link ends: proton frees the deliveries then, and must not be called with them later.
+        self.received: dict[int, Any] = {}
         self.sent: dict[Any, int] = {}
-        #: The message that is arriving in parts: AMQP allows one at a time on a link.
+        #: Transfers of the message that is being received: AMQP allows one at a time per link.
         self.chunks: list[bytes] = []
-        self.size = 0
-        #: We have detached, and wait for the peer to do the same, or the link is gone: nothing may be done with it.
-        self.closing = False
+        self.chunks_size = 0
+        #: We have detached the link and wait for the peer's answer, or it has ended.
+        self.detached = False
 
-    def forget(self) -> None:
-        """Nothing will happen on this link any more."""
-        self.closing = True
-        self.deliveries.clear()
+    @property
+    def session_id(self) -> Hashable:
+        """Identifies the session among those of the connection."""
+        key: Hashable = self.session_impl
+        return key
+
+    def mark_detached(self) -> None:
+        """The link is detached: forget its deliveries."""
+        self.detached = True
+        self.received.clear()
         self.sent.clear()
         self.chunks.clear()
 
     def __repr__(self) -> str:
-        return f"<Link {self.name!r} {'out' if self.sending else 'in'}>"
+        return f"<Link {self.name!r} {'out' if self.is_sender else 'in'}>"

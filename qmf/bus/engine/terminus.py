@@ -1,4 +1,4 @@
-"""Nodes to and from proton's terminus objects. Only the engine uses this."""
+"""Termini to and from proton's objects. Only the engine uses this module."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import proton
 
 from qmf.bus.engine.values import Filter, Terminus
 
-#: What proton's Python side raises for values that nobody sends in good faith: text that is no UTF-8, characters that
-#: are none, maps with maps as keys, lists in lists in lists. It decodes late, when we look.
-NONSENSE = (proton.ProtonException, ValueError, OverflowError, TypeError, RecursionError)
+#: What proton's Python objects raise for malformed values: text that is not UTF-8, invalid characters, maps as keys of
+#: maps, lists nested too deeply. They decode lazily, when a value is read.
+PROTON_DECODE_ERRORS = (proton.ProtonException, ValueError, OverflowError, TypeError, RecursionError)
 
 
 def read_terminus(terminus: proton.Terminus) -> Terminus | None:
-    """What the peer named; None for a null node.
+    """The terminus that the peer sent; None for a null terminus.
 
     Raises:
-        NONSENSE: the peer sent something that is no node.
+        PROTON_DECODE_ERRORS: it is malformed.
     """
     if terminus.type == proton.Terminus.UNSPECIFIED:
         return None
@@ -31,22 +31,22 @@ def read_terminus(terminus: proton.Terminus) -> Terminus | None:
     )
 
 
-def write_terminus(terminus: proton.Terminus, node: Terminus | None) -> None:
-    """Say a node to the peer; None says the null node."""
-    if node is None:
+def write_terminus(terminus: proton.Terminus, value: Terminus | None) -> None:
+    """Set the terminus that is sent to the peer; None for the null terminus."""
+    if value is None:
         terminus.type = proton.Terminus.UNSPECIFIED
         return
-    if node.address is not None:
-        terminus.address = node.address
-    terminus.dynamic = node.dynamic
-    if node.capabilities:
+    if value.address is not None:
+        terminus.address = value.address
+    terminus.dynamic = value.dynamic
+    if value.capabilities:
         terminus.capabilities.put_array(False, proton.Data.SYMBOL)
         terminus.capabilities.enter()
-        for name in node.capabilities:
+        for name in value.capabilities:
             terminus.capabilities.put_symbol(proton.symbol(name))
         terminus.capabilities.exit()
-    if node.filters:
-        terminus.filter.put_object({proton.symbol(entry.name): _described(entry) for entry in node.filters})
+    if value.filters:
+        terminus.filter.put_object({proton.symbol(entry.name): _described(entry) for entry in value.filters})
 
 
 def _described(entry: Filter) -> proton.Described:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import attrs
 
-#: Frames of 64 KiB carry all but the largest QMF messages in one piece, and keep heartbeats of one link from waiting
-#: long behind a large message of another. qpidd offers the same.
+#: Frames of 64 KiB carry nearly all QMF messages in one transfer, and heartbeats don't wait long behind a large message
+#: of another link. qpidd offers the same.
 MAX_FRAME = 65536
-#: Largest message taken from a peer. QMF's are below 1 MB (100 objects); this only protects memory.
+#: Largest message that is accepted from a peer. QMF's are below 1 MB (100 objects); this only protects memory.
 MAX_MESSAGE = 16 * 1024 * 1024
 
 
@@ -20,7 +20,7 @@ class Filter:
 
     Attributes:
         name: key in the map; any symbol.
-        descriptor: what kind of filter, as symbol or as number.
+        descriptor: kind of filter, as symbol or as number.
         value: its argument, as Python value.
     """
 
@@ -31,15 +31,15 @@ class Filter:
 
 @attrs.frozen
 class Terminus:
-    """One end of a link: the source or target that a peer named.
+    """One end of a link: its source or its target.
 
     Attributes:
         address: name of the node; None for the anonymous relay and for dynamic nodes.
-        dynamic: the broker shall make up a node.
+        dynamic: the broker shall create a node.
         filters: of a source.
         browse: messages shall stay in the node (distribution mode `copy`).
-        coordinator: the node is a transaction coordinator.
-        capabilities: what the node is to be able to do, in the words of the broker that is asked.
+        coordinator: the terminus is a transaction coordinator.
+        capabilities: what is required of the node, in symbols that the broker defines.
     """
 
     address: str | None = None
@@ -52,13 +52,13 @@ class Terminus:
 
 @attrs.frozen
 class ConnectionSettings:
-    """How an engine introduces itself and what it accepts.
+    """What an engine sends in its open, and what it accepts.
 
     Attributes:
         container: our container id.
         server: True on the accepting side.
-        hostname: name of the peer as the user knows it; None on the accepting side.
-        idle_timeout: seconds of silence after which the peer counts as dead; it is asked to send something at twice
+        hostname: name of the peer as the user wrote it; None on the accepting side.
+        idle_timeout: seconds without a frame after which the peer counts as dead; it is asked for heartbeats at twice
             that rate. None: never.
         max_frame: largest frame, in bytes.
         max_message: largest message, in bytes.
@@ -82,9 +82,9 @@ class ConnectionSettings:
 
 
 class Outcome(enum.Enum):
-    """What became of a message that was sent."""
+    """The outcome of a message, decided by its receiver."""
 
     ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    RELEASED = "released"
-    MODIFIED = "modified"
+    REJECTED = "rejected"  #: it is invalid; carries an error
+    RELEASED = "released"  #: it was not processed, and may be delivered again
+    MODIFIED = "modified"  #: as released, and something of the message is to be changed

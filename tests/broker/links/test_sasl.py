@@ -87,8 +87,8 @@ def test_wrong_credentials_get_an_answer_and_no_more(data: bytes) -> None:
         (HEADER + b"\x00\x00\x00\x09\x02\x00\x00\x00\x40", "malformed"),
         (HEADER + b"\x00\x00\x00\x09\x01\x01\x00\x00\x40", "malformed"),
         (HEADER + b"\x00\x00\x00\x09\x02\x01\x00\x00\xff", "malformed"),
-        (HEADER + b"\x00\x00\x00\x09\x02\x01\x00\x00\x40", "no init"),
-        (HEADER + frame([], UInt64(0x43)), "no init"),
+        (HEADER + b"\x00\x00\x00\x09\x02\x01\x00\x00\x40", "unexpected SASL frame"),
+        (HEADER + frame([], UInt64(0x43)), "unexpected SASL frame"),
     ],
 )
 def test_what_is_no_sasl_is_refused(data: bytes, reason: str) -> None:
@@ -143,10 +143,10 @@ def test_reading_users(tmp_path: Path) -> None:
     ("text", "reason"),
     [
         ("", "no users"),
-        ("guest\n", ":1: a line is name:password"),
-        ("# x\n:secret\n", ":2: a line is name:password"),
-        ("guest:\n", ":1: a line is name:password"),
-        ("a:b\na:c\n", ":2: user 'a' is there twice"),
+        ("guest\n", ":1: expected name:password"),
+        ("# x\n:secret\n", ":2: expected name:password"),
+        ("guest:\n", ":1: expected name:password"),
+        ("a:b\na:c\n", ":2: user 'a' is defined twice"),
     ],
 )
 def test_users_that_are_wrong(tmp_path: Path, text: str, reason: str) -> None:

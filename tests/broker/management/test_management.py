@@ -16,7 +16,7 @@ from support.processes import running
 from support.recording import Inbox, message
 from support.waiting import until
 
-from qmf.broker import Broker, EmbeddedBroker, Limits
+from qmf.broker import Broker, EmbeddedBroker, QueueLimits
 from qmf.broker.daemon.cli import main
 from qmf.bus import AmqpBus, Binding, Bus
 from qmf.console.aio import AgentRemoved, Client, EventRaised, ObjectUpdated, Removal
@@ -166,7 +166,7 @@ async def test_counts_are_exact() -> None:
 
 
 async def test_a_named_queue_is_counted_and_purged() -> None:
-    async with managed(queues=["jobs"], limits=Limits(count=5)) as (broker, client), connected(broker.url) as bus:
+    async with managed(queues=["jobs"], limits=QueueLimits(count=5)) as (broker, client), connected(broker.url) as bus:
         for _ in range(3):
             await bus.send(message("jobs", None, "direct"), confirm=True)
         for _ in range(2):
@@ -177,7 +177,7 @@ async def test_a_named_queue_is_counted_and_purged() -> None:
         assert (jobs.durable, jobs.autoDelete, jobs.exclusive, jobs.creator) == (False, False, False, "")
         assert jobs.arguments == {
             "qpid.max_count": 5,
-            "qpid.max_size": Limits().size,
+            "qpid.max_size": QueueLimits().size,
             "qpid.policy_type": "reject",
         }
         assert (jobs.msgDepth, jobs.msgTotalEnqueues, jobs.discardsOverflow, jobs.acquires) == (5, 5, 1, 0)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.broker.links.filters import read_filters
-from qmf.broker.nodes.counters import Counters
+from qmf.broker.links.filters import binding_from_filters
+from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.exchanges import (
     BindingSpec,
     DirectExchange,
@@ -19,8 +19,8 @@ from qmf.broker.nodes.exchanges import (
     TopicExchange,
 )
 from qmf.broker.nodes.message import Message, read_message
-from qmf.broker.nodes.queues import Limits, OverflowPolicy, Queue
-from qmf.broker.nodes.registry import EXCHANGES, NameInUse, NodeRegistry, RoutingResult
+from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry, RoutingResult
 from qmf.bus.engine.values import Filter
 from qmf.codec import Message as CodecMessage
 from qmf.codec import Section, decode_message, encode_message
@@ -28,7 +28,7 @@ from qmf.errors import DecodeError
 
 
 def queue(name: str = "q") -> Queue:
-    return Queue(name, Limits(), OverflowPolicy.DROP_OLDEST, Counters(), lambda: 0.0)
+    return Queue(name, QueueLimits(), OverflowPolicy.DROP_OLDEST, BrokerCounters(), lambda: 0.0)
 
 
 def message(subject: str = "", to: str | None = None, **headers: object) -> Message:
@@ -90,12 +90,12 @@ def test_every_queue_once(kind: type[Exchange]) -> None:
 def test_filters_that_are_known(descriptor: str | int, value: object, match: BindingSpec) -> None:
     entry = Filter("any-name", descriptor, value)
     other = Filter("other", "apache.org:selector-filter:string", "a = 1")
-    assert read_filters([other, entry]) == (match, (entry,))
+    assert binding_from_filters([other, entry]) == (match, (entry,))
 
 
 def test_without_a_known_filter_the_key_is_empty() -> None:
-    assert read_filters([]) == (BindingSpec(), ())
-    assert read_filters([Filter("s", "apache.org:selector-filter:string", "a = 1")]) == (BindingSpec(), ())
+    assert binding_from_filters([]) == (BindingSpec(), ())
+    assert binding_from_filters([Filter("s", "apache.org:selector-filter:string", "a = 1")]) == (BindingSpec(), ())
 
 
 @pytest.mark.parametrize(
@@ -109,12 +109,12 @@ def test_without_a_known_filter_the_key_is_empty() -> None:
 )
 def test_filters_with_wrong_values_are_refused(descriptor: str | int, value: object) -> None:
     with pytest.raises(ValueError, match="filter name"):
-        read_filters([Filter("name", descriptor, value)])
+        binding_from_filters([Filter("name", descriptor, value)])
 
 
 def test_all_exchanges_of_qmf_are_there() -> None:
     registry = NodeRegistry(domains=["site"])
-    for name, kind in EXCHANGES:
+    for name, kind in PREDECLARED_EXCHANGES:
         assert isinstance(registry.find(name), kind)
     assert isinstance(registry.find("qmf.site.topic"), TopicExchange)
     assert isinstance(registry.find("qmf.site.direct"), DirectExchange)
@@ -126,61 +126,70 @@ def test_names_are_used_once() -> None:
     registry = NodeRegistry(queues=["mine"])
     for name in ("mine", "amq.topic"):
         with pytest.raises(NameInUse):
-            registry.declare(name, overflow=OverflowPolicy.REFUSE)
-    it = registry.declare("new", overflow=OverflowPolicy.REFUSE)
-    registry.delete(it)
-    registry.delete(it)
+            registry.declare_queue(name, overflow=OverflowPolicy.REFUSE)
+    it = registry.declare_queue("new", overflow=OverflowPolicy.REFUSE)
+    registry.delete_queue(it)
+    registry.delete_queue(it)
     assert registry.find("new") is None
 
 
 def test_publishing() -> None:
-    registry = NodeRegistry(queues=["mine"], limits=Limits(count=1))
+    registry = NodeRegistry(queues=["mine"], limits=QueueLimits(count=1))
     mine = registry.find("mine")
     assert isinstance(mine, Queue)
-    assert registry.publish(mine, message("any")) is RoutingResult.TAKEN
-    assert registry.publish(registry.find(""), message("mine")) is RoutingResult.FULL
+    assert registry.publish(mine, message("any")) is RoutingResult.ROUTED
+    assert registry.publish(registry.find(""), message("mine")) is RoutingResult.QUEUE_FULL
     assert registry.publish(registry.find(""), message("nobody")) is RoutingResult.DISCARDED
     assert registry.publish(None, message("x", to="nowhere")) is RoutingResult.DISCARDED
     topic = registry.find("amq.topic")
     assert isinstance(topic, TopicExchange)
     assert registry.publish(topic, message("x")) is RoutingResult.DISCARDED
-    topic.bind(registry.declare("sub", overflow=OverflowPolicy.DROP_OLDEST), BindingSpec("#"))
-    assert registry.publish(topic, message("x")) is RoutingResult.TAKEN
+    topic.bind(registry.declare_queue("sub", overflow=OverflowPolicy.DROP_OLDEST), BindingSpec("#"))
+    assert registry.publish(topic, message("x")) is RoutingResult.ROUTED
     counters = registry.counters
     assert (counters.received, counters.discarded, counters.rejected) == (6, 3, 1)
 
 
 def test_what_is_published_is_counted() -> None:
-    registry = NodeRegistry(queues=["mine"], limits=Limits(count=2))
+    registry = NodeRegistry(queues=["mine"], limits=QueueLimits(count=2))
     topic = registry.find("amq.topic")
     assert isinstance(topic, TopicExchange)
     for number in range(3):
-        registry.bind(topic, registry.declare(str(number), overflow=OverflowPolicy.DROP_OLDEST), BindingSpec("x"))
+        registry.bind(topic, registry.declare_queue(str(number), overflow=OverflowPolicy.DROP_OLDEST), BindingSpec("x"))
     for subject in ("x", "x", "y"):
         registry.publish(topic, message(subject))
-    counts = topic.counts
+    counts = topic.counters
     assert (counts.received, counts.routed, counts.discarded) == (3, 6, 1)
     assert (counts.received_bytes, counts.routed_bytes, counts.discarded_bytes) == (12, 24, 4)
     mine = registry.find("mine")
     assert isinstance(mine, Queue)
     registry.publish(mine, message())
     for subject in ("mine", "mine", "nobody"):
-        registry.publish(registry.default, message(subject))
-    assert (mine.counts.enqueues, mine.counts.by_name, mine.counts.by_default, mine.counts.refused) == (2, 1, 1, 1)
-    counts = registry.default.counts
+        registry.publish(registry.default_exchange, message(subject))
+    assert (mine.counters.enqueues, mine.counters.by_name, mine.counters.by_default, mine.counters.refused) == (
+        2,
+        1,
+        1,
+        1,
+    )
+    counts = registry.default_exchange.counters
     assert (counts.received, counts.routed, counts.discarded) == (3, 1, 2)
-    assert (topic.bindings, registry.default.bindings) == (3, 4)
+    assert (topic.binding_count, registry.default_exchange.binding_count) == (3, 4)
 
 
 def test_what_deleted_queues_counted_is_kept() -> None:
     registry = NodeRegistry()
-    it = registry.declare("q", overflow=OverflowPolicy.REFUSE)
-    it.put(message())
-    it.put(message())
+    it = registry.declare_queue("q", overflow=OverflowPolicy.REFUSE)
+    it.enqueue(message())
+    it.enqueue(message())
     it.purge(1)
-    registry.delete(it)
-    registry.delete(it)
-    assert (registry.gone.enqueues, registry.gone.purged, registry.gone.abandoned) == (2, 1, 1)
+    registry.delete_queue(it)
+    registry.delete_queue(it)
+    assert (registry.deleted_queues.enqueues, registry.deleted_queues.purged, registry.deleted_queues.abandoned) == (
+        2,
+        1,
+        1,
+    )
 
 
 def test_reading_a_message() -> None:
@@ -190,9 +199,9 @@ def test_reading_a_message() -> None:
         )
     )
     it = read_message(data, 100.0)
-    assert (it.data, it.to, it.subject, it.headers, it.expires) == (data, "x", "key", {"a": 1}, 102.5)
+    assert (it.data, it.to, it.subject, it.headers, it.expires_at) == (data, "x", "key", {"a": 1}, 102.5)
     bare = read_message(encode_message(CodecMessage()), 100.0)
-    assert (bare.to, bare.subject, bare.expires) == (None, "", None)
+    assert (bare.to, bare.subject, bare.expires_at) == (None, "", None)
     with pytest.raises(DecodeError):
         read_message(b"garbage", 0.0)
 
@@ -227,7 +236,7 @@ def messages(draw: st.DrawFn) -> bytes:
 
 def read(data: bytes) -> tuple[object, ...]:
     it = read_message(data, 100.0)
-    return it.to, it.subject, it.expires, it.headers
+    return it.to, it.subject, it.expires_at, it.headers
 
 
 @given(messages())

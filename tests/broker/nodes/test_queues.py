@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.broker.nodes.counters import Counters
+from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.queues import Limits, OverflowPolicy, Queue
+from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
 
 
 @attrs.define
@@ -32,13 +32,13 @@ class Taker:
     def ready(self) -> bool:
         return self.credit > 0
 
-    def take(self, message: Message) -> None:
+    def deliver(self, message: Message) -> None:
         self.credit -= 1
         self.taken.append(message.data.decode())
         if self.holds:
             self.held_parcels.append(message)
 
-    def held(self) -> tuple[int, int]:
+    def unsettled(self) -> tuple[int, int]:
         return len(self.held_parcels), sum(len(message.data) for message in self.held_parcels)
 
 
@@ -48,28 +48,28 @@ def message(text: str, expires: float | None = None) -> Message:
 
 def queue(
     overflow: OverflowPolicy = OverflowPolicy.DROP_OLDEST, count: int = 10, size: int = 1000
-) -> tuple[Queue, Counters, Clock]:
-    counters, clock = Counters(), Clock()
-    return Queue("q", Limits(count, size), overflow, counters, clock), counters, clock
+) -> tuple[Queue, BrokerCounters, Clock]:
+    counters, clock = BrokerCounters(), Clock()
+    return Queue("q", QueueLimits(count, size), overflow, counters, clock), counters, clock
 
 
 def drain(it: Queue) -> list[str]:
     taker = Taker()
-    it.add(taker)
+    it.add_consumer(taker)
     it.dispatch()
-    it.remove(taker)
+    it.remove_consumer(taker)
     return taker.taken
 
 
 def test_messages_wait_in_order_for_a_consumer_and_go_on_directly_then() -> None:
     it, counters, _ = queue()
     for text in "abc":
-        assert it.put(message(text))
+        assert it.enqueue(message(text))
     assert (len(it), it.size) == (3, 3)
     taker = Taker()
-    it.add(taker)
+    it.add_consumer(taker)
     it.dispatch()
-    it.put(message("d"))
+    it.enqueue(message("d"))
     assert taker.taken == list("abcd")
     assert (len(it), it.size, counters.delivered) == (0, 0, 4)
 
@@ -78,9 +78,9 @@ def test_consumers_take_turns_and_one_without_credit_is_passed_over() -> None:
     it, _, _ = queue(count=100)
     first, second, third = Taker(), Taker(credit=2), Taker()
     for taker in (first, second, third):
-        it.add(taker)
+        it.add_consumer(taker)
     for number in range(10):
-        it.put(message(str(number)))
+        it.enqueue(message(str(number)))
     assert len(second.taken) == 2
     assert abs(len(first.taken) - len(third.taken)) <= 1
     assert sorted(first.taken + second.taken + third.taken) == [str(number) for number in range(10)]
@@ -90,7 +90,7 @@ def test_consumers_take_turns_and_one_without_credit_is_passed_over() -> None:
 def test_a_full_subscription_queue_drops_its_oldest(count: int, size: int) -> None:
     it, counters, _ = queue(OverflowPolicy.DROP_OLDEST, count, size)
     for text in "abcde":
-        assert it.put(message(text))
+        assert it.enqueue(message(text))
     assert counters.dropped == 2
     assert drain(it) == list("cde")
 
@@ -98,31 +98,31 @@ def test_a_full_subscription_queue_drops_its_oldest(count: int, size: int) -> No
 @pytest.mark.parametrize(("count", "size"), [(3, 1000), (1000, 3)])
 def test_a_full_named_queue_refuses(count: int, size: int) -> None:
     it, counters, _ = queue(OverflowPolicy.REFUSE, count, size)
-    assert [it.put(message(text)) for text in "abcde"] == [True, True, True, False, False]
+    assert [it.enqueue(message(text)) for text in "abcde"] == [True, True, True, False, False]
     assert counters.dropped == 0
     assert drain(it) == list("abc")
-    assert it.put(message("f"))
+    assert it.enqueue(message("f"))
 
 
 def test_one_message_above_the_limit_passes_an_empty_subscription_queue() -> None:
     it, _, _ = queue(size=3)
-    assert it.put(message("a"))
-    assert it.put(message("long message"))
+    assert it.enqueue(message("a"))
+    assert it.enqueue(message("long message"))
     assert drain(it) == ["long message"]
 
 
 def test_a_slow_receiver_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     it, _, _ = queue(count=1)
     for text in "abc":
-        it.put(message(text))
+        it.enqueue(message(text))
     assert caplog.text.count("queue q is full") == 1
 
 
 def test_expired_messages_are_not_delivered() -> None:
     it, counters, clock = queue()
-    it.put(message("a", expires=1.0))
-    it.put(message("b"))
-    it.put(message("c", expires=3.0))
+    it.enqueue(message("a", expires=1.0))
+    it.enqueue(message("b"))
+    it.enqueue(message("c", expires=3.0))
     clock.now = 1.0
     assert drain(it) == ["b", "c"]
     assert counters.expired == 1
@@ -132,9 +132,9 @@ def test_expired_messages_make_room_before_others_are_dropped_or_refused() -> No
     for overflow in OverflowPolicy:
         it, counters, clock = queue(overflow, count=3)
         for text, expires in (("a", None), ("b", 1.0), ("c", None)):
-            it.put(message(text, expires))
+            it.enqueue(message(text, expires))
         clock.now = 2.0
-        assert it.put(message("d"))
+        assert it.enqueue(message("d"))
         assert (counters.expired, counters.dropped) == (1, 0)
         assert drain(it) == ["a", "c", "d"]
 
@@ -142,8 +142,8 @@ def test_expired_messages_make_room_before_others_are_dropped_or_refused() -> No
 def test_messages_that_come_back_are_first_again_in_their_order() -> None:
     it, _, _ = queue()
     for text in "cd":
-        it.put(message(text))
-    it.put_back([message("a"), message("b")])
+        it.enqueue(message(text))
+    it.requeue([message("a"), message("b")])
     assert it.size == 4
     assert drain(it) == list("abcd")
 
@@ -151,54 +151,54 @@ def test_messages_that_come_back_are_first_again_in_their_order() -> None:
 def test_what_passed_is_counted() -> None:
     it, _, clock = queue(count=3)
     holder = Taker(credit=0, holds=True)
-    it.add(holder)
+    it.add_consumer(holder)
     for text, expires in (("aa", None), ("b", 1.0), ("c", None), ("d", None)):
-        it.put(message(text, expires))
-    assert (it.counts.enqueues, it.counts.enqueued_bytes, it.counts.acquires, it.counts.dropped) == (4, 5, 0, 1)
+        it.enqueue(message(text, expires))
+    assert (it.counters.enqueues, it.counters.enqueued_bytes, it.counters.acquires, it.counters.dropped) == (4, 5, 0, 1)
     clock.now = 1.0
     holder.credit = 1
     it.dispatch()
-    assert (it.counts.expired, it.counts.acquires, it.depth()) == (1, 1, (2, 2))
+    assert (it.counters.expired, it.counters.acquires, it.depth()) == (1, 1, (2, 2))
     holder.held_parcels.clear()
     assert it.depth() == (1, 1)
     holder.credit = 1
-    it.put_back([message("c")])
-    assert (it.counts.releases, it.counts.acquires, it.counts.enqueues) == (1, 2, 4)
+    it.requeue([message("c")])
+    assert (it.counters.releases, it.counters.acquires, it.counters.enqueues) == (1, 2, 4)
     holder.credit = 2
     it.dispatch()
-    it.put(message("e"))
-    assert (it.counts.enqueues, it.counts.acquires, it.depth()) == (5, 4, (3, 3))
+    it.enqueue(message("e"))
+    assert (it.counters.enqueues, it.counters.acquires, it.depth()) == (5, 4, (3, 3))
 
 
 def test_a_refused_message_is_counted_as_that_alone() -> None:
     it, _, _ = queue(OverflowPolicy.REFUSE, count=1)
-    it.put(message("a"))
-    it.put(message("b"))
-    assert (it.counts.enqueues, it.counts.enqueued_bytes, it.counts.refused) == (1, 1, 1)
+    it.enqueue(message("a"))
+    it.enqueue(message("b"))
+    assert (it.counters.enqueues, it.counters.enqueued_bytes, it.counters.refused) == (1, 1, 1)
 
 
 def test_purging_takes_the_oldest() -> None:
     it, _, _ = queue()
     for text in "abcd":
-        it.put(message(text))
+        it.enqueue(message(text))
     assert it.purge(1) == 1
-    assert (len(it), it.size, it.counts.purged) == (3, 3, 1)
+    assert (len(it), it.size, it.counters.purged) == (3, 3, 1)
     assert it.purge(9) == 3
-    it.put(message("e"))
+    it.enqueue(message("e"))
     assert it.purge() == 1
     assert it.purge() == 0
-    assert (len(it), it.size, it.counts.purged) == (0, 0, 5)
+    assert (len(it), it.size, it.counters.purged) == (0, 0, 5)
 
 
 def test_a_removed_consumer_gets_nothing() -> None:
     it, _, _ = queue()
     taker = Taker()
-    it.add(taker)
-    it.remove(taker)
-    it.remove(taker)
-    it.put(message("a"))
+    it.add_consumer(taker)
+    it.remove_consumer(taker)
+    it.remove_consumer(taker)
+    it.enqueue(message("a"))
     assert taker.taken == []
-    assert it.consumers == 0
+    assert it.consumer_count == 0
 
 
 @given(
@@ -226,12 +226,12 @@ def test_like_a_list(steps: list[tuple[str, int, int | None]], overflow: Overflo
                 dropped += 1
             if taken:
                 model.append((text, None if expires is None else float(expires)))
-            assert it.put(message(text, None if expires is None else float(expires))) is taken
+            assert it.enqueue(message(text, None if expires is None else float(expires))) is taken
         elif step == "g":
             taker = Taker(credit=1)
-            it.add(taker)
+            it.add_consumer(taker)
             it.dispatch()
-            it.remove(taker)
+            it.remove_consumer(taker)
             expected = [entry[0] for entry in alive[:1]]
             assert taker.taken == expected
             while model and (model[0][1] is not None and model[0][1] <= clock.now):

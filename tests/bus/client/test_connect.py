@@ -16,7 +16,7 @@ from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, UrlError
-from qmf.bus.engine.events import Closed, EngineEvent, Opened
+from qmf.bus.engine.events import ConnectionClosed, ConnectionOpened, EngineEvent
 from qmf.codec import Described, Symbol, UInt8, UInt16, UInt32, UInt64
 from qmf.codec.amqp10 import decode, encode
 from qmf.errors import AuthenticationError, ConnectError
@@ -338,7 +338,7 @@ async def test_a_clean_close_says_goodbye() -> None:
         await bus.close()
         (peer,) = peers.all
         await until(peer.ended.done, "the end of the connection")
-        assert peer.events[-1] == Closed("", "")
+        assert peer.events[-1] == ConnectionClosed("", "")
 
 
 async def test_each_connection_has_a_container_id_of_its_own_unless_one_is_given() -> None:
@@ -347,7 +347,7 @@ async def test_each_connection_has_a_container_id_of_its_own_unless_one_is_given
             bus = AmqpBus(peers.url, container=container)
             await bus.open()
             await bus.close()
-        names = [event.container for peer in peers.all for event in peer.events if isinstance(event, Opened)]
+        names = [event.container for peer in peers.all for event in peer.events if isinstance(event, ConnectionOpened)]
         assert len(set(names)) == 3
         assert names[2] == "fixed"
 

@@ -12,7 +12,7 @@ from support.recording import Inbox, message
 from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, ExchangeKind
-from qmf.bus.client.dialect import Artemis, Qpid, RabbitMq, dialect_of
+from qmf.bus.client.dialect import ArtemisDialect, QpidDialect, RabbitMqDialect, dialect_of
 from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
 from qmf.bus.engine.values import Filter, Terminus
 from qmf.bus.topics import TopicTable
@@ -25,7 +25,7 @@ BINDING_KEYS = st.lists(WORDS | st.sampled_from(["*", "#"]), min_size=1, max_siz
 
 
 def selector(binding: Binding) -> str:
-    for entry in Artemis().source(binding).filters:
+    for entry in ArtemisDialect().source(binding).filters:
         assert entry.descriptor == "apache.org:selector-filter:string"
         return str(entry.value)
     return "TRUE"
@@ -47,19 +47,25 @@ def selects(text: str, subject: str) -> bool:
 
 @pytest.mark.parametrize(
     ("product", "kind"),
-    [("", Qpid), ("qpid-cpp", Qpid), ("qmf", Qpid), ("apache-activemq-artemis", Artemis), ("RabbitMQ", RabbitMq)],
+    [
+        ("", QpidDialect),
+        ("qpid-cpp", QpidDialect),
+        ("qmf", QpidDialect),
+        ("apache-activemq-artemis", ArtemisDialect),
+        ("RabbitMQ", RabbitMqDialect),
+    ],
 )
 def test_brokers_are_known_by_what_they_call_themselves(product: str, kind: type) -> None:
     assert type(dialect_of(product)) is kind
 
 
 def test_exchanges_are_nodes_and_keys_filters_for_qpid() -> None:
-    source = Qpid().source(Binding(TOPIC, "agent.#"))
+    source = QpidDialect().source(Binding(TOPIC, "agent.#"))
     assert source == Terminus(
         TOPIC,
         filters=(Filter("legacy-amqp-topic-binding", "apache.org:legacy-amqp-topic-binding:string", "agent.#"),),
     )
-    assert Qpid().target(TOPIC) == Terminus(TOPIC)
+    assert QpidDialect().target(TOPIC) == Terminus(TOPIC)
 
 
 @given(BINDING_KEYS, ROUTING_KEYS)
@@ -67,22 +73,22 @@ def test_what_a_selector_lets_through_and_the_sieve_keeps_is_what_the_binding_ma
     table: TopicTable[None] = TopicTable()
     table.add(key, None)
     binding = Binding(TOPIC, key)
-    sieve = Artemis().sieve(binding)
-    arrives = selects(selector(binding), subject) and (sieve is None or sieve(subject))
+    subject_filter = ArtemisDialect().subject_filter(binding)
+    arrives = selects(selector(binding), subject) and (subject_filter is None or subject_filter(subject))
     assert arrives is bool(table.match(subject))
 
 
 @given(BINDING_KEYS, BINDING_KEYS)
 def test_a_direct_key_is_taken_literally(key: str, subject: str) -> None:
     binding = Binding("qmf.default.direct", key, ExchangeKind.DIRECT)
-    assert Artemis().sieve(binding) is None
+    assert ArtemisDialect().subject_filter(binding) is None
     assert selects(selector(binding), subject) is (key == subject)
 
 
 def test_rabbitmq_has_keys_in_addresses() -> None:
-    source = RabbitMq().source(Binding("a/b", "direct-console.x/y.#"))
+    source = RabbitMqDialect().source(Binding("a/b", "direct-console.x/y.#"))
     assert source.address == "/exchange/a%2Fb/direct-console.x%2Fy.#"
-    assert RabbitMq().target(TOPIC).address == "/exchange/qmf.default.topic"
+    assert RabbitMqDialect().target(TOPIC).address == "/exchange/qmf.default.topic"
 
 
 class Broker:
@@ -95,9 +101,9 @@ class Broker:
 
     def __call__(self, peer: Peer, event: EngineEvent) -> None:
         if isinstance(event, LinkRequested):
-            self.nodes.append(event.link.source if event.link.sending else event.link.target)
+            self.nodes.append(event.link.source if event.link.is_sender else event.link.target)
             peer.grant(event.link)
-            if event.link.sending:
+            if event.link.is_sender:
                 for subject in self._subjects:
                     peer.engine.send(event.link, message(TOPIC, subject, subject))
         elif isinstance(event, Delivery):

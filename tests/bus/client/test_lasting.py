@@ -28,7 +28,7 @@ class Grants:
 
     def __call__(self, peer: Peer, event: EngineEvent) -> None:
         if isinstance(event, LinkRequested):
-            node = event.link.source if event.link.sending else event.link.target
+            node = event.link.source if event.link.is_sender else event.link.target
             self.links += 1
             if self.refuse or (node is not None and "gone" in (node.address or "")):
                 peer.engine.refuse_link(event.link, "amqp:not-found", "no such node")
@@ -134,14 +134,14 @@ async def test_a_close_that_is_cancelled_leaves_no_socket_behind() -> None:
 
 @pytest.mark.parametrize("properties", [["a", "list"], "text", 5, {"product": 5}])
 async def test_a_peer_with_odd_properties_can_be_talked_to(monkeypatch: pytest.MonkeyPatch, properties: object) -> None:
-    introduce = Engine._introduce
+    introduce = Engine._configure
 
     def oddly(engine: Engine) -> None:
         introduce(engine)
         if engine.settings.server:
             engine._connection.properties = properties  # type: ignore[assignment]
 
-    monkeypatch.setattr(Engine, "_introduce", oddly)
+    monkeypatch.setattr(Engine, "_configure", oddly)
     async with serving(Grants()) as peers:
         bus = AmqpBus(peers.url)
         await bus.open()

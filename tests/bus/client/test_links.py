@@ -11,7 +11,7 @@ from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, LinkLost
 from qmf.bus.client.sender_links import REOPENINGS
-from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested, Settled
+from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested, OutcomeReceived
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.errors import DisconnectedError, LinkError, NetworkError
 
@@ -31,7 +31,7 @@ class Script:
 
     def __call__(self, peer: Peer, event: EngineEvent) -> None:
         if isinstance(event, LinkRequested):
-            self.requests.append(event.link.source if event.link.sending else event.link.target)
+            self.requests.append(event.link.source if event.link.is_sender else event.link.target)
             if self.refuse:
                 self.refuse -= 1
                 peer.engine.refuse_link(event.link, "amqp:unauthorized-access", "not you")
@@ -105,7 +105,7 @@ async def test_a_message_behind_others_is_not_posted() -> None:
         await asyncio.sleep(0)
         assert not bus.try_send(DATA, lambda _: None)
         peer = peers.all[0]
-        peer.engine.flow(peer.links[0], 5)
+        peer.engine.add_credit(peer.links[0], 5)
         peer.transport.flush_soon()
         await waiting
         assert bus.try_send(DATA, lambda _: None)
@@ -186,7 +186,7 @@ async def test_sending_waits_for_credit() -> None:
         assert not third.done()
         third.cancel()
         (peer,) = peers.all
-        peer.engine.flow(peer.links[0], 1)
+        peer.engine.add_credit(peer.links[0], 1)
         peer.transport.flush_soon()
         await fourth
         assert third.cancelled()
@@ -318,7 +318,7 @@ async def test_an_ended_session_is_begun_again_with_all_links() -> None:
         peer.transport.flush_soon()
         await events.wait(LinkLost, 2)
         await bus.send(DATA, confirm=True)
-        receiving = [link for link in peer.links if link.sending]
+        receiving = [link for link in peer.links if link.is_sender]
         peer.engine.send(receiving[-1], message(None, None, "still here"))
         peer.transport.flush_soon()
         assert await inbox.wait(1) == ["still here"]
@@ -335,7 +335,7 @@ async def test_subscriptions_ask_for_settled_messages() -> None:
         await bus.subscribe(Binding("exchange", "key"), inbox, prefetch=4)
         (peer,) = peers.all
         link = peer.links[0]
-        assert link.settled
+        assert link.presettled
         for number in range(4):
             peer.engine.send(link, message(None, None, str(number)))
         peer.transport.flush_soon()
@@ -355,15 +355,15 @@ async def test_messages_of_a_broker_that_does_not_settle_are_accepted_when_they_
         await bus.subscribe(Binding("exchange", "key"), inbox, prefetch=4)
         (peer,) = peers.all
         link = peer.links[0]
-        link.settled = False
+        link.presettled = False
         delivery_tags = [peer.engine.send(link, message(None, None, str(number))) for number in range(3)]
         peer.transport.flush_soon()
         await inbox.wait(3)
-        assert [event for event in peer.events if isinstance(event, Settled)] == []
+        assert [event for event in peer.events if isinstance(event, OutcomeReceived)] == []
         inbox.held[1].settle()
-        await until(lambda: any(isinstance(event, Settled) for event in peer.events), "the outcome")
-        assert [event for event in peer.events if isinstance(event, Settled)] == [
-            Settled(link, delivery_tags[1], Outcome.ACCEPTED)
+        await until(lambda: any(isinstance(event, OutcomeReceived) for event in peer.events), "the outcome")
+        assert [event for event in peer.events if isinstance(event, OutcomeReceived)] == [
+            OutcomeReceived(link, delivery_tags[1], Outcome.ACCEPTED)
         ]
         await bus.close()
 
@@ -373,7 +373,7 @@ async def test_a_link_that_the_broker_asks_for_is_refused() -> None:
         bus = AmqpBus(peers.url)
         await bus.open()
         (peer,) = peers.all
-        peer.engine.attach("unwanted", sending=True, node=Terminus("client"))
+        peer.engine.attach("unwanted", is_sender=True, terminus=Terminus("client"))
         peer.transport.flush_soon()
         await until(lambda: any(getattr(event, "condition", "") == "amqp:not-allowed" for event in peer.events))
         assert bus.connected

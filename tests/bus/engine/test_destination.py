@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.vectors import NAMES, Vector
 
-from qmf.bus.engine.destination import destination
+from qmf.bus.engine.destination import read_destination
 from qmf.codec import Message, Section, decode_message, encode_message
 from qmf.errors import DecodeError
 
@@ -28,26 +28,26 @@ def test_as_the_codec_sees_it(to: str | None, subject: str | None, durable: bool
             body=body,
         )
     )
-    assert destination(data) == (to, subject)
+    assert read_destination(data) == (to, subject)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_of_real_messages(name: str) -> None:
     data = Vector(name).data
     message = decode_message(data, body=False)
-    assert destination(data) == (message.to, message.subject)
+    assert read_destination(data) == (message.to, message.subject)
 
 
 @pytest.mark.parametrize("data", [b"\x00", b"\x00\x53\x73\xd0\xff", b"\x41", b"garbage", b"\x00\x53\x73"])
 def test_garbage_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
-        destination(data)
+        read_destination(data)
 
 
 @given(st.binary(max_size=80))
 def test_any_bytes_give_an_answer_or_a_decode_error(data: bytes) -> None:
     try:
-        to, subject = destination(data)
+        to, subject = read_destination(data)
     except DecodeError:
         return
     assert to is None or isinstance(to, str)

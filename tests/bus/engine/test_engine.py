@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
-    Closed,
+    ConnectionClosed,
+    ConnectionFailed,
+    ConnectionOpened,
     CreditChanged,
     Delivery,
     EngineEvent,
-    Failed,
     LinkAttached,
     LinkDetached,
     LinkRequested,
-    Opened,
-    Settled,
+    OutcomeReceived,
 )
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import ConnectionSettings, Filter, Outcome, Terminus
@@ -62,12 +62,12 @@ class Pair:
     def link(self, *, sending: bool, credit: int = 10, node: Terminus | None = None) -> tuple[Link, Link]:
         """A link that the client asked for and the server granted; (client's, server's)."""
         node = node or Terminus("there")
-        mine = self.client.attach("name", sending=sending, node=node, credit=0 if sending else credit)
+        mine = self.client.attach("name", is_sender=sending, terminus=node, credit=0 if sending else credit)
         self.pump()
         (request,) = [event for event in self.at_server if isinstance(event, LinkRequested)]
         self.server.accept_link(request.link, source=request.link.source, target=request.link.target)
         if sending:
-            self.server.flow(request.link, credit)
+            self.server.add_credit(request.link, credit)
         self.pump()
         assert LinkAttached(mine) in self.at_client
         self.at_client.clear()
@@ -79,14 +79,14 @@ class Pair:
 def test_opening_in_pieces_of_any_size(piece: int) -> None:
     pair = Pair(piece=piece)
     pair.pump()
-    assert pair.at_server == [Opened("client", frozenset())]
-    assert pair.at_client == [Opened("server", frozenset({"ANONYMOUS-RELAY", "x"}))]
+    assert pair.at_server == [ConnectionOpened("client", frozenset())]
+    assert pair.at_client == [ConnectionOpened("server", frozenset({"ANONYMOUS-RELAY", "x"}))]
 
 
 def test_a_server_takes_clients_without_sasl() -> None:
     pair = Pair(client=ConnectionSettings("client", mechanisms=None))
     pair.pump()
-    assert pair.at_server == [Opened("client", frozenset())]
+    assert pair.at_server == [ConnectionOpened("client", frozenset())]
 
 
 @pytest.mark.parametrize("piece", [1, 11, 10_000])
@@ -104,7 +104,7 @@ def test_a_message_comes_whole_and_its_outcome_goes_back(piece: int, size: int) 
     assert incoming.delivery_tag is not None
     pair.server.settle(theirs, incoming.delivery_tag)
     pair.pump()
-    assert pair.at_client == [Settled(mine, delivery_tag, Outcome.ACCEPTED)]
+    assert pair.at_client == [OutcomeReceived(mine, delivery_tag, Outcome.ACCEPTED)]
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
@@ -121,7 +121,7 @@ def test_every_outcome_is_told(outcome: Outcome) -> None:
     pair.server.settle(theirs, incoming.delivery_tag, outcome, *words)
     pair.server.settle(theirs, incoming.delivery_tag, outcome, *words)  # does nothing
     pair.pump()
-    assert pair.at_client == [Settled(mine, delivery_tag, outcome, *words)]
+    assert pair.at_client == [OutcomeReceived(mine, delivery_tag, outcome, *words)]
 
 
 def test_messages_settled_by_their_sender_need_no_answer() -> None:
@@ -143,7 +143,7 @@ def test_credit_is_counted_on_both_sides() -> None:
     assert pair.client.credit(mine) == 0
     pair.pump()
     pair.credit.clear()
-    pair.server.flow(theirs, 2)
+    pair.server.add_credit(theirs, 2)
     pair.pump()
     assert CreditChanged(mine) in pair.credit
     assert pair.client.credit(mine) == 2
@@ -166,13 +166,13 @@ def test_nodes_and_filters_are_read_as_they_were_written(descriptor: str | int) 
     assert theirs.source == node
     assert mine.source == node
     assert theirs.target == Terminus()
-    assert theirs.sending
-    assert not mine.sending
+    assert theirs.is_sender
+    assert not mine.is_sender
 
 
 def test_dynamic_nodes_get_their_address_from_the_server() -> None:
     pair = Pair()
-    mine = pair.client.attach("dynamic", sending=False, node=Terminus(dynamic=True), credit=1)
+    mine = pair.client.attach("dynamic", is_sender=False, terminus=Terminus(dynamic=True), credit=1)
     pair.pump()
     (request,) = [event for event in pair.at_server if isinstance(event, LinkRequested)]
     assert request.link.source == Terminus(dynamic=True)
@@ -184,7 +184,7 @@ def test_dynamic_nodes_get_their_address_from_the_server() -> None:
 @pytest.mark.parametrize("sending", [True, False])
 def test_a_refused_link_is_only_detached_with_the_servers_words(sending: bool) -> None:
     pair = Pair()
-    mine = pair.client.attach("refused", sending=sending, node=Terminus("nowhere"))
+    mine = pair.client.attach("refused", is_sender=sending, terminus=Terminus("nowhere"))
     pair.pump()
     pair.at_client.clear()
     (request,) = [event for event in pair.at_server if isinstance(event, LinkRequested)]
@@ -207,9 +207,9 @@ def test_a_detached_link_is_forgotten_and_nothing_on_it_does_harm() -> None:
     assert pair.at_client == [LinkDetached(mine, "amqp:not-allowed", "enough", answer=False)]
     assert incoming.delivery_tag is not None
     pair.server.settle(theirs, incoming.delivery_tag)
-    pair.server.flow(theirs, 5)
+    pair.server.add_credit(theirs, 5)
     pair.client.detach(mine)
-    pair.client.drained(mine)
+    pair.client.answer_drain(mine)
     assert pair.client.credit(mine) == 0
     assert pair.client.backlog(mine) == 0
     pair.at_client.clear()
@@ -232,17 +232,17 @@ def test_a_message_above_the_limit_ends_its_link_only() -> None:
     delivery_tag = pair.client.send(mine, b"x" * 100_000)
     pair.pump()
     settled, detached = pair.at_client
-    assert isinstance(settled, Settled)
+    assert isinstance(settled, OutcomeReceived)
     assert (settled.delivery_tag, settled.outcome) == (delivery_tag, Outcome.REJECTED)
     assert isinstance(detached, LinkDetached)
     assert detached.condition == "amqp:link:message-size-exceeded"
     assert "5000" in detached.description
     pair.at_server.clear()
-    other = pair.client.attach("other", sending=True, node=Terminus("there"))
+    other = pair.client.attach("other", is_sender=True, terminus=Terminus("there"))
     pair.pump()
     (request,) = [event for event in pair.at_server if isinstance(event, LinkRequested)]
     pair.server.accept_link(request.link, source=None, target=request.link.target)
-    pair.server.flow(request.link, 1)
+    pair.server.add_credit(request.link, 1)
     pair.pump()
     pair.client.send(other, b"y" * 5000)
     pair.at_server.clear()
@@ -276,7 +276,7 @@ def test_ending_a_session_ends_its_links_and_the_next_link_gets_a_new_one() -> N
     theirs.session.close()
     pair.pump()
     assert pair.at_client == [LinkDetached(mine, "", "", answer=False)]
-    pair.client.attach("again", sending=True, node=Terminus("there"))
+    pair.client.attach("again", is_sender=True, terminus=Terminus("there"))
     pair.pump()
     assert isinstance(pair.at_server[-1], LinkRequested)
 
@@ -287,8 +287,8 @@ def test_closing_gives_the_reason_and_finishes_both_sides() -> None:
     pair.server.close("amqp:connection:forced", "shutting down")
     assert not pair.server.finished
     pair.pump()
-    assert pair.at_client[-1] == Closed("amqp:connection:forced", "shutting down")
-    assert pair.at_server[-1] == Closed("", "")
+    assert pair.at_client[-1] == ConnectionClosed("amqp:connection:forced", "shutting down")
+    assert pair.at_server[-1] == ConnectionClosed("", "")
     assert pair.client.finished
     assert pair.server.finished
 
@@ -312,13 +312,13 @@ def test_heartbeats_keep_a_quiet_connection_alive_and_silence_ends_it() -> None:
         pair.client.tick(now)
         assert pair.server.tick(now) is not None
         pair.pump()
-    assert [event for event in pair.at_client if isinstance(event, Failed)] == []
+    assert [event for event in pair.at_client if isinstance(event, ConnectionFailed)] == []
     pair.client.tick(now)
     pair.client.tick(now + 3.9)
     assert pair.client.next_event() is None
     pair.client.tick(now + 4.1)
     event = pair.client.next_event()
-    assert isinstance(event, Failed)
+    assert isinstance(event, ConnectionFailed)
     assert event.condition == "amqp:resource-limit-exceeded"
     assert "timeout" in event.description
 
@@ -341,9 +341,9 @@ def test_without_time_outs_there_is_no_deadline() -> None:
 def test_released_engines_stay_quiet() -> None:
     pair = Pair()
     mine, _ = pair.link(sending=False)
-    pair.client.release()
-    pair.client.release()
-    pair.client.flow(mine, 1)
+    pair.client.free()
+    pair.client.free()
+    pair.client.add_credit(mine, 1)
     pair.client.settle(mine, 1)
     pair.client.detach(mine)
     assert pair.client.credit(mine) == 0
@@ -354,7 +354,7 @@ def test_settings_do_not_show_the_password() -> None:
     assert "secret" not in repr(ConnectionSettings("c", username="me", password="secret"))
 
 
-NONSENSE = [
+PROTON_DECODE_ERRORS = [
     b"GET / HTTP/1.1\r\n\r\n",
     b"AMQP\x00\x00\x09\x01",
     b"AMQP\x03\x01\x00\x00" + b"\xff" * 100,
@@ -364,7 +364,7 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.parametrize("data", NONSENSE)
+@pytest.mark.parametrize("data", PROTON_DECODE_ERRORS)
 @pytest.mark.parametrize("server", [True, False])
 @pytest.mark.parametrize("piece", [1, 1000])
 def test_nonsense_is_one_failure_however_much_follows(data: bytes, server: bool, piece: int) -> None:
@@ -373,7 +373,7 @@ def test_nonsense_is_one_failure_however_much_follows(data: bytes, server: bool,
         engine.feed(data[start : start + piece])
     engine.feed(data)
     event = engine.next_event()
-    assert isinstance(event, Failed)
+    assert isinstance(event, ConnectionFailed)
     assert event.condition
     assert not event.authentication or data.startswith(b"AMQP\x03")
     assert engine.next_event() is None
@@ -388,7 +388,7 @@ def test_text_that_is_no_utf8_fails_the_connection() -> None:
     engine = Engine(ConnectionSettings("me", server=True))
     engine.feed(b"AMQP\x00\x01\x00\x00" + open_frame(b"\xff\xfe"))
     event = engine.next_event()
-    assert isinstance(event, Failed)
+    assert isinstance(event, ConnectionFailed)
     assert event.condition == "amqp:decode-error"
 
 
@@ -405,7 +405,7 @@ def test_any_bytes_after_the_header_raise_nothing(data: bytes, framed: bool) -> 
             engine.refuse_link(event.link, "amqp:not-found", "no")
     engine.output()
     engine.tick(1.0)
-    engine.release()
+    engine.free()
 
 
 @settings(max_examples=100, deadline=None)
@@ -423,8 +423,8 @@ def test_a_conversation_with_damaged_bytes_raises_nothing(data: st.DataObject) -
     while (event := engine.next_event()) is not None:
         if isinstance(event, LinkRequested):
             engine.accept_link(event.link, source=event.link.source, target=event.link.target)
-            engine.flow(event.link, 10)
+            engine.add_credit(event.link, 10)
         elif isinstance(event, Delivery) and event.delivery_tag is not None:
             engine.settle(event.link, event.delivery_tag)
         engine.output()
-    engine.release()
+    engine.free()

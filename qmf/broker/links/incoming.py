@@ -1,0 +1,75 @@
+"""Incoming links: from a client that sends to the broker's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from qmf.broker.links.routing import route_message
+from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.bus.engine.events import Delivery
+from qmf.bus.engine.link import Link
+from qmf.bus.transport import AmqpTransport
+
+#: Messages that a client may have in flight per link. They are routed as they arrive, so that the window only has to
+#: cover the round trip of a fast sender.
+CREDIT_WINDOW = 500
+
+
+class IncomingLink:
+    """A link on which a client sends; a `ClientLink` for observers.
+
+    Attributes:
+        link: the engine's.
+        transfers: messages received.
+    """
+
+    queue = None  #: see `ClientLink`
+
+    def __init__(
+        self, transport: AmqpTransport, link: Link, registry: NodeRegistry, target: Node | None, *, relay: bool
+    ) -> None:
+        """Args:
+
+        target: the node that all messages go to; None with `relay`.
+        relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
+        """
+        self.link = link
+        self.transfers = 0
+        self._transport = transport
+        self._registry = registry
+        self._target = target
+        self._relay = relay
+        #: Value of `transfers` when credit was given the last time.
+        self._credited = 0
+        transport.engine.add_credit(link, CREDIT_WINDOW)
+
+    @property
+    def name(self) -> str:
+        """See `ClientLink`."""
+        return self.link.name
+
+    @property
+    def session(self) -> Hashable:
+        """See `ClientLink`."""
+        return self.link.session_id
+
+    @property
+    def presettled(self) -> bool:
+        """See `ClientLink`."""
+        return self.link.presettled
+
+    def unsettled(self) -> tuple[int, int]:
+        """See `ClientLink`: none, the client only sends."""
+        return 0, 0
+
+    def on_delivery(self, event: Delivery) -> None:
+        """Route a message, settle it, and give credit for the next ones."""
+        outcome, condition, description = route_message(self._registry, event.data, self._target, relay=self._relay)
+        if event.delivery_tag is not None:
+            self._transport.engine.settle(self.link, event.delivery_tag, outcome, condition, description)
+        self.transfers += 1
+        used = self.transfers - self._credited
+        if used >= CREDIT_WINDOW // 2:
+            self._transport.engine.add_credit(self.link, used)
+            self._credited = self.transfers
+        self._transport.flush_soon()

@@ -1,0 +1,44 @@
+"""From an encoded message to the outcome that its sender gets."""
+
+from __future__ import annotations
+
+import logging
+
+from qmf.broker.nodes.exchanges import HeadersExchange
+from qmf.broker.nodes.message import read_message
+from qmf.broker.nodes.registry import Node, NodeRegistry, RoutingResult
+from qmf.bus.engine.values import Outcome
+from qmf.errors import DecodeError
+
+log = logging.getLogger("qmf.broker")
+
+_ACCEPTED = (Outcome.ACCEPTED, "", "")
+
+
+def route_message(registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool) -> tuple[Outcome, str, str]:
+    """Publish a message to its node.
+
+    Args:
+        registry: of the broker.
+        data: the encoded message.
+        target: the node that it goes to.
+        relay: the node in its `to`, where it has one, takes precedence over `target`.
+
+    Returns:
+        outcome, error condition and description; the latter are empty for an accepted message.
+    """
+    try:
+        message = read_message(data, registry.clock())
+        if relay and message.to is not None:
+            target = registry.find(message.to)
+        if isinstance(target, HeadersExchange):
+            _ = message.headers  # read now, so that malformed ones are rejected
+    except DecodeError as error:
+        registry.counters.received += 1
+        registry.counters.rejected += 1
+        log.info("rejected a message: %s", error)
+        return Outcome.REJECTED, "amqp:decode-error", str(error)
+    if registry.publish(target, message) is RoutingResult.QUEUE_FULL:
+        name = message.to if relay else getattr(target, "name", "")
+        return Outcome.REJECTED, "amqp:resource-limit-exceeded", f"queue {name!r} is full"
+    return _ACCEPTED
