@@ -19,8 +19,9 @@ from uuid import UUID
 from figures import Figure, parser, report
 from qmf_shell.commands import standard
 from qmf_shell.completion.analysis import analyse
+from qmf_shell.completion.data import CompletionData
 from qmf_shell.completion.hints import hint_for
-from qmf_shell.completion.suggestions import CompletionData, suggest
+from qmf_shell.completion.suggestions import suggest
 from qmf_shell.session.backend import ObjectIdentity, ObjectKey
 from qmf_shell.session.name_cache import NameSnapshot
 from qmf_shell.session.short_ids import ShortIds

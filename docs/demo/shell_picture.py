@@ -41,7 +41,7 @@ PATIENCE = 20.0
 #: What each step types, and what must then be on the screen.
 STEPS = (
     ("list queue where depth > 100 sort depth desc\r", r"invoices +230"),
-    ("call -n queue where depth > 1000 purge\r", r"would be called of 2 objects"),
+    ("call -n queue where depth > 1000 purge\r", r"would be called on 2 objects"),
     ("refs orders\r", r"from +\d+ +subscription"),
     ("call orders \t", r"purge +Discard messages"),
 )
@@ -78,13 +78,13 @@ class Queue(ManagedObject):
 
 
 class Subscription(ManagedObject):
-    """Who reads from a queue."""
+    """A subscription of a queue."""
 
     _qmf_schema_: ClassVar[ClassSchema] = ClassSchema(
         package="org.example.broker",
         name="Subscription",
         hash=UUID(int=0x52),
-        desc="Who reads from a queue",
+        desc="A subscription of a queue",
         properties=(
             Property(name="name", type=TYPES["sstr"], access=Access.RC, index=True),
             Property(name="queueRef", type=TYPES["objId"], access=Access.RC, parent_ref=True),
@@ -106,12 +106,12 @@ def add_objects(agent: Agent) -> None:
 
 
 class Screen(pyte.Screen):
-    """A screen that answers: programs ask a terminal where the cursor is."""
+    """A screen that answers requests for the position of the cursor."""
 
     child: pexpect.spawn | None = None
 
     def write_process_input(self, data: str) -> None:
-        """Send what a terminal says by itself."""
+        """Send an answer of the terminal to the program."""
         if self.child is not None:
             self.child.send(data)
 

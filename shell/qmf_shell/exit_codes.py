@@ -1,4 +1,4 @@
-"""Exit codes of the program."""
+"""Exit codes of the programs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`qmf-shell`'s command line: options in, exit code out.
+"""The command line of `qmf-shell`: options, the choice of the mode, the exit code.
 
-Chooses the way of running, and imports what that needs, no more: so `--help` and one-shot commands start fast.
+Imports only what the mode needs, so that `--help` and one-shot commands start fast.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from qmf_shell.render.screen import Screen
     from qmf_shell.session.opening import OpenSession
 
-#: Seconds that the embedded host agent samples and publishes after, when nothing else is asked for.
+#: Seconds between samples of the embedded host agent, by default.
 INTERVAL = 5.0
 
 
-class _Source(argparse.Action):
-    """-c and -f in the order in which they were given."""
+class _AppendInput(argparse.Action):
+    """Appends a -c or -f to the inputs, so that their order is kept."""
 
     def __call__(
         self,
@@ -39,18 +39,18 @@ class _Source(argparse.Action):
     ) -> None:
         del parser
         kind = "command" if option_string in ("-c", "--command") else "file"
-        namespace.sources = [*namespace.sources, (kind, str(values))]
+        namespace.inputs = [*namespace.inputs, (kind, str(values))]
 
 
 _EPILOG = """\
 examples:
-  qmf-shell                                   an embedded broker with a host agent, to look around
+  qmf-shell                                   an embedded broker with a host agent, to explore
   qmf-shell -b amqp://mq1:5672 -b mq2         two brokers as one
   qmf-shell -b mq1 -c "list queue where msgDepth > 100" --json
   qmf-shell -b mq1 -f nightly.qmf             commands from a file; ! and # begin comments
   echo "export queue queues.csv" | qmf-shell -b mq1
 
-exit codes: 0 fine, 1 a command failed, 2 no connection, 64 wrong usage.
+exit codes: 0 success, 1 a command failed, 2 no connection, 64 wrong usage.
 files: settings in $XDG_CONFIG_HOME/qmf-shell/config.toml, history in $XDG_STATE_HOME/qmf-shell/history.
 `help` within the shell explains the commands."""
 
@@ -59,10 +59,10 @@ def build_parser() -> argparse.ArgumentParser:
     """The options."""
     parser = ProgramParser(
         prog="qmf-shell",
-        description="A shell over QMF: browse agents, objects and events of a live system, and call methods.",
+        description="A shell for QMF: browse agents, objects and events of a running system, and call methods.",
         epilog=_EPILOG,
     )
-    parser.set_defaults(sources=[])
+    parser.set_defaults(inputs=[])
     add = parser.add_argument
     add(
         "-b",
@@ -70,18 +70,32 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="URL",
         action="append",
         default=[],
-        help="broker, e.g. amqp://host:5672; several times for several (default: an embedded one with a host agent)",
+        help="broker, e.g. amqp://host:5672; may be repeated (default: an embedded broker with a host agent)",
     )
-    add("-c", "--command", metavar="COMMAND", action=_Source, dest="sources", help="run this and leave; several times")
-    add("-f", "--file", metavar="FILE", action=_Source, dest="sources", help="run the commands in FILE (- is stdin)")
+    add(
+        "-c",
+        "--command",
+        metavar="COMMAND",
+        action=_AppendInput,
+        dest="inputs",
+        help="run this and exit; may be repeated",
+    )
+    add(
+        "-f", "--file", metavar="FILE", action=_AppendInput, dest="inputs", help="run the commands in FILE (- is stdin)"
+    )
     add("script", nargs="?", metavar="SCRIPT", help="the same as -f SCRIPT")
-    add("-x", "--stop-on-error", action="store_true", help="leave after the first command that fails")
-    add("--interval", metavar="S", type=seconds, help=f"how often the embedded host agent samples ({INTERVAL:g} s)")
+    add("-x", "--stop-on-error", action="store_true", help="exit after the first command that fails")
+    add(
+        "--interval",
+        metavar="S",
+        type=seconds,
+        help=f"seconds between samples of the embedded host agent ({INTERVAL:g})",
+    )
     output = parser.add_mutually_exclusive_group()
     for name, text in (
         ("json", "print results as JSON, one value per line"),
         ("csv", "print results as CSV"),
-        ("table", "print results as tables (the default, unless the settings say otherwise)"),
+        ("table", "print results as tables (the default, unless the settings differ)"),
     ):
         output.add_argument(f"--{name}", action="store_const", const=name, dest="output", help=text)
     add("--config", metavar="FILE", help="read settings and aliases from FILE")
@@ -103,10 +117,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.interval is not None and options.broker:
             parser.error("--interval is for the embedded host agent and cannot be combined with -b")
         if options.script is not None:
-            options.sources = [*options.sources, ("file", options.script)]
+            options.inputs = [*options.inputs, ("file", options.script)]
     except SystemExit as leaving:
         return leaving.code if isinstance(leaving.code, int) else USAGE
-    # Until the prompt is there, nearly everything that is made stays: looking for garbage among it is in vain.
+    # Until the prompt is shown, nearly all objects created are kept: collecting garbage would find none.
     gc.disable()
     try:
         return run_program(options, lambda: _run(options))
@@ -116,23 +130,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from qmf.errors import QmfError
-    from qmf_shell.render.screen import Screen, choose_output_style
+    from qmf_shell.render.output_style import choose_output_style
+    from qmf_shell.render.screen import Screen
     from qmf_shell.settings import SettingsError, config_path, read_settings
 
     try:
         where = config_path(os.environ) if options.config is None else Path(options.config)
         settings = read_settings(where, required=options.config is not None)
-        sources = [_read(kind, value) for kind, value in options.sources]
+        inputs = [_read(kind, value) for kind, value in options.inputs]
     except SettingsError as error:
         sys.stderr.write(f"qmf-shell: {error}\n")
         return USAGE
     if options.output:
         settings.change("output", options.output)
-    interactive = not sources and sys.stdin is not None and sys.stdin.isatty()
-    somebody = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+    interactive = not inputs and sys.stdin is not None and sys.stdin.isatty()
+    at_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
-    screen = Screen(sys.stdout, sys.stderr, style, settings=settings, paging=somebody)
+    screen = Screen(sys.stdout, sys.stderr, style, settings=settings, paging=at_terminal)
     brokers = options.broker or ([] if options.interval is not None else settings.brokers)
+    from qmf_shell.commands import standard
     from qmf_shell.session.opening import open_session
 
     with contextlib.ExitStack() as stack:
@@ -145,7 +161,8 @@ def _run(options: argparse.Namespace) -> int:
                         brokers,
                         timeout=options.timeout,
                         interval=options.interval or INTERVAL,
-                        live=interactive,
+                        follow=interactive,
+                        registry=standard(),
                         settings=settings,
                         meanwhile=_load_prompt if interactive else _load_commands,
                     )
@@ -154,7 +171,7 @@ def _run(options: argparse.Namespace) -> int:
             screen.error(str(error))
             return failed_to_open(error)
         opened.context.report = screen.progress.report
-        if somebody:
+        if at_terminal:
             from qmf_shell.session.prompts import TerminalPrompter
 
             opened.context.prompter = TerminalPrompter(screen.progress.paused)
@@ -163,19 +180,19 @@ def _run(options: argparse.Namespace) -> int:
         from qmf_shell.modes.batch import numbered, run
 
         _collect_garbage()
-        steps = chain.from_iterable(sources) if options.sources else numbered(sys.stdin)
+        steps = chain.from_iterable(inputs) if options.inputs else numbered(sys.stdin)
         return run(steps, opened.context, screen, stop=options.stop_on_error)
 
 
 def _collect_garbage() -> None:
-    """Collect from now on, but not what is there already; and less often than usual, for answers are large."""
+    """Collect garbage from now on, except existing objects; less often than by default, since answers are large."""
     gc.freeze()
     gc.set_threshold(20_000)
     gc.enable()
 
 
 def _read(kind: str, value: str) -> Iterable[tuple[str, str]]:
-    """The lines of a -c or -f, with their places.
+    """The lines of a -c or -f, with their positions.
 
     Raises:
         SettingsError: the file cannot be read.
@@ -194,12 +211,12 @@ def _read(kind: str, value: str) -> Iterable[tuple[str, str]]:
 
 
 def _load_prompt() -> None:
-    """Load what the prompt needs."""
+    """Load the modules that the prompt needs."""
     import qmf_shell.modes.repl  # noqa: F401
 
 
 def _load_commands() -> None:
-    """Load what a command line needs."""
+    """Load the modules that commands need."""
 
 
 def _interact(opened: OpenSession, screen: Screen) -> int:
@@ -208,7 +225,7 @@ def _interact(opened: OpenSession, screen: Screen) -> int:
 
     refresher = NameRefresher(opened.context.backend)
     repl = Repl(opened.context, screen, refresher, history=open_history(history_path(os.environ)))
-    opened.on_change(refresher.want_classes)
+    opened.on_change(refresher.request_classes)
     opened.on_change(repl.redraw)
     _greet(opened, screen)
     _collect_garbage()
@@ -224,18 +241,18 @@ def _greet(opened: OpenSession, screen: Screen) -> None:
 
     backend = opened.context.backend
     agents = len(backend.agents())
-    there = [item.url for item in backend.statuses if item.connected]
+    connected = [item.url for item in backend.statuses if item.connected]
     if opened.embedded:
-        where = f"Connected to an embedded broker at {there[0]}, with a host agent that describes this machine."
+        where = f"Connected to an embedded broker at {connected[0]}, with a host agent that describes this machine."
     else:
-        where = f"Connected to {listing(there, 'and')}, {plural(agents, 'agent')}."
+        where = f"Connected to {listing(connected, 'and')}, {plural(agents, 'agent')}."
     screen.show(Notice(f"qmf-shell {__version__}. {where}", NoticeLevel.PLAIN))
     for item in backend.statuses:
         if not item.connected:
-            text = f"No connection to {item.url} yet: {item.reason}. It is tried again."
+            text = f"No connection to {item.url} yet: {item.reason}. It is retried."
             screen.show(Notice(text, NoticeLevel.WARNING))
     if not agents:
-        screen.show(Notice("No agent has answered so far.", NoticeLevel.WARNING))
+        screen.show(Notice("No agent has answered yet.", NoticeLevel.WARNING))
     screen.show(Notice("Type help for the commands; Tab completes, Ctrl-D leaves."))
 
 

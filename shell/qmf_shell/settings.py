@@ -1,7 +1,7 @@
-"""What a user may set: by `set` for a session, or for good in a TOML file under the XDG configuration folder.
+"""The user's settings: changed by `set` for a session, or permanently in a TOML file in the XDG configuration folder.
 
-The file, with every setting and its default, is in docs/shell.md. Unknown names and wrong values are errors that name
-file and setting: a typo must not be lost silently.
+docs/shell.md shows this file with every setting and its default. Unknown names and wrong values are errors that name
+file and setting, so that a typing error is not ignored silently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from qmf_shell.text import listing
 
 
 class SettingsError(CallerError):
-    """A setting has a value that it cannot have, or the file with settings cannot be read. The message says which."""
+    """A setting has an invalid value, or the file with settings cannot be read."""
 
 
 @attrs.frozen
@@ -25,9 +25,9 @@ class Setting:
 
     Attributes:
         name: as users write it, e.g. ``time-format``.
-        values: what it may be; empty: any text (or, where the default is a number, any number above 0).
-        default: what it is at first.
-        help: what it means.
+        values: the values allowed; empty: any text, or, if the default is a number, any number above 0.
+        default: its default.
+        help: its meaning.
     """
 
     name: str
@@ -37,34 +37,34 @@ class Setting:
 
     @property
     def is_number(self) -> bool:
-        """Its values are numbers."""
+        """True if its values are numbers."""
         return not self.values and self.default.replace(".", "", 1).isdigit()
 
     def check(self, value: str) -> str:
-        """`value`, if the setting can have it.
+        """Return `value` if it is valid.
 
         Raises:
-            SettingsError: it cannot.
+            SettingsError: it is not.
         """
         if self.values and value not in self.values:
             raise SettingsError(f"{self.name} must be {listing(self.values)}, not {value!r}")
         if self.is_number:
             try:
-                fine = 0 < float(value) <= 86400
+                valid = 0 < float(value) <= 86400
             except ValueError:
-                fine = False
-            if not fine:
+                valid = False
+            if not valid:
                 raise SettingsError(f"{self.name} must be a number above 0 and at most 86400, not {value!r}")
         return value
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("time-format", ("long", "short"), "long", "times with their date, or the time of day alone"),
-    Setting("output", ("table", "json", "csv"), "table", "how results are written"),
+    Setting("time-format", ("long", "short"), "long", "times with their date, or only the time of day"),
+    Setting("output", ("table", "json", "csv"), "table", "format of results"),
     Setting("pager", ("auto", "off"), "auto", "whether output longer than the terminal goes through a pager"),
     Setting("completion", ("tab", "typing"), "tab", "whether the menu opens with Tab or while typing"),
-    Setting("interval", (), "2", "seconds between the pictures of watch, plot and top"),
-    Setting("confirm", ("on", "off"), "on", "whether calls of many objects ask first"),
+    Setting("interval", (), "2", "seconds between refreshes of watch, plot and top"),
+    Setting("confirm", ("on", "off"), "on", "whether to ask before a method is called on many objects"),
 )
 _BY_NAME = {choice.name: choice for choice in SETTINGS}
 
@@ -75,8 +75,8 @@ class Settings:
 
     Attributes:
         values: by name; all of `SETTINGS`.
-        aliases: what words stand for, e.g. ``q`` for ``list queue``.
-        brokers: URLs to connect to where the command line names none.
+        aliases: the texts that words stand for, e.g. ``list queue`` for ``q``.
+        brokers: URLs to connect to if the command line names none.
     """
 
     values: dict[str, str] = attrs.field(factory=lambda: {choice.name: choice.default for choice in SETTINGS})
@@ -88,15 +88,15 @@ class Settings:
 
     @property
     def interval(self) -> float:
-        """Seconds between the pictures of a view."""
+        """Seconds between refreshes of a view."""
         return float(self.values["interval"])
 
     def change(self, name: str, value: str) -> None:
-        """Set one.
+        """Change a setting.
 
         Raises:
-            NotFoundError: no such setting.
-            SettingsError: not a value of it.
+            NotFoundError: there is no such setting.
+            SettingsError: the value is not valid.
         """
         self.values[name] = find_setting(name).check(value)
 
@@ -105,7 +105,7 @@ def find_setting(name: str) -> Setting:
     """The setting called `name`.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: there is no such setting.
     """
     choice = _BY_NAME.get(name.lower().replace("_", "-"))
     if choice is None:
@@ -114,12 +114,12 @@ def find_setting(name: str) -> Setting:
 
 
 def config_path(environ: Mapping[str, str]) -> Path | None:
-    """Where settings are kept: under the XDG configuration folder; None where there is no home."""
+    """The file with settings, in the XDG configuration folder; None without a home folder."""
     return xdg_path(environ, "XDG_CONFIG_HOME", ".config", "config.toml")
 
 
 def xdg_path(environ: Mapping[str, str], variable: str, below: str, name: str) -> Path | None:
-    """A file of ours in a folder of the XDG base directory specification; relative folders there count as unset."""
+    """A file in a folder of the XDG base directory specification; a relative path in `variable` counts as unset."""
     base = environ.get(variable, "")
     if not base.startswith("/"):
         home = environ.get("HOME")
@@ -130,14 +130,14 @@ def xdg_path(environ: Mapping[str, str], variable: str, below: str, name: str) -
 
 
 def read_settings(path: Path | None, *, required: bool = False) -> Settings:
-    """Settings from a file; the defaults where there is none.
+    """Settings from a file; the defaults if there is none.
 
     Args:
         path: the file, or None.
-        required: it must be there: the user named it.
+        required: the file must exist: the user named it.
 
     Raises:
-        SettingsError: it cannot be read, is no TOML, or holds what it must not; names file and setting.
+        SettingsError: the file cannot be read, is not TOML, or has an unknown setting or a wrong value.
     """
     settings = Settings()
     if path is None:
@@ -150,17 +150,17 @@ def read_settings(path: Path | None, *, required: bool = False) -> Settings:
         return settings
     except OSError as error:
         raise SettingsError(f"cannot read {path}: {error.strerror or error}") from None
-    # Late: most users have no such file.
+    # Imported here: most users have no such file.
     import tomllib
 
     try:
-        _take(settings, tomllib.loads(data.decode()))
+        _apply(settings, tomllib.loads(data.decode()))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, CallerError) as error:
         raise SettingsError(f"{path}: {error}") from None
     return settings
 
 
-def _take(settings: Settings, found: Mapping[str, object]) -> None:
+def _apply(settings: Settings, found: Mapping[str, object]) -> None:
     for name, value in found.items():
         if name == "aliases":
             settings.aliases = _aliases(value)
@@ -183,10 +183,10 @@ def _aliases(value: object) -> dict[str, str]:
 
 
 def check_alias(name: str, text: str) -> None:
-    """Whether `name` may stand for `text`.
+    """Check the name and the text of an alias.
 
     Raises:
-        SettingsError: not one word, or it stands for nothing.
+        SettingsError: the name is not one word, or the text is empty.
     """
     if not name or any(char.isspace() or char in "'\"\\{[#!" for char in name):
         raise SettingsError(f"alias {name!r} is not one plain word")

@@ -1,7 +1,7 @@
-"""`qmf-stat`: what a broker that is managed by QMF does, at one glance, or again and again.
+"""`qmf-stat`: shows statistics of a broker that is managed by QMF, once or repeatedly.
 
 The views follow the old `qpid-stat`: an overview, agents, classes, queues, exchanges, connections, subscriptions.
-All but the first three need the classes of a qpidd; on other brokers they say so.
+All but the first three need the classes of a qpidd; on other brokers they are an error.
 """
 
 from __future__ import annotations
@@ -10,27 +10,28 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_program, seconds
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, USAGE
 
 if TYPE_CHECKING:
+    from qmf_shell.render.screen import Screen
     from qmf_shell.results.result import Result
     from qmf_shell.session.context import Context
 
-#: Where to look when no broker is named, as the old tool did.
-DEFAULT = "localhost"
+#: The default broker, as in the old tool.
+DEFAULT_BROKER = "localhost"
 
 VIEWS = {
-    "overview": "what the broker is and has done in total",
-    "agents": "agents that are there",
-    "classes": "classes of objects, with how many there are",
-    "queues": "queues, with their depth and what went through",
-    "exchanges": "exchanges, with what went through",
+    "overview": "the broker and its totals",
+    "agents": "agents",
+    "classes": "classes of objects, with their numbers of objects",
+    "queues": "queues, with their depths and totals of messages",
+    "exchanges": "exchanges, with totals of messages",
     "connections": "connections of clients",
-    "subscriptions": "who reads from which queue",
+    "subscriptions": "subscriptions, with their queues",
 }
 _LETTERS = {
     "g": "overview",
@@ -48,7 +49,7 @@ examples:
   qmf-stat -q -b mq1 -i 2                queues, every two seconds
   qmf-stat connections -b mq1 --json
 
-exit codes: 0 fine, 1 the view cannot be had, 2 no connection, 64 wrong usage."""
+exit codes: 0 success, 1 the view is not available, 2 no connection, 64 wrong usage."""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -56,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     views = "\n".join(f"  {name:<14} {text}" for name, text in VIEWS.items())
     parser = ProgramParser(
         prog="qmf-stat",
-        description=f"Show what a broker that is managed by QMF does.\n\nviews:\n{views}",
+        description=f"Show statistics of a broker that is managed by QMF.\n\nviews:\n{views}",
         epilog=_EPILOG,
     )
     add = parser.add_argument
@@ -64,17 +65,22 @@ def build_parser() -> argparse.ArgumentParser:
     for letter, view in _LETTERS.items():
         add(f"-{letter}", dest="letter", action="store_const", const=view, help=f"the same as {view}")
     add(
-        "-b", "--broker", metavar="URL", action="append", default=[], help=f"broker (default: {DEFAULT}); several times"
+        "-b",
+        "--broker",
+        metavar="URL",
+        action="append",
+        default=[],
+        help=f"broker (default: {DEFAULT_BROKER}); several times",
     )
-    add("-i", "--interval", metavar="S", type=seconds, help="show it again after so many seconds, until Ctrl-C or q")
-    add("-n", "--count", metavar="COUNT", type=count, help="with -i: leave after so many pictures")
+    add("-i", "--interval", metavar="S", type=seconds, help="refresh after so many seconds, until Ctrl-C or q")
+    add("-n", "--count", metavar="COUNT", type=count, help="with -i: exit after so many refreshes")
     add("-S", "--sort-by", metavar="COLUMN", help="sort by this column, the largest first")
     add("-I", "--increasing", action="store_true", help="the smallest first")
-    add("-L", "--limit", metavar="COUNT", type=count, help="show so many rows at most")
+    add("-L", "--limit", metavar="COUNT", type=count, help="show at most so many rows")
     output = parser.add_mutually_exclusive_group()
     for name in ("json", "csv", "table"):
         output.add_argument(
-            f"--{name}", action="store_const", const=name, dest="output", default="table", help=f"print it as {name}"
+            f"--{name}", action="store_const", const=name, dest="output", default="table", help=f"print as {name}"
         )
     return parser
 
@@ -92,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         options = parser.parse_args(argv)
         if options.count is not None and options.interval is None:
-            parser.error("-n counts the pictures of -i")
+            parser.error("-n needs -i: it counts refreshes")
         if options.view and options.letter and options.view != options.letter:
             parser.error(f"one view at a time: {options.view} or {options.letter}")
     except SystemExit as leaving:
@@ -102,10 +108,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     from qmf.errors import QmfError
-    from qmf_shell.render.screen import Screen, choose_output_style
+    from qmf_shell.render.output_style import choose_output_style
+    from qmf_shell.render.screen import Screen
     from qmf_shell.results.result import LiveView
     from qmf_shell.session.opening import open_session
-    from qmf_shell.stat_views import make_view
+    from qmf_shell.stat_views import stat_view
 
     style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=options.output)
     screen = Screen(sys.stdout, sys.stderr, style)
@@ -113,7 +120,7 @@ def _run(options: argparse.Namespace) -> int:
         try:
             with screen.progress.busy():
                 opened = stack.enter_context(
-                    open_session(options.broker or [DEFAULT], timeout=options.timeout, interval=1, live=False)
+                    open_session(options.broker or [DEFAULT_BROKER], timeout=options.timeout, interval=1, follow=False)
                 )
         except QmfError as error:
             screen.error(str(error))
@@ -123,7 +130,7 @@ def _run(options: argparse.Namespace) -> int:
 
         def frame() -> Result:
             context.warnings.clear()
-            return make_view(context, view, options.sort_by, up=options.increasing, limit=options.limit)
+            return stat_view(context, view, options.sort_by, increasing=options.increasing, limit=options.limit)
 
         try:
             if options.interval is not None:
@@ -137,12 +144,12 @@ def _run(options: argparse.Namespace) -> int:
             return FAILED
         except KeyboardInterrupt:
             return INTERRUPTED
-        return _warned(context, screen.error)
+        return _show_warnings(context, screen)
 
 
-def _warned(context: Context, tell: Callable[[str], None]) -> int:
+def _show_warnings(context: Context, screen: Screen) -> int:
     for warning in context.warnings:
-        tell(warning)
+        screen.error(warning)
     return FAILED if context.warnings else OK
 
 

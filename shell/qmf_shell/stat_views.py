@@ -1,37 +1,24 @@
-"""The views of `qmf-stat`: from the objects of a qpidd to tables. Asks the bus through a context, prints nothing."""
+"""The views of `qmf-stat`: tables about the objects of a qpidd. Uses the bus through a context, prints nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Kind
 from qmf_shell.commands.agents import run as agents_table
-from qmf_shell.objects.cells import free_cell
-from qmf_shell.objects.filtering import sorted_by
-from qmf_shell.objects.lookup import class_names, find_classes
+from qmf_shell.objects.fields import sorted_by
+from qmf_shell.objects.lookup import find_classes
+from qmf_shell.objects.value_cells import free_cell
 from qmf_shell.parsing.command import BoundArguments
-from qmf_shell.results.result import (
-    Cell,
-    Column,
-    Details,
-    Duration,
-    HiLo,
-    Instant,
-    MinMaxMean,
-    Quantity,
-    ReferenceCell,
-    Result,
-    ResultGroup,
-    Role,
-    Table,
-    WatchedValue,
-)
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
+from qmf_shell.results.cells import Cell, Duration, HiLo, Instant, MinMaxMean, Quantity, ReferenceCell, WatchedValue
+from qmf_shell.results.result import Column, Details, Result, ResultGroup, Role, Table
+from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.object_names import class_name
+from qmf_shell.session.object_names import class_name, class_names
+from qmf_shell.stat_columns import SUBSCRIPTION_CLASSES, VIEW_COLUMNS, ViewColumn
 from qmf_shell.text import listing, natural_key, plural
 
 #: The package of qpidd's own classes.
@@ -39,11 +26,11 @@ PACKAGE = "org.apache.qpid.broker"
 
 
 class UnmanagedError(CallerError):
-    """No agent has the classes of a qpidd, so there is nothing to show."""
+    """No agent has the classes of a qpidd."""
 
 
 class UnknownColumnError(NotFoundError):
-    """A view has no column of that name; tells which it has.
+    """A view has no column of this name; the message lists its columns.
 
     Attributes:
         columns: their headings.
@@ -57,159 +44,56 @@ class UnknownColumnError(NotFoundError):
         return f"no column {self.name!r}; there are {listing(self.columns, 'and')}"
 
 
-@attrs.frozen
-class _Field:
-    """A column of a view.
-
-    Attributes:
-        title: its heading.
-        value: makes the cell.
-        role, wraps, spare: as of `Column`.
-    """
-
-    title: str
-    value: Callable[[ObjectRecord], Cell]
-    role: Role = Role.NUMBER
-    wraps: bool = False
-    spare: bool = False
-
-
-def make_view(context: Context, view: str, sort: str | None, *, up: bool = False, limit: int | None = None) -> Result:
-    """A view as it is now.
+def stat_view(
+    context: Context, view: str, sort: str | None, *, increasing: bool = False, limit: int | None = None
+) -> Result:
+    """A view with its current values.
 
     Args:
         context: the session.
         view: one of `qmf_shell.stat.VIEWS`.
-        sort: heading of the column to sort by, or None for the usual order.
-        up: the smallest first.
+        sort: heading of the column to sort by; None for the default order.
+        increasing: the smallest first.
         limit: rows at most, or None.
 
     Raises:
-        UnmanagedError: the broker is no qpidd.
-        NotFoundError: no such column.
-        QmfError: the question failed.
+        UnmanagedError: the broker has no classes of qpidd.
+        NotFoundError: the view has no such column.
+        QmfError: the request failed.
     """
     match view:
         case "overview":
             return _overview(context)
         case "agents":
-            return _arranged(agents_table(context, BoundArguments()), sort, up, limit)
+            return _arranged(agents_table(context, BoundArguments()), sort, increasing, limit)
         case "classes":
-            return _arranged(_classes(context), sort, up, limit)
+            return _arranged(_classes(context), sort, increasing, limit)
         case _:
-            names, fields = _VIEWS[view]
-            return _arranged(_table(context, names, fields), sort, up, limit)
-
-
-def _value(*names: str) -> Callable[[ObjectRecord], Cell]:
-    """A cell of the first of these values that an object has."""
-    return lambda item: next((_plain(item.values[name]) for name in names if name in item.values), None)
-
-
-def _plain(value: object) -> Cell:
-    if isinstance(value, ObjectKey):
-        return short_name(value.name)
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int | float):
-        return Quantity(value)
-    return value if isinstance(value, str) else None
-
-
-def short_name(name: str) -> str:
-    """An object's name without package and class: ``org.apache.qpid.broker:queue:orders`` is ``orders``."""
-    parts = name.split(":", 2)
-    return parts[2] if len(parts) == 3 else name
-
-
-def _since(item: ObjectRecord) -> Cell:
-    return Duration(max(0, item.updated - item.created)) if item.created else None
-
-
-_QUEUES = (
-    _Field("queue", lambda item: item.identity.index, Role.NAME, wraps=True),
-    _Field("dur", _value("durable"), Role.TEXT, spare=True),
-    _Field("autoDel", _value("autoDelete"), Role.TEXT, spare=True),
-    _Field("excl", _value("exclusive"), Role.TEXT, spare=True),
-    _Field("msg", _value("msgDepth")),
-    _Field("msgIn", _value("msgTotalEnqueues")),
-    _Field("msgOut", _value("msgTotalDequeues")),
-    _Field("bytes", _value("byteDepth"), spare=True),
-    _Field("bytesIn", _value("byteTotalEnqueues"), spare=True),
-    _Field("bytesOut", _value("byteTotalDequeues"), spare=True),
-    _Field("cons", _value("consumerCount")),
-    _Field("bind", _value("bindingCount"), spare=True),
-)
-_EXCHANGES = (
-    _Field("exchange", lambda item: item.identity.index or "(default)", Role.NAME, wraps=True),
-    _Field("type", _value("type"), Role.TEXT),
-    _Field("dur", _value("durable"), Role.TEXT, spare=True),
-    _Field("bind", _value("bindingCount")),
-    _Field("msgIn", _value("msgReceives")),
-    _Field("msgOut", _value("msgRoutes")),
-    _Field("msgDrop", _value("msgDrops")),
-    _Field("byteIn", _value("byteReceives"), spare=True),
-    _Field("byteOut", _value("byteRoutes"), spare=True),
-    _Field("byteDrop", _value("byteDrops"), spare=True),
-)
-_CONNECTIONS = (
-    _Field("connection", lambda item: item.identity.index, Role.NAME, wraps=True),
-    _Field("process", _value("remoteProcessName"), Role.TEXT),
-    _Field("pid", lambda item: _identifier(item.values.get("remotePid")), spare=True),
-    _Field("mech", _value("saslMechanism"), Role.TEXT, spare=True),
-    _Field("user", _value("authIdentity"), Role.TEXT, wraps=True),
-    _Field("protocol", _value("protocol"), Role.TEXT, spare=True),
-    _Field("since", _since),
-    _Field("msgIn", _value("msgsFromClient")),
-    _Field("msgOut", _value("msgsToClient")),
-)
-_SUBSCRIPTIONS = (
-    _Field("subscription", lambda item: _plain(item.values.get("name")) or item.identity.index, Role.NAME, wraps=True),
-    _Field("queue", _value("queueRef", "source"), Role.TEXT, wraps=True),
-    _Field("session", _value("sessionRef"), Role.FAINT, wraps=True, spare=True),
-    _Field("browse", _value("browsing"), Role.TEXT, spare=True),
-    _Field("acked", _value("acknowledged"), Role.TEXT, spare=True),
-    _Field("excl", _value("exclusive"), Role.TEXT, spare=True),
-    _Field("credit", _value("creditMode"), Role.TEXT, spare=True),
-    _Field("delivered", _value("delivered", "transfers")),
-)
-#: Who reads: over AMQP 0-10, and over AMQP 1.0. A broker without AMQP 1.0 lacks the second class.
-_READERS = ("subscription", "outgoing")
-#: Views with the classes of their rows, the one that every qpidd has in front.
-_VIEWS: dict[str, tuple[Sequence[str], Sequence[_Field]]] = {
-    "queues": (("queue",), _QUEUES),
-    "exchanges": (("exchange",), _EXCHANGES),
-    "connections": (("connection",), _CONNECTIONS),
-    "subscriptions": (_READERS, _SUBSCRIPTIONS),
-}
-
-
-def _identifier(value: object) -> Cell:
-    """A number that names something: without separators."""
-    return value if isinstance(value, int) else None
+            names, fields = VIEW_COLUMNS[view]
+            return _arranged(_table(context, names, fields), sort, increasing, limit)
 
 
 def _objects(context: Context, name: str, *more: str) -> Sequence[ObjectRecord]:
-    """All objects of a class that must be there, and of others, by key."""
+    """All objects of a class that must exist, and of further classes, ordered by index."""
     classes = context.classes()
     try:
         keys = find_classes(classes, f"{PACKAGE}:{name}")
     except NotFoundError:
-        where = _there(context)
-        be = "is" if len(where) == 1 else "are"
+        brokers = _connected(context)
+        be = "is" if len(brokers) == 1 else "are"
         raise UnmanagedError(
-            f"{listing(where, 'and')} {be} not managed by QMF: no agent has the class {PACKAGE}:{name}"
+            f"{listing(brokers, 'and')} {be} not managed by QMF: no agent has the class {PACKAGE}:{name}"
         ) from None
     keys += [key for key in classes if key.package == PACKAGE and key.name in more]
     return sorted(context.objects(class_names(keys)), key=lambda item: natural_key(item.identity.index))
 
 
-def _there(context: Context) -> list[str]:
-    """URLs of the brokers that answer."""
+def _connected(context: Context) -> list[str]:
+    """URLs of the connected brokers."""
     return [item.url for item in context.backend.statuses if item.connected]
 
 
-def _table(context: Context, names: Sequence[str], fields: Sequence[_Field]) -> Table:
+def _table(context: Context, names: Sequence[str], fields: Sequence[ViewColumn]) -> Table:
     name = names[0]
     objects = _objects(context, *names)
     several = len(context.backend.statuses) > 1
@@ -251,7 +135,7 @@ _TOTALS = (
     ("discarded: by subscriber, purge", "discardsSubscriber,discardsPurge", ""),
     ("abandoned", "abandoned,abandonedViaAlt", ""),
 )
-_COUNTED = (("connection",), ("session",), ("exchange",), ("queue",), _READERS, ("binding",))
+_COUNTED = (("connection",), ("session",), ("exchange",), ("queue",), SUBSCRIPTION_CLASSES, ("binding",))
 
 
 def _overview(context: Context) -> Result:
@@ -292,7 +176,7 @@ def _totals(broker: ObjectRecord) -> Table:
         (title, _sum(broker, messages), _sum(broker, octets) if octets else None) for title, messages, octets in _TOTALS
     ]
     shown = tuple(row for row in rows if row[1] is not None)
-    return Table(columns, shown, title="In total", empty="The broker counts nothing.")
+    return Table(columns, shown, title="In total", empty="The broker has no statistics.")
 
 
 def _sum(broker: ObjectRecord, names: str) -> Quantity | None:
@@ -301,10 +185,10 @@ def _sum(broker: ObjectRecord, names: str) -> Quantity | None:
 
 
 def _plain_overview(context: Context) -> Details:
-    """Of a broker that is not managed itself: who is there."""
+    """The overview of a broker that is not managed itself: its agents and objects."""
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     pairs: list[tuple[str, Cell]] = [
-        ("broker", listing(_there(context), "and")),
+        ("broker", listing(_connected(context), "and")),
         ("managed by QMF", "no: it has no agent of its own"),
         ("agents", len(context.agents())),
         ("classes", len(names)),
@@ -313,21 +197,21 @@ def _plain_overview(context: Context) -> Details:
     return Details(tuple(pairs), title="Broker")
 
 
-def _arranged(table: Table, sort: str | None, up: bool, limit: int | None) -> Table:
+def _arranged(table: Table, sort: str | None, increasing: bool, limit: int | None) -> Table:
     rows = list(table.rows)
     if sort is not None:
         titles = [column.title.lower() for column in table.columns]
         if sort.lower() not in titles:
             raise UnknownColumnError(sort, [column.title for column in table.columns])
         at = titles.index(sort.lower())
-        rows = sorted_by(rows, lambda row: sort_value(row[at]), down=not up)
+        rows = sorted_by(rows, lambda row: sort_value(row[at]), descending=not increasing)
     shown = rows if limit is None else rows[:limit]
     left = len(rows) - len(shown)
     return attrs.evolve(table, rows=tuple(shown), note=f"{left:,} more beyond the limit" if left else table.note)
 
 
 def sort_value(cell: Cell) -> object:
-    """What a cell is sorted by: a number or a text; None where it has none."""
+    """The value by which a cell is sorted: a number or a text; None if it has no value."""
     match cell:
         case Quantity(value, _) | HiLo(value, _, _, _):
             return value

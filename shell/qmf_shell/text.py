@@ -1,7 +1,7 @@
-"""Text from elsewhere, made fit for a terminal.
+"""Makes text of others safe for a terminal.
 
-Agents and peers choose names, values and error texts. Nothing that they send may move the cursor, change colours,
-reorder what is read or break a table: every string passes `clean` before it is printed.
+Agents and brokers choose names, values and error texts. Nothing that they send may move the cursor, change colours,
+reverse the reading direction or break a table: every string passes `clean` before it is printed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 
 _DIGITS = re.compile(r"([0-9]+)")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
-# Marks that change the reading direction of what follows, and invisible ones that hide differences between names.
-_DECEITFUL = frozenset(
+# Characters that change the reading direction, and invisible ones that hide differences between names.
+_MISLEADING = frozenset(
     map(chr, (0x61C, 0x200B, 0x200E, 0x200F, *range(0x2028, 0x202F), 0x2060, *range(0x2066, 0x206A), 0xFEFF))
 )
 
@@ -21,7 +21,7 @@ _DECEITFUL = frozenset(
 def clean(text: str) -> str:
     """`text` on one line, with every control character written as an escape such as ``\\x1b``.
 
-    Bytes that were no valid UTF-8 (lone surrogates) are written as ``\\xff``. Printable text comes back unchanged.
+    Bytes that were not valid UTF-8 (lone surrogates) are written as ``\\xff``. Printable text is returned unchanged.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -34,7 +34,7 @@ def _visible(char: str) -> str:
     code = ord(char)
     if 0xDC80 <= code <= 0xDCFF:  # a raw byte, as `surrogateescape` keeps it
         return f"\\x{code - 0xDC00:02x}"
-    if unicodedata.category(char) in ("Cc", "Cs") or char in _DECEITFUL:
+    if unicodedata.category(char) in ("Cc", "Cs") or char in _MISLEADING:
         return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
     return char
 
@@ -58,6 +58,6 @@ def plural(count: int, one: str, many: str | None = None) -> str:
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
-    """A key that sorts as people count: ``eth2`` before ``eth10``."""
+    """A sort key for natural order: ``eth2`` before ``eth10``."""
     parts = _DIGITS.split(text)
     return tuple((at % 2 ^ 1, int(part[:40]) if at % 2 else 0, part) for at, part in enumerate(parts) if part)

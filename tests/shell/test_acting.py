@@ -13,8 +13,8 @@ import attrs
 import pytest
 from qmf_shell.commands import standard
 from qmf_shell.modes.executor import Outcome, execute
-from qmf_shell.parsing.command import Command
-from qmf_shell.render.screen import OutputStyle
+from qmf_shell.parsing.command import AnyCommand
+from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.session.prompts import PromptCancelledError
 from qmf_shell.settings import SETTINGS, Settings, config_path, read_settings
@@ -107,7 +107,7 @@ def many(backend: FakeBackend) -> None:
 def test_call_of_many(context: Context, backend: FakeBackend) -> None:
     backend.answer = {"sequence": 7, "body": "x"}
     lines = run(context, "call -y filesystem where threshold > 17 echo 7 x").lines
-    assert lines[0] == "echo of 3 objects: 3 done, 0 failed"
+    assert lines[0] == "echo on 3 objects: 3 done, 0 failed"
     assert lines[1].split() == ["ID", "Object", "Result", "sequence", "body"]
     assert [line.split()[2:] for line in lines[3:]] == [[f"/{n}", "done", "7", "x"] for n in (18, 19, 20)]
     assert [name for name, _, _ in backend.calls] == [f"org.example:filesystem:/{n}" for n in (18, 19, 20)]
@@ -125,11 +125,11 @@ def test_call_of_all_and_of_ranges(context: Context, backend: FakeBackend) -> No
 @pytest.mark.usefixtures("many")
 def test_calls_of_many_are_confirmed(context: Context, backend: FakeBackend) -> None:
     assert mistake(context, "call filesystem all sync") == (
-        "error: sync would be called of 20 objects: say so with call --yes"
+        "error: sync would be called on 20 objects: confirm with call --yes"
     )
     somebody = context.prompter = Somebody(yes=False)
     assert mistake(context, "call filesystem all sync") == "error: nothing was called"
-    assert somebody.asked == ["Call sync of 20 objects (filesystem /1, filesystem /2, filesystem /3 and ...)?"]
+    assert somebody.asked == ["Call sync on 20 objects (filesystem /1, filesystem /2, filesystem /3 and ...)?"]
     assert backend.calls == []
     somebody.yes = True
     run(context, "call filesystem all sync")
@@ -140,7 +140,7 @@ def test_calls_of_many_are_confirmed(context: Context, backend: FakeBackend) -> 
 @pytest.mark.usefixtures("many")
 def test_dry_run(context: Context, backend: FakeBackend) -> None:
     lines = run(context, "call -n filesystem where threshold < 3 sync").lines
-    assert lines[0] == "sync would be called of 2 objects"
+    assert lines[0] == "sync would be called on 2 objects"
     assert backend.calls == []
 
 
@@ -149,9 +149,9 @@ def test_failures_of_some_are_shown_and_counted(context: Context, backend: FakeB
     backend.refusals = {"/19": RemoteError("disk is gone", 7, "a")}
     output = make_output()
     assert execute("call -y filesystem where threshold > 18 sync", context, output.screen) is Outcome.FAILED
-    assert output.lines[0] == "sync of 2 objects: 1 done, 1 failed"
+    assert output.lines[0] == "sync on 2 objects: 1 done, 1 failed"
     assert "disk is gone" in output.lines[3]
-    assert output.errors == ["error: sync failed of 1 of 2: agent a: disk is gone (code 7)"]
+    assert output.errors == ["error: sync failed on 1 of 2: agent a: disk is gone (code 7)"]
 
 
 @pytest.mark.usefixtures("many")
@@ -159,7 +159,7 @@ def test_ctrl_c_tells_what_was_done(context: Context, backend: FakeBackend) -> N
     backend.stop_at = 5
     output = make_output()
     assert execute("call -y filesystem all sync", context, output.screen) is Outcome.FAILED
-    assert output.lines[0] == "sync of 20 objects: 5 done, 0 failed, 15 not called or unanswered"
+    assert output.lines[0] == "sync on 20 objects: 5 done, 0 failed, 15 not called or unanswered"
     assert output.errors == ["error: cancelled: 5 done, 0 failed, 15 not called or unanswered"]
 
 
@@ -207,7 +207,7 @@ def test_setprop(context: Context, backend: FakeBackend) -> None:
         ("setprop / threshold=101", ["must be 1 to 100"]),
         ("setprop / threshold=1 threshold=2", ["given twice"]),
         ("setprop / label=x", ["property 'label' of filesystem is read-only"]),
-        ("setprop / mountPoint=/x", ["is set when the object is made"]),
+        ("setprop / mountPoint=/x", ["can only be set when the object is created"]),
     ],
 )
 def test_setprop_mistakes(context: Context, backend: FakeBackend, line: str, parts: list[str]) -> None:
@@ -250,7 +250,7 @@ def test_export_json_with_columns(context: Context, tmp_path: Path) -> None:
 def test_export_writes_over_nothing_unless_told_to(context: Context, tmp_path: Path) -> None:
     path = tmp_path / "fs.json"
     path.write_text("mine")
-    assert "is there already: --force" in mistake(context, f"export filesystem {path}")
+    assert "exists already: --force" in mistake(context, f"export filesystem {path}")
     assert path.read_text() == "mine"
     run(context, f"export --force filesystem {path}")
     assert len(json.loads(path.read_text())) == 2
@@ -357,7 +357,7 @@ def test_config_path() -> None:
 
 
 @pytest.mark.parametrize("command", list(standard()), ids=lambda command: command.name)
-def test_help_of_a_command(context: Context, command: Command) -> None:
+def test_help_of_a_command(context: Context, command: AnyCommand) -> None:
     lines = run(context, f"{command.name} --help").lines
     assert run(context, f"help {command.name}").lines == lines
     assert lines[0].startswith("Usage: ")
@@ -436,7 +436,7 @@ def test_events_filters(context: Context) -> None:
     assert shown("events where severity < error and severity > notice") == ["/4"]
     assert shown("events where size > 2000 and not mountPoint = /0 and severity = 1") == ["/1"]
     assert "no severity 'loud'" in mistake(context, "events -s loud")
-    assert "is no regular expression" in mistake(context, "events where a ~ '['")
+    assert "is not a regular expression" in mistake(context, "events where a ~ '['")
     assert "is one word too many" in mistake(context, "events where a = 1 b")
 
 

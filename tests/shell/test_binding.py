@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from qmf_shell.commands import standard
 from qmf_shell.parsing.binding import bind
-from qmf_shell.parsing.command import Command, Registry, UnknownCommandError, UsageError
+from qmf_shell.parsing.command import AnyCommand, UsageError
+from qmf_shell.parsing.registry import Registry, UnknownCommandError
 from qmf_shell.parsing.words import split_line
 
 
-def command(line: str) -> tuple[Command, str]:
+def command(line: str) -> tuple[AnyCommand, str]:
     name, _, rest = line.partition(" ")
     return standard().find(name), rest
 

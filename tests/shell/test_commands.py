@@ -9,7 +9,7 @@ import pytest
 from qmf_shell.modes.executor import Outcome, evaluate, execute
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.words import split_line
-from qmf_shell.render.screen import OutputStyle
+from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.results.result import Result, ResultStream
 from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
@@ -75,7 +75,7 @@ def test_agents(context: Context) -> None:
 
 def test_no_agents(context: Context, backend: FakeBackend) -> None:
     backend.known_agents = []
-    assert run(context, "agents") == ["No agents answered so far."]
+    assert run(context, "agents") == ["No agent has answered yet."]
 
 
 def test_list_counts_what_is_there_now(context: Context, backend: FakeBackend) -> None:
@@ -359,7 +359,7 @@ def test_a_listed_object_that_is_gone(context: Context, backend: FakeBackend) ->
         (RemoteError("no\nway\x1b[31m", 7, ALPHA), f"error: agent {ALPHA}: no way\\x1b[31m (code 7)"),
         (RequestTimeout("method sync", ALPHA, 10), f"error: no answer to method sync from agent {ALPHA} within 10 s"),
         (DisconnectedError("amqp://h", "closed"), "error: not connected to amqp://h: closed"),
-        (ZeroDivisionError("oops"), "error: internal error: ZeroDivisionError: oops (--verbose tells more)"),
+        (ZeroDivisionError("oops"), "error: internal error: ZeroDivisionError: oops (--verbose shows details)"),
     ],
 )
 def test_what_goes_wrong_elsewhere_is_one_line_too(

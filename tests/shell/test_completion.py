@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
 from qmf_shell.completion.analysis import SELECTION_WORDS, analyse
+from qmf_shell.completion.data import CompletionData
 from qmf_shell.completion.kinds import (
     AnyOf,
     ArgumentNames,
@@ -30,7 +31,7 @@ from qmf_shell.completion.kinds import (
     ValueNames,
     ValueOf,
 )
-from qmf_shell.completion.suggestions import MAX_SUGGESTIONS, CompletionData, Suggestion, suggest
+from qmf_shell.completion.suggestions import MAX_SUGGESTIONS, Suggestion, suggest
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameSnapshot
 from shell.world import FILESYSTEM, SCHEMAS, FakeBackend, filesystem, process
@@ -92,12 +93,12 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("setprop 101 a=1 b=x", SettableValue("101", "b"), "x", 18),
         ("set ", SettingNames(), "", 4),
         ("set pager ", SettingValue("pager"), "", 10),
-        ("record ", Keywords((("on", "begin"), ("off", "end"))), "", 7),
+        ("record ", Keywords((("on", "start"), ("off", "stop"))), "", 7),
         ("record on x", FileNames(), "x", 10),
         ("export fs x", FileNames(), "x", 10),
         ("watch ", TARGET, "", 6),
         ("plot 101 ", ValueNames("101", True), "", 9),
-        ("top fs b", AnyOf((Keywords((("by", "what counts follows"),)), ValueNames("fs", True))), "b", 7),
+        ("top fs b", AnyOf((Keywords((("by", "followed by a statistic"),)), ValueNames("fs", True))), "b", 7),
         ("top fs by b", ValueNames("fs", True), "b", 10),
         ("call 101 echo ", ArgumentNames("101", "echo", (), 0), "", 14),
         ("call 101 echo 7 ", ArgumentNames("101", "echo", (), 1), "", 16),

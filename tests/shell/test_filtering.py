@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.modes.executor import Outcome, execute
-from qmf_shell.objects.filtering import (
-    ObjectField,
-    ObjectFilter,
-    compile_filter,
-    fields_of,
-    find_field,
-    literal,
-    sorted_by,
-)
+from qmf_shell.objects.fields import ObjectField, fields_of, find_field, sorted_by
+from qmf_shell.objects.filtering import ObjectFilter, compile_filter, literal
 from qmf_shell.parsing.conditions import ConditionError, parse_condition
 from qmf_shell.parsing.words import split_line
 from qmf_shell.session.backend import ObjectKey
@@ -151,13 +144,13 @@ def test_what_every_object_has() -> None:
     ("text", "parts"),
     [
         ("thresold > 1", ["no value of filesystem 'thresold'", "did you mean threshold"]),
-        ("threshold > many", ["'many' is no value of threshold (uint8)", "not a whole number"]),
+        ("threshold > many", ["'many' is not a value of threshold (uint8)", "not a whole number"]),
         ("threshold > 1.5", ["not a whole number"]),
-        ("latency > soon", ["'soon' is no value of latencyAvg"]),
-        ("mountPoint ~ '['", ["is no regular expression"]),
+        ("latency > soon", ["'soon' is not a value of latencyAvg"]),
+        ("mountPoint ~ '['", ["is not a regular expression"]),
         ("parent > /", ["parent is a reference"]),
-        ("created > yesterday", ["'yesterday' is no time", "5m (ago)"]),
-        ("mounted > yesterday", ["'yesterday' is no time"]),
+        ("created > yesterday", ["'yesterday' is not a time", "5m (ago)"]),
+        ("mounted > yesterday", ["'yesterday' is not a time"]),
     ],
 )
 def test_mistakes(text: str, parts: list[str]) -> None:
@@ -179,7 +172,7 @@ def test_slots() -> None:
 @given(st.lists(st.one_of(st.none(), st.integers(), st.floats(allow_nan=False), st.text()), max_size=20))
 def test_sorting_takes_any_values(values: list[object]) -> None:
     for down in (False, True):
-        result = sorted_by(values, lambda value: value, down=down)
+        result = sorted_by(values, lambda value: value, descending=down)
         assert sorted(map(repr, result)) == sorted(map(repr, values))
         missing = values.count(None)
         assert all(value is None for value in result[len(result) - missing :])

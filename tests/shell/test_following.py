@@ -15,11 +15,12 @@ from qmf_shell.modes.executor import Outcome, evaluate, execute
 from qmf_shell.objects.counters import is_counter
 from qmf_shell.objects.rates import ChangeTracker, RateTracker, counter_growth
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.in_place import draw_screen
+from qmf_shell.render.in_place import cropped, draw_screen
+from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.render.plot import draw_plot
-from qmf_shell.render.screen import OutputStyle, cropped
 from qmf_shell.render.text_lines import TextOptions, text_lines
-from qmf_shell.results.result import Instant, LiveView, Plot, PlotSeries, Result, ResultGroup, Table, WatchedValue
+from qmf_shell.results.cells import Instant, WatchedValue
+from qmf_shell.results.result import LiveView, Plot, PlotSeries, Result, ResultGroup, Table
 from qmf_shell.session.context import Context
 from rich.cells import cell_len
 from shell.world import NOON, FakeBackend, filesystem, make_output, process
@@ -52,7 +53,7 @@ def test_rates() -> None:
     kind = TYPES["count64"]
 
     def take(value: object, at: float, epoch: int = 1) -> float | None:
-        return rates.take("x", kind, value, at, epoch)
+        return rates.update("x", kind, value, at, epoch)
 
     assert take(100, 10) is None
     assert take(150, 20) == 5
@@ -104,7 +105,7 @@ def test_every_number_can_be_taken_for_a_counter(
 
 def test_changes() -> None:
     changes = ChangeTracker()
-    assert [changes.take("x", value) for value in (1, 1, 2, None, None)] == [False, False, True, True, False]
+    assert [changes.update("x", value) for value in (1, 1, 2, None, None)] == [False, False, True, True, False]
 
 
 @pytest.fixture
@@ -204,7 +205,7 @@ def test_top(context: Context, backend: FakeBackend, clock: Callable[[float], No
         ("top filesystem", ["STAT is missing"]),
         ("top filesystem by", ["write a class, by, and a statistic"]),
         ("top filesystem by nosuch", ["no value of filesystem 'nosuch'"]),
-        ("plot / label", ["label is no number", "bytesRead"]),
+        ("plot / label", ["label is not a number", "bytesRead"]),
         ("plot /", ["STAT is missing"]),
         ("plot filesystem threshold", ["'filesystem' names 2 objects: 101 filesystem / and 102 filesystem /home; use"]),
         ("refs process", ["'process' names 2 objects: 101 process 1 and 102 process 4711; use the short id"]),

@@ -8,8 +8,8 @@ from datetime import UTC, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.render.formatting import Formatter, number_text, span_text
-from qmf_shell.results.result import (
+from qmf_shell.render.formatting import Formatter, duration_text, number_text
+from qmf_shell.results.cells import (
     Cell,
     Collection,
     Duration,
@@ -46,7 +46,7 @@ NOON = 1_714_564_800 * S
     ],
 )
 def test_durations(ns: int, text: str) -> None:
-    assert span_text(ns) == text
+    assert duration_text(ns) == text
 
 
 @pytest.mark.parametrize(

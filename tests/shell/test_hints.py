@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
+from qmf_shell.completion.data import CompletionData
 from qmf_shell.completion.hints import hint_for
-from qmf_shell.completion.suggestions import CompletionData
 from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameSnapshot
@@ -36,7 +36,7 @@ def said(text: str) -> tuple[str, str]:
         ("", "", ""),
         ("nosuch", "", ""),
         ("# list", "", ""),
-        ("show", "show ID...  Show everything of an object", "show ID..."),
+        ("show", "show ID...  Show all values of an object", "show ID..."),
         ("fs ", "list [CLASS]  List classes, objects of a class, or objects in full", "list [CLASS]"),
         (
             "call 101 echo ",
@@ -54,7 +54,7 @@ def said(text: str) -> tuple[str, str]:
             "configure options:map [force:bool=false] [like:objId=]  bool, default false",
             "[force:bool=false]",
         ),
-        ("call process:1 sig", "call [-y] [-n] ID METHOD [ARGS]  Call a method of an object, or of many", ""),
+        ("call process:1 sig", "call [-y] [-n] ID METHOD [ARGS]  Call a method on an object, or on many", ""),
         ("call 101 ec", "echo sequence:uint32(in/out) body:lstr(in/out)  Send back what it gets", ""),
         ("call filesystem all conf", "configure options:map [force:bool=false] [like:objId=]  3 arguments", ""),
         ("list filesystem where byt", "bytesRead  count64, octet: Bytes read", "bytesRead"),
@@ -63,7 +63,7 @@ def said(text: str) -> tuple[str, str]:
         ("setprop 101 threshold=7", "threshold  uint8, percent, 1 to 100", "threshold"),
         ("set pager ", "pager  whether output longer than the terminal goes through a pager", "pager"),
         ("events -n ", "COUNT  how many to show; 0 means all", "COUNT"),
-        ("list --a", "--active  leave out what was destroyed", "--active"),
+        ("list --a", "--active  leave out destroyed objects", "--active"),
         ("watch -", "-n, --interval SECONDS  -c, --count COUNT  -r, --rates", ""),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 import pytest
+from qmf_shell.commands import standard
 from qmf_shell.modes.executor import Outcome, execute
 from qmf_shell.session.backend import ObjectIdentity, ObjectKey
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
@@ -52,7 +53,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def opened() -> Iterator[OpenSession]:
-    with open_session([], timeout=10, interval=0.2, live=True) as session:
+    with open_session([], timeout=10, interval=0.2, follow=True, registry=standard()) as session:
         yield session
 
 
@@ -95,8 +96,11 @@ def test_values_are_the_same_one_by_one_and_all_at_once(opened: OpenSession) -> 
 
 def test_a_lost_broker_is_told() -> None:
     lost = threading.Event()
-    watcher = BackendCallbacks(changed=lost.set)
-    with EmbeddedBroker() as broker, ConsoleBackend(broker.url, timeout=0.2, watcher=watcher, objects=False) as live:
+    callbacks = BackendCallbacks(on_change=lost.set)
+    with (
+        EmbeddedBroker() as broker,
+        ConsoleBackend(broker.url, timeout=0.2, callbacks=callbacks, objects=False) as live,
+    ):
         before = live.status
         lost.clear()
         broker.close()
@@ -113,6 +117,6 @@ def test_nobody_there() -> None:
         url = broker.url
     with (
         pytest.raises(ConnectError, match="refused"),
-        ConsoleBackend(url, timeout=5, watcher=BackendCallbacks(), objects=False),
+        ConsoleBackend(url, timeout=5, callbacks=BackendCallbacks(), objects=False),
     ):
         pass

@@ -49,12 +49,12 @@ def test_help_and_version(option: str, word: str, capsys: pytest.CaptureFixture[
 
 def test_defaults() -> None:
     options = build_parser().parse_args([])
-    assert (options.broker, options.sources, options.timeout, options.interval) == ([], [], 10.0, None)
+    assert (options.broker, options.inputs, options.timeout, options.interval) == ([], [], 10.0, None)
 
 
 def test_commands_and_files_keep_their_order() -> None:
     options = build_parser().parse_args(["-c", "list", "-f", "a.qmf", "--command", "agents", "--file", "-"])
-    assert options.sources == [("command", "list"), ("file", "a.qmf"), ("command", "agents"), ("file", "-")]
+    assert options.inputs == [("command", "list"), ("file", "a.qmf"), ("command", "agents"), ("file", "-")]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_plain_counts_what_stands_before_the_first_quote(word: str, plain: int) 
 def test_unfinished_lines(line: str, before: list[str], word: str, start: int, opened: Unclosed | None) -> None:
     typed = split_partial(line)
     assert [item.text for item in typed.before] == before
-    assert (typed.word.text, typed.word.start, typed.open) == (word, start, opened)
+    assert (typed.word.text, typed.word.start, typed.unclosed) == (word, start, opened)
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,13 @@ import attrs
 import pytest
 from qmf_shell import printevents, stat
 from qmf_shell.objects.event_filter import EventFilter
-from qmf_shell.results.result import Quantity, Table
+from qmf_shell.render.event_lines import EventLineFormatter
+from qmf_shell.results.cells import Quantity
+from qmf_shell.results.result import Table
 from qmf_shell.session.backend import ConnectionStatus, EventRecord, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.stat_views import UnmanagedError, make_view, short_name
+from qmf_shell.stat_columns import short_name
+from qmf_shell.stat_views import UnmanagedError, stat_view
 from shell.programs import PATIENCE, Terminal, environment, run
 from shell.world import BETA, NOON, FakeBackend, filesystem, full_event
 
@@ -33,22 +36,21 @@ STAT = (sys.executable, "-m", "qmf_shell.stat")
 # -- printevents -------------------------------------------------------------------------------------------------------
 
 
-def line(*options: str, event: EventRecord | None = None) -> str:
-    writer = printevents._Writer(printevents.build_parser().parse_args(options))
-    return writer.line(event or full_event("/a b"))
+def line(event: EventRecord | None = None, *, json: bool = False) -> str:
+    return EventLineFormatter(json=json).line(event or full_event("/a b"))
 
 
 def test_a_line_is_as_the_old_tool_printed_it() -> None:
     event = EventRecord(
         "p:c", NOON, 6, {"name": "a b", "on": True, "of": ObjectKey("a", "p:q:x"), "n": 7}, BETA, None, "mq1"
     )
-    assert line(event=event) == 'Wed May  1 12:00:00 2024 INFO  p:c broker=mq1 name="a b" on=T of=p:q:x n=7'
-    assert line(event=full_event("\x1b[31m")).endswith("mountPoint=\\x1b[31m size=2048")
-    assert "INV-9" in line(event=full_event(severity=9))
+    assert line(event) == 'Wed May  1 12:00:00 2024 INFO  p:c broker=mq1 name="a b" on=T of=p:q:x n=7'
+    assert line(full_event("\x1b[31m")).endswith("mountPoint=\\x1b[31m size=2048")
+    assert "INV-9" in line(full_event(severity=9))
 
 
 def test_a_line_of_json() -> None:
-    assert json.loads(line("--json")) == {
+    assert json.loads(line(json=True)) == {
         "time": "2024-05-01T12:00:00.000000000Z",
         "severity": "warn",
         "event": "org.example:filesystemFull",
@@ -241,18 +243,18 @@ def managed(backend: FakeBackend) -> None:
 
 @pytest.mark.usefixtures("managed")
 def test_queues(context: Context) -> None:
-    table = make_view(context, "queues", None)
+    table = stat_view(context, "queues", None)
     assert isinstance(table, Table)
     assert [row[0] for row in table.rows] == ["q1", "q2", "q3", "q4", "q5"]
-    table = make_view(context, "queues", "MSG", limit=2)
+    table = stat_view(context, "queues", "MSG", limit=2)
     assert isinstance(table, Table)
     assert [(row[0], row[4]) for row in table.rows] == [("q2", Quantity(6)), ("q4", Quantity(5))]
     assert table.note == "3 more beyond the limit"
-    table = make_view(context, "queues", "msg", up=True)
+    table = stat_view(context, "queues", "msg", increasing=True)
     assert isinstance(table, Table)
     assert table.rows[0][0] == "q5"
     with pytest.raises(NotFoundError, match=r"no column 'mgs'; there are queue, dur, .* and bind"):
-        make_view(context, "queues", "mgs")
+        stat_view(context, "queues", "mgs")
 
 
 def test_subscriptions_of_both_protocols(context: Context, backend: FakeBackend) -> None:
@@ -261,19 +263,19 @@ def test_subscriptions_of_both_protocols(context: Context, backend: FakeBackend)
         qpid(SUBSCRIPTION, "s,q,in", name="in", queueRef=ObjectKey(AGENT, f"{QPID}:queue:orders"), delivered=3),
         qpid(OUTGOING, "c,out", name="out", source="amq.topic", transfers=4),
     ]
-    table = make_view(context, "subscriptions", "delivered")
+    table = stat_view(context, "subscriptions", "delivered")
     assert isinstance(table, Table)
     assert [(row[0], row[1], row[-1]) for row in table.rows] == [
         ("out", "amq.topic", Quantity(4)),
         ("in", "orders", Quantity(3)),
     ]
     backend.keys = [SUBSCRIPTION.key]
-    assert len(make_view(context, "subscriptions", None).rows) == 1  # type: ignore[union-attr]
+    assert len(stat_view(context, "subscriptions", None).rows) == 1  # type: ignore[union-attr]
 
 
 @pytest.mark.usefixtures("managed")
 def test_overview(context: Context) -> None:
-    text = str(make_view(context, "overview", None))
+    text = str(stat_view(context, "overview", None))
     assert "1.40.0" in text
     assert "('queues', 5)" in text
     assert "('abandoned', Quantity(value=3" in text
@@ -282,13 +284,13 @@ def test_overview(context: Context) -> None:
 def test_overview_of_brokers_of_which_one_is_not_there(context: Context, backend: FakeBackend) -> None:
     backend.status = ConnectionStatus("amqp://mq1:5672", False, "connection refused", "mq1")
     backend.others = (ConnectionStatus("amqp://127.0.0.1:5672", name="127.0.0.1"),)
-    text = str(make_view(context, "overview", None))
+    text = str(stat_view(context, "overview", None))
     assert "('broker', 'amqp://127.0.0.1:5672')" in text
     assert "('agents', 2)" in text
     (warning,) = context.warnings
     assert warning.startswith("incomplete: broker mq1 did not answer")
     with pytest.raises(UnmanagedError, match=r"^amqp://127.0.0.1:5672 is not managed by QMF"):
-        make_view(context, "queues", None)
+        stat_view(context, "queues", None)
 
 
 @pytest.mark.usefixtures("managed")
@@ -298,13 +300,13 @@ def test_overview_counts_the_agents_of_each_broker(context: Context, backend: Fa
     identity = backend.things[0].identity
     key = attrs.evolve(identity.key, broker="127.0.0.1")
     backend.things[0] = attrs.evolve(backend.things[0], identity=attrs.evolve(identity, key=key))
-    assert "('agents', 2)" in str(make_view(context, "overview", None))
+    assert "('agents', 2)" in str(stat_view(context, "overview", None))
 
 
 def test_brokers_that_are_not_managed(context: Context) -> None:
     with pytest.raises(UnmanagedError, match=r"amqp://127.0.0.1:5672 is not managed by QMF"):
-        make_view(context, "queues", None)
-    assert "it has no agent of its own" in str(make_view(context, "overview", None))
+        stat_view(context, "queues", None)
+    assert "it has no agent of its own" in str(stat_view(context, "overview", None))
 
 
 @pytest.mark.parametrize(

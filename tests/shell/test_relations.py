@@ -107,17 +107,17 @@ def test_refs(context: Context) -> None:
     assert len(lines) == 3 + 1 + 25
     assert lines[4].split()[0] == "from"
     assert lines[4].split()[2:] == ["filesystem", "/home/1", "parent"]
-    assert run(context, "refs process:7") == ["process 7 has no references, either way."]
+    assert run(context, "refs process:7") == ["process 7 has no references, in either direction."]
 
 
 @pytest.mark.usefixtures("family")
 def test_refs_of_the_only_object_of_a_class(context: Context) -> None:
-    assert run(context, "refs org.example:process") == ["process 7 has no references, either way."]
+    assert run(context, "refs org.example:process") == ["process 7 has no references, in either direction."]
 
 
 def test_a_reference_to_what_is_not_there(context: Context, backend: FakeBackend) -> None:
     backend.things = [filesystem("/home", parent=filesystem("/").identity.key)]
-    assert "not there" in run(context, "refs /home")[3]
+    assert "not found" in run(context, "refs /home")[3]
 
 
 @pytest.mark.usefixtures("family")
@@ -128,7 +128,7 @@ def test_find(context: Context) -> None:
     rows = [line.split()[1:3] for line in run(context, "find space")[3:]]
     assert rows == [["event", "org.example:filesystemFull"]]
     assert any("method" in line and "echo" in line for line in run(context, "find send back"))
-    assert run(context, "find nothing like this") == ["Nothing has 'nothing like this' in it."]
+    assert run(context, "find nothing like this") == ["Nothing contains 'nothing like this'."]
 
 
 @pytest.mark.usefixtures("family")

@@ -10,21 +10,23 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.render.screen import MACHINE_READABLE, OutputStyle, choose_output_style
-from qmf_shell.results.result import (
+from qmf_shell.render.output_style import MACHINE_READABLE, OutputStyle, choose_output_style
+from qmf_shell.results.cells import (
     Collection,
-    Column,
-    Details,
     Duration,
     HiLo,
     Instant,
     MinMaxMean,
     NamedValues,
+    Quantity,
+    ReferenceCell,
+)
+from qmf_shell.results.result import (
+    Column,
+    Details,
     Notice,
     NoticeLevel,
-    Quantity,
     QuitRequest,
-    ReferenceCell,
     Result,
     ResultGroup,
     ResultStream,

@@ -43,7 +43,7 @@ def test_classes_come_by_themselves_and_objects_when_wanted(backend: FakeBackend
         watched.wait(lambda: refresher.snapshot.schemas == SCHEMAS)
         assert refresher.snapshot.objects == ()
         assert backend.asked == []
-        refresher.want_objects()
+        refresher.request_objects()
         watched.wait(lambda: [item.index for item in refresher.snapshot.objects] == ["/"])
     finally:
         refresher.close()
@@ -52,14 +52,14 @@ def test_classes_come_by_themselves_and_objects_when_wanted(backend: FakeBackend
 def test_fresh_names_are_not_asked_for_again(backend: FakeBackend) -> None:
     watched = Watched(backend)
     refresher = watched.refresher
-    refresher.want_objects()
+    refresher.request_objects()
     refresher.start()
     try:
         watched.wait(lambda: bool(refresher.snapshot.objects))
         asked = len(backend.asked)
-        refresher.want_objects()
+        refresher.request_objects()
         backend.keys = backend.keys[:1]
-        refresher.want_classes()
+        refresher.request_classes()
         watched.wait(lambda: len(refresher.snapshot.schemas) == 1)
         assert len(backend.asked) == asked
     finally:
@@ -69,13 +69,13 @@ def test_fresh_names_are_not_asked_for_again(backend: FakeBackend) -> None:
 def test_reading_never_waits_for_a_question_under_way(backend: FakeBackend) -> None:
     backend.gate = threading.Event()
     refresher = NameRefresher(backend)
-    refresher.want_objects()
+    refresher.request_objects()
     refresher.start()
     try:
         assert backend.was_asked.wait(10)
         assert refresher.snapshot.objects == ()
-        refresher.want_objects()
-        refresher.want_classes()
+        refresher.request_objects()
+        refresher.request_classes()
     finally:
         backend.gate.set()
         refresher.close()
@@ -85,12 +85,12 @@ def test_a_lost_broker_does_not_end_it(backend: FakeBackend) -> None:
     backend.error = DisconnectedError("amqp://h", "closed")
     watched = Watched(backend)
     refresher = watched.refresher
-    refresher.want_objects()
+    refresher.request_objects()
     refresher.start()
     try:
         watched.wait(lambda: bool(backend.asked))
         backend.error = None
-        refresher.want_objects()
+        refresher.request_objects()
         watched.wait(lambda: bool(refresher.snapshot.objects))
     finally:
         refresher.close()

@@ -61,7 +61,7 @@ def test_many_are_confirmed(terminal: Terminal) -> None:
     terminal.sees(r"1 property of 101 filesystem / set")
     terminal.ready()
     terminal.enter("call -n agent all echo 1 x")
-    terminal.sees(r"echo would be called of 1 object")
+    terminal.sees(r"echo would be called on 1 object")
     terminal.ready()
     terminal.leave()
 
@@ -209,7 +209,7 @@ def test_bulk_calls_need_a_yes_without_a_terminal(url: str, tmp_path: Path) -> N
     done = run(tmp_path, "-b", url, "-c", "call process where pid > 0 nosuch", "-c", "call -y agent all echo 1 x")
     assert done.returncode == 1
     assert "has no method" in done.stderr
-    assert "echo of 1 object: 1 done, 0 failed" in done.stdout
+    assert "echo on 1 object: 1 done, 0 failed" in done.stdout
 
 
 def test_export_of_a_real_class(url: str, tmp_path: Path) -> None:

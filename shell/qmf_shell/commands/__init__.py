@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from qmf_shell.parsing.command import Registry
-
-if TYPE_CHECKING:
-    from qmf_shell.parsing.command import Command
+from qmf_shell.parsing.command import Command
+from qmf_shell.parsing.registry import Registry
+from qmf_shell.session.context import Context
 
 
-def standard() -> Registry:
-    """All commands, loaded when the first is wanted."""
+def standard() -> Registry[Context]:
+    """All commands; their modules are loaded when the first one is needed."""
     return Registry(_load)
 
 
-def _load() -> Sequence[Command]:
+def _load() -> Sequence[Command[Context]]:
     from qmf_shell.commands.catalogue import COMMANDS
 
     return COMMANDS

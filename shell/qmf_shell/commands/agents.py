@@ -1,9 +1,10 @@
-"""`agents`: who is there."""
+"""`agents`: the agents on the bus."""
 
 from __future__ import annotations
 
 from qmf_shell.parsing.command import BoundArguments, Command
-from qmf_shell.results.result import Column, Duration, Role, Table
+from qmf_shell.results.cells import Duration
+from qmf_shell.results.result import Column, Role, Table
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
@@ -19,7 +20,7 @@ _COLUMNS = (
 
 
 def run(context: Context, args: BoundArguments) -> Table:
-    """The agents seen on the bus."""
+    """List the agents."""
     del args
     agents = context.agents()
     rows = tuple(
@@ -34,13 +35,13 @@ def run(context: Context, args: BoundArguments) -> Table:
         )
         for agent in agents
     )
-    return Table(_COLUMNS, rows, title=plural(len(agents), "agent"), empty="No agents answered so far.")
+    return Table(_COLUMNS, rows, title=plural(len(agents), "agent"), empty="No agent has answered yet.")
 
 
 AGENTS = Command(
     name="agents",
     usage=("agents",),
-    summary="List the agents that are there",
-    help=("Epoch tells one start of an agent from the next; Heartbeat is how often it says that it is alive.",),
+    summary="List the agents",
+    help=("Epoch counts the starts of an agent; Heartbeat is the interval between its heartbeats.",),
     handler=run,
 )

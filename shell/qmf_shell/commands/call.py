@@ -1,4 +1,4 @@
-"""`call`: call a method of an object, or of many."""
+"""`call`: calls a method on an object, or on many."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import Argument, Method
-from qmf_shell.objects.cells import argument_cells
 from qmf_shell.objects.lookup import classes_or_none, find_classes, find_object, object_label
 from qmf_shell.objects.selecting import find_objects, select_objects
+from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.conditions import parse_condition
-from qmf_shell.parsing.method_arguments import ResolveReference, missing_arguments, parse_argument, parse_arguments
+from qmf_shell.parsing.method_arguments import (
+    ResolveReference,
+    find_method,
+    missing_arguments,
+    parse_argument,
+    parse_arguments,
+)
 from qmf_shell.parsing.selection import Selection, keyword_of
 from qmf_shell.parsing.words import Word
-from qmf_shell.results.result import Cell, Column, Details, Notice, NoticeLevel, Result, Role, Table
+from qmf_shell.results.cells import Cell
+from qmf_shell.results.result import Column, Details, Notice, NoticeLevel, Result, Role, Table
 from qmf_shell.session.backend import CallOutcome, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.prompts import PromptCancelledError
@@ -25,7 +32,7 @@ from qmf_shell.text import clean, listing, one_line, plural
 
 
 class NoMethodError(NotFoundError):
-    """An object has no method of that name; says which it has.
+    """An object has no method of this name; the message lists its methods.
 
     Attributes:
         target: the object, e.g. ``filesystem /``.
@@ -45,41 +52,41 @@ class NoMethodError(NotFoundError):
 
 
 class NotConfirmedError(CallerError):
-    """A method would have been called of many objects, and nobody has said yes."""
+    """A call on many objects was not confirmed."""
 
 
 @attrs.frozen
-class _Wanted:
-    """A call, taken apart.
+class _CallRequest:
+    """A call as written.
 
     Attributes:
         targets: the objects.
-        many: it was written for many, however many there are.
-        method: its name as typed.
-        words: its inputs.
+        bulk: it was written for many objects, whatever their number.
+        method: name of the method as typed.
+        words: the inputs.
     """
 
     targets: Sequence[ObjectRecord]
-    many: bool
+    bulk: bool
     method: str
     words: Sequence[Word]
 
 
 def run(context: Context, args: BoundArguments) -> Result:
-    """Call and show what comes back."""
-    wanted = _take_apart(context, args)
-    if not wanted.targets:
+    """Call the method, and show its outputs."""
+    request = _parse_request(context, args)
+    if not request.targets:
         return Notice(f"No objects of {clean(args.texts[0])} match: nothing was called.", NoticeLevel.WARNING)
-    first = wanted.targets[0]
-    method = find_method(first.schema.methods, wanted.method)
+    first = request.targets[0]
+    method = find_method(first.schema.methods, request.method)
     if method is None:
-        raise NoMethodError(object_label(first.identity), wanted.method, [item.name for item in first.schema.methods])
+        raise NoMethodError(object_label(first.identity), request.method, [item.name for item in first.schema.methods])
     if "dry-run" in args.options:
-        return _targets(context, method, wanted.targets)
-    arguments = _inputs(context, method, wanted.words, first)
-    if wanted.many:
-        _confirm(context, args, method, wanted.targets)
-        return _call_all(context, method, wanted.targets, arguments)
+        return _targets(context, method, request.targets)
+    arguments = _inputs(context, method, request.words, first)
+    if request.bulk:
+        _confirm(context, args, method, request.targets)
+        return _call_all(context, method, request.targets, arguments)
     number = context.ids.assign(first.identity, first.created)
     outputs = context.backend.call(first, method, arguments)
     title = f"{clean(method.name)} of {number} {object_label(first.identity)}"
@@ -88,18 +95,11 @@ def run(context: Context, args: BoundArguments) -> Result:
     return Details(tuple(argument_cells(context, method.outputs, outputs).items()), title)
 
 
-def find_method(methods: tuple[Method, ...], name: str) -> Method | None:
-    """The method called `name`; in another case of letters where no other is meant."""
-    exact = [item for item in methods if item.name == name]
-    loose = exact or [item for item in methods if item.name.lower() == name.lower()]
-    return loose[0] if len(loose) == 1 else None
-
-
-def split_call(words: Sequence[Word]) -> tuple[int, bool]:
-    """Where the method stands in the words of a call, and whether it is of a class with ``where`` or ``all``.
+def _method_position(words: Sequence[Word]) -> tuple[int, bool]:
+    """The position of the method in the words of a call, and whether its target is a class with ``where`` or ``all``.
 
     Raises:
-        ConditionError: the condition cannot be understood.
+        ConditionError: the condition is not valid.
     """
     if len(words) > 1 and keyword_of(words[1]) == "where":
         _, used = parse_condition(words[2:]) if len(words) > 2 else (None, 0)
@@ -109,9 +109,9 @@ def split_call(words: Sequence[Word]) -> tuple[int, bool]:
     return 1, False
 
 
-def _take_apart(context: Context, args: BoundArguments) -> _Wanted:
+def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
     words = args.words
-    at, of_class = split_call(words)
+    at, of_class = _method_position(words)
     if len(words) <= at:
         raise UsageError("call", "METHOD is missing", listing(CALL.usage))
     name, rest = words[at].text, words[at + 1 :]
@@ -119,36 +119,36 @@ def _take_apart(context: Context, args: BoundArguments) -> _Wanted:
         condition = parse_condition(words[2:])[0] if keyword_of(words[1]) == "where" else None
         keys = find_classes(context.classes(), words[0].text)
         chosen = select_objects(context, keys, Selection(where=condition))
-        return _Wanted([item for one in chosen for item in one.objects], True, name, rest)
+        return _CallRequest([item for one in chosen for item in one.objects], True, name, rest)
     text = words[0].text
     pieces = [piece for piece in text.split(",") if piece]
     if len(pieces) > 1 and all(piece.replace("-", "").isdigit() for piece in pieces):
-        return _Wanted(find_objects(context, pieces), True, name, rest)
+        return _CallRequest(find_objects(context, pieces), True, name, rest)
     if "-" in text and text.replace("-", "", 1).isdigit():
-        return _Wanted(find_objects(context, [text]), True, name, rest)
+        return _CallRequest(find_objects(context, [text]), True, name, rest)
     try:
-        target = find_object(context, text, wanted=lambda schema: find_method(schema.methods, name) is not None)
+        target = find_object(context, text, prefer=lambda schema: find_method(schema.methods, name) is not None)
     except NotFoundError:
         if classes_or_none(context, text):
             reason = f"{text} is a class: write call {text} where CONDITION {name}, or all"
             raise UsageError("call", reason, CALL.usage[1]) from None
         raise
-    return _Wanted([target], False, name, rest)
+    return _CallRequest([target], False, name, rest)
 
 
 def _inputs(context: Context, method: Method, words: Sequence[Word], target: ObjectRecord) -> Mapping[str, object]:
-    """The inputs that were given, and those that somebody at the terminal is asked for."""
+    """The inputs that were given, and those that the user is asked for."""
 
     def resolve(text: str, item: Argument) -> object:
         return _reference(context, text, item, target)
 
     if context.prompter is not None:
         for item in missing_arguments(method, words):
-            words = [*words, _asked(context, method, item, resolve)]
+            words = [*words, _prompted(context, method, item, resolve)]
     return parse_arguments(method, words, resolve)
 
 
-def _asked(context: Context, method: Method, item: Argument, resolve: ResolveReference) -> Word:
+def _prompted(context: Context, method: Method, item: Argument, resolve: ResolveReference) -> Word:
     assert context.prompter is not None
     about = f" - {one_line(item.desc)}" if item.desc else ""
     unit = f", {item.unit}" if item.unit else ""
@@ -163,29 +163,29 @@ def _confirm(context: Context, args: BoundArguments, method: Method, targets: Se
         return
     count = plural(len(targets), "object")
     if context.prompter is None:
-        raise NotConfirmedError(f"{method.name} would be called of {count}: say so with call --yes")
+        raise NotConfirmedError(f"{method.name} would be called on {count}: confirm with call --yes")
     shown = listing(
         [object_label(item.identity) for item in targets[:3]] + (["..."] if len(targets) > 3 else []), "and"
     )
-    if not context.prompter.confirm(f"Call {clean(method.name)} of {count} ({shown})?"):
+    if not context.prompter.confirm(f"Call {clean(method.name)} on {count} ({shown})?"):
         raise PromptCancelledError("nothing was called")
 
 
 def _targets(context: Context, method: Method, targets: Sequence[ObjectRecord]) -> Table:
     columns = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True))
     rows = tuple((context.ids.assign(item.identity, item.created), object_label(item.identity)) for item in targets)
-    return Table(columns, rows, title=f"{clean(method.name)} would be called of {plural(len(rows), 'object')}")
+    return Table(columns, rows, title=f"{clean(method.name)} would be called on {plural(len(rows), 'object')}")
 
 
 def _call_all(
     context: Context, method: Method, targets: Sequence[ObjectRecord], arguments: Mapping[str, object]
 ) -> Table:
-    """Call of many; what came of each, and a summary. Ctrl-C shows what was done so far."""
+    """Call on many objects; the outcome of each, and a summary. After Ctrl-C it shows what was done so far."""
     answers: dict[int, CallOutcome] = {}
     name = clean(method.name)
     stopped = False
     try:
-        context.backend.call_all(targets, method, arguments, _counting(context, answers, len(targets), name))
+        context.backend.call_all(targets, method, arguments, _outcome_recorder(context, answers, len(targets), name))
     except KeyboardInterrupt:
         stopped = True
     failed = [answer for answer in answers.values() if isinstance(answer, QmfError)]
@@ -217,23 +217,23 @@ def _call_all(
         context.warnings.append(f"cancelled: {', '.join(summary)}")
     elif failed:
         reasons = collections.Counter(one_line(str(answer)) for answer in failed)
-        context.warnings.append(f"{name} failed of {len(failed):,} of {len(targets):,}: {reasons.most_common(1)[0][0]}")
-    title = f"{name} of {plural(len(targets), 'object')}: {', '.join(summary)}"
+        context.warnings.append(f"{name} failed on {len(failed):,} of {len(targets):,}: {reasons.most_common(1)[0][0]}")
+    title = f"{name} on {plural(len(targets), 'object')}: {', '.join(summary)}"
     return Table((*columns, *(Column(clean(key), wraps=True, key=key) for key in outputs)), tuple(rows), title=title)
 
 
-def _counting(
+def _outcome_recorder(
     context: Context, answers: dict[int, CallOutcome], total: int, name: str
 ) -> Callable[[int, CallOutcome], None]:
-    def done(number: int, answer: CallOutcome) -> None:
-        answers[number] = answer
+    def on_outcome(number: int, outcome: CallOutcome) -> None:
+        answers[number] = outcome
         context.report(f"{name}: {len(answers):,} of {total:,}")
 
-    return done
+    return on_outcome
 
 
 def _reference(context: Context, text: str, item: Argument, target: ObjectRecord) -> ObjectKey:
-    """The object that an argument names: looked for in the class that the schema says, where it says one."""
+    """The object that an argument names, of the class that the schema names, if it does."""
     classes = []
     if item.references is not None:
         package = item.references.package or target.identity.class_key.package
@@ -248,20 +248,21 @@ CALL = Command(
         "call [-y] [-n] CLASS where CONDITION METHOD [ARGS]",
         "call [-y] [-n] CLASS all METHOD [ARGS]",
     ),
-    summary="Call a method of an object, or of many",
+    summary="Call a method on an object, or on many",
     help=(
-        "Arguments stand in the order of the schema (see `schema CLASS`), or as name=value. Maps and lists are JSON. "
-        "Text with blanks stands in quotes; so does text that looks like name=value but is none. On a terminal you "
-        "are asked for those that are missing.",
-        "With a class and a condition (as in `list`), or with several ids as 101,103 or 104-110, the method is called "
-        "of all of them, several at a time; then it shows what came of each. Before that it asks; -y says yes.",
-        "Ctrl-C stops waiting for the answer; the method itself may run on.",
+        "Write arguments in the order of the schema (see `schema CLASS`), or as name=value. Maps and lists are JSON. "
+        "Text with blanks must be in quotes, and so must text that looks like name=value but is not. On a terminal you "
+        "are asked for missing arguments.",
+        "With a class and a condition (as in `list`), or with several ids such as 101,103 or 104-110, the method is "
+        "called on all these objects, several at a time, and the outcome of each is shown. You are asked to confirm; "
+        "-y confirms.",
+        "Ctrl-C stops waiting for the answer; the method itself may continue.",
     ),
     examples=(
         ("call 101 echo 7 'hello world'", "arguments in order"),
         ("call 101 echo body=hello sequence=7", "arguments by name"),
         ('call 101 configure {"retries": 3}', "a map"),
-        ("call -n queue where msgDepth > 1000 purge", "which queues would be purged"),
+        ("call -n queue where msgDepth > 1000 purge", "the queues that would be purged"),
         ('call -y queue where name ~ "^tmp" purge 0 {}', "purge them without being asked"),
         ("call 104-110 sync", "a range of ids"),
     ),
@@ -269,11 +270,11 @@ CALL = Command(
         Parameter(
             "ID", ParameterKind.TARGET, "short id, name, index, range; or a class with where or all", required=True
         ),
-        Parameter("METHOD", ParameterKind.CALL, "one of its methods, and its arguments", required=True, many=True),
+        Parameter("METHOD", ParameterKind.CALL, "one of its methods, and its arguments", required=True, repeated=True),
     ),
     options=(
-        Option(("-y", "--yes"), "do not ask before a method is called of many objects"),
-        Option(("-n", "--dry-run"), "show of which objects it would be called"),
+        Option(("-y", "--yes"), "do not ask before a method is called on many objects"),
+        Option(("-n", "--dry-run"), "only show the objects on which it would be called"),
     ),
     options_first=True,
     handler=run,

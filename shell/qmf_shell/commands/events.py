@@ -1,4 +1,4 @@
-"""`events`: what happened since the session began, and what happens now."""
+"""`events`: the events of this session, or new events as they come."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Iterator
 
 from qmf.errors import NotFoundError
 from qmf.schema import Kind, Severity
-from qmf_shell.objects.cells import event_fields
 from qmf_shell.objects.event_filter import EventFilter, parse_severity
-from qmf_shell.objects.lookup import class_names, find_classes
+from qmf_shell.objects.lookup import find_classes
+from qmf_shell.objects.value_cells import event_fields
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.conditions import Condition, parse_condition
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.parsing.selection import keyword_of
-from qmf_shell.results.result import Cell, Column, Instant, Result, ResultStream, Role, StreamLine, Table
+from qmf_shell.results.cells import Cell, Instant
+from qmf_shell.results.result import Column, Result, ResultStream, Role, StreamLine, Table
 from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_names
 from qmf_shell.text import plural
 
 #: Events shown when the user does not say how many.
@@ -32,7 +34,7 @@ _COLUMNS = (
 
 
 def run(context: Context, args: BoundArguments) -> Result:
-    """Recent events, or events as they come."""
+    """Show recent events, or follow new ones."""
     wanted = _filter(context, args)
     most = count_option(EVENTS, args, "number", SHOWN)
     if "follow" in args.options:
@@ -67,7 +69,7 @@ def _filter(context: Context, args: BoundArguments) -> EventFilter:
     condition: Condition | None = None
     if words:
         if keyword_of(words[0]) != "where" or len(words) == 1:
-            reason = "after the classes only `where CONDITION` may stand"
+            reason = "only `where CONDITION` may follow the classes"
             raise UsageError("events", reason, EVENTS.usage[0])
         condition, used = parse_condition(words[1:])
         if used < len(words) - 1:
@@ -82,18 +84,18 @@ def _filter(context: Context, args: BoundArguments) -> EventFilter:
 
 
 def _shared_names(context: Context) -> set[str]:
-    """Names that events of several packages have: only these are shown with their package."""
+    """Names that events of several packages have: these are shown with their package."""
     names = class_names(key for key in context.classes() if key.kind is Kind.EVENT)
     return {name for name, count in collections.Counter(name for _, name in names).items() if count > 1}
 
 
 def _class(context: Context, text: str) -> set[str]:
-    """Names of the events that a text means."""
+    """Full names of the event classes that a text names."""
     seen = {event.name for event in context.events.recent()}
     try:
         keys = find_classes(context.classes(), text, Kind.EVENT)
     except NotFoundError:
-        # An event may come from an agent that has not told its schema.
+        # An event may come from an agent that has not sent its schema.
         found = {name.lower() for name in seen if text.lower() in (name.lower(), name.lower().rpartition(":")[2])}
         if found:
             return found
@@ -113,9 +115,9 @@ EVENTS = Command(
     usage=("events [-f] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",),
     summary="Show the latest events, or follow them as they come",
     help=(
-        "Events are collected from the moment this program connected. The last 1000 are kept.",
+        "Events are collected from the moment when this program connected. The last 1000 are kept.",
         "With -f, events are printed as they come until Ctrl-C.",
-        "A condition is written as in `list`, on the arguments of an event, and on severity, class and agent. "
+        "A condition is written as in `list`; it compares arguments of events, and severity, class and agent. "
         "Severities are emerg, alert, crit, error, warn, notice, inform and debug.",
     ),
     examples=(
@@ -123,14 +125,16 @@ EVENTS = Command(
         ("events -n 0", "all that are kept"),
         ("events -f filesystemFull", "wait for events of one class"),
         ("events -s warn", "warnings and worse"),
-        ('events -f where user ~ "^ops" and severity >= notice', "by what they say"),
+        ('events -f where user ~ "^ops" and severity >= notice', "by their arguments"),
     ),
-    parameters=(Parameter("CLASS", ParameterKind.EVENT_CLASS, "only events of these classes; a condition", many=True),),
+    parameters=(
+        Parameter("CLASS", ParameterKind.EVENT_CLASS, "only events of these classes; a condition", repeated=True),
+    ),
     options=(
         Option(("-f", "--follow"), "print events as they come, until Ctrl-C"),
         Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),
-        Option(("-s", "--severity"), "only events at least so severe", "SEVERITY"),
-        Option(("-a", "--agent"), "only from agents with this in their name", "AGENT"),
+        Option(("-s", "--severity"), "only events of at least this severity", "SEVERITY"),
+        Option(("-a", "--agent"), "only from agents whose name contains this", "AGENT"),
     ),
     handler=run,
 )

@@ -1,4 +1,4 @@
-"""`export`: the objects of a class as a file for other programs."""
+"""`export`: writes the objects of a class to a file for other programs."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.context import Context
 from qmf_shell.text import listing, plural
 
-#: Ends of files that can be written, see `qmf_shell.objects.export`.
+#: Suffixes of the formats that can be written, see `qmf_shell.objects.export`.
 FORMATS = (".csv", ".json", ".parquet")
 
 
 def run(context: Context, args: BoundArguments) -> Notice:
-    """Ask, and write."""
+    """Request the objects, and write them."""
     path = Path(args.texts[1]).expanduser()
     if path.suffix.lower() not in FORMATS:
         raise UsageError(
             "export", f"the file's name must end in {listing(FORMATS)}, not {path.name!r}", EXPORT.usage[0]
         )
     if path.exists() and "force" not in args.options:
-        raise UsageError("export", f"{path} is there already: --force writes over it", EXPORT.usage[0])
+        raise UsageError("export", f"{path} exists already: --force overwrites it", EXPORT.usage[0])
     keys = find_classes(context.classes(), args.texts[0])
     selection = parse_selection(args.words[2:])
-    chosen = select_objects(context, keys, selection)
-    # Late: most sessions export nothing.
+    selected = select_objects(context, keys, selection)
+    # Imported here: most sessions export nothing.
     from qmf_shell.objects.export import write_file
 
     context.report(f"writing {path.name}")
-    count = write_file(path, chosen, selection.columns)
+    count = write_file(path, selected, selection.columns)
     return Notice(f"{plural(count, 'object')} written to {path}", NoticeLevel.GOOD)
 
 
@@ -42,8 +42,8 @@ EXPORT = Command(
     summary="Write the objects of a class to a file: .csv, .json or .parquet",
     help=(
         "One row per object, with agent, index, times and every value under its name on the wire; hilo and mma "
-        "statistics have several. Times are nanoseconds since 1970, references the name of the object. In CSV, maps "
-        "and lists are JSON. Parquet needs pyarrow.",
+        "statistics have several values. Times are nanoseconds since 1970, references the name of the object. In CSV, "
+        "maps and lists are JSON. Parquet needs pyarrow.",
     ),
     examples=(
         ("export queue queues.csv", "all queues"),
@@ -51,9 +51,9 @@ EXPORT = Command(
     ),
     parameters=(
         Parameter("CLASS", ParameterKind.CLASS, "a class", required=True),
-        Parameter("FILE", ParameterKind.FILE, "where to; its end says how", required=True),
-        Parameter("SELECTION", ParameterKind.SELECTION, "which objects, in which order", many=True),
+        Parameter("FILE", ParameterKind.FILE, "the file; its suffix determines the format", required=True),
+        Parameter("SELECTION", ParameterKind.SELECTION, "which objects, in which order", repeated=True),
     ),
-    options=(Option(("-f", "--force"), "write over a file that is there"),),
+    options=(Option(("-f", "--force"), "overwrite an existing file"),),
     handler=run,
 )

@@ -1,22 +1,23 @@
-"""`find`: a text anywhere: in names of objects and in their values, in classes and what they are made of."""
+"""`find`: searches for a text in names and values of objects, and in classes and their descriptions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from qmf.schema import ClassSchema, EventSchema, Kind
-from qmf_shell.objects.lookup import class_names
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.result import Cell, Column, Role, Table
+from qmf_shell.results.cells import Cell
+from qmf_shell.results.result import Column, Role, Table
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_names
 from qmf_shell.text import one_line, plural
 
 #: Matches shown when the user does not say how many.
 SHOWN = 50
-#: Longest value shown in full; of longer ones the part around the match.
-_ROOM = 60
+#: Longest value shown in full; of longer ones, the part around the match is shown.
+_MAX_SHOWN = 60
 
 _COLUMNS = (
     Column("ID", Role.ID),
@@ -28,7 +29,7 @@ _COLUMNS = (
 
 
 def run(context: Context, args: BoundArguments) -> Table:
-    """Everything that has the text."""
+    """Everything that contains the text."""
     wanted = " ".join(args.texts).lower()
     most = count_option(FIND, args, "number", SHOWN)
     found = list(_in_classes(context, wanted))
@@ -46,13 +47,13 @@ def run(context: Context, args: BoundArguments) -> Table:
         _COLUMNS,
         tuple(shown),
         title=plural(len(found), "match", "matches"),
-        empty=f"Nothing has {wanted!r} in it.",
+        empty=f"Nothing contains {wanted!r}.",
         note=f"{left:,} more; find -n 0 shows all" if left else None,
     )
 
 
 def _in_object(item: ObjectRecord, wanted: str) -> tuple[str, str] | None:
-    """Where an object has the text: in its names first, then in its values."""
+    """The first place where an object contains the text: its names, then its values."""
     identity = item.identity
     for name, text in (("index", identity.index), ("name", identity.title), ("object name", identity.key.name)):
         if wanted in text.lower():
@@ -65,7 +66,7 @@ def _in_object(item: ObjectRecord, wanted: str) -> tuple[str, str] | None:
 
 
 def _texts(value: object) -> Iterator[str]:
-    """The texts in a value; numbers count as what they look like."""
+    """The texts in a value; a number as its decimal text."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, ObjectKey):
@@ -83,10 +84,10 @@ def _texts(value: object) -> Iterator[str]:
 
 def _around(text: str, wanted: str) -> str:
     text = one_line(text)
-    if len(text) <= _ROOM:
+    if len(text) <= _MAX_SHOWN:
         return text
-    at = max(0, text.lower().find(wanted) - _ROOM // 3)
-    return ("..." if at else "") + text[at : at + _ROOM] + ("..." if at + _ROOM < len(text) else "")
+    at = max(0, text.lower().find(wanted) - _MAX_SHOWN // 3)
+    return ("..." if at else "") + text[at : at + _MAX_SHOWN] + ("..." if at + _MAX_SHOWN < len(text) else "")
 
 
 def _in_classes(context: Context, wanted: str) -> Iterator[tuple[Cell, ...]]:
@@ -120,13 +121,13 @@ def _parts(schema: ClassSchema | EventSchema) -> Iterator[tuple[str, str]]:
 FIND = Command(
     name="find",
     usage=("find [-n COUNT] TEXT",),
-    summary="Look for a text in objects, values, classes and descriptions",
+    summary="Search for a text in objects, values, classes and descriptions",
     help=(
-        "Upper and lower case are the same. Of each object it tells the first place that has the text: its index, its "
-        "name, then its values. Objects get a short id.",
+        "Case is ignored. For each object the first place that contains the text is shown: its index, its name, then "
+        "its values. Objects get a short id.",
     ),
-    examples=(("find orders", "everything that has to do with orders"), ("find -n 0 /home", "without a limit")),
-    parameters=(Parameter("TEXT", ParameterKind.TEXT, "what to look for", required=True, many=True),),
+    examples=(("find orders", "everything that contains orders"), ("find -n 0 /home", "without a limit")),
+    parameters=(Parameter("TEXT", ParameterKind.TEXT, "what to search for", required=True, repeated=True),),
     options=(Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),),
     handler=run,
 )

@@ -1,4 +1,4 @@
-"""`heartbeats`: who gives signs of life, and when the last one came."""
+"""`heartbeats`: the latest heartbeat of each agent, or new ones as they come."""
 
 from __future__ import annotations
 
@@ -6,17 +6,8 @@ import time
 from collections.abc import Iterator
 
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.results.result import (
-    Cell,
-    Column,
-    Duration,
-    Instant,
-    Result,
-    ResultStream,
-    Role,
-    StreamLine,
-    Table,
-)
+from qmf_shell.results.cells import Cell, Duration, Instant
+from qmf_shell.results.result import Column, Result, ResultStream, Role, StreamLine, Table
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
@@ -36,17 +27,17 @@ _LINE = (
     Column("Clock", Role.FAINT),
     Column("Broker", Role.FAINT),
 )
-#: An agent is late when its heartbeat is so many intervals old.
+#: An agent is late when its last heartbeat is older than so many intervals.
 _LATE = 1.5
 
 
 def run(context: Context, args: BoundArguments) -> Result:
-    """The latest of each agent, or all as they come."""
+    """Show the latest heartbeat of each agent, or follow new ones."""
     wanted = (args.text(0) or "").lower()
     if "follow" in args.options:
         return ResultStream(_follow(context, wanted), title="Waiting for heartbeats; Ctrl-C ends it")
     rows = _rows(context, wanted)
-    return Table(_COLUMNS, tuple(rows), title=plural(len(rows), "agent"), empty="No agents answered so far.")
+    return Table(_COLUMNS, tuple(rows), title=plural(len(rows), "agent"), empty="No agent has answered yet.")
 
 
 def _rows(context: Context, wanted: str) -> list[tuple[Cell, ...]]:
@@ -90,13 +81,13 @@ def _follow(context: Context, wanted: str) -> Iterator[StreamLine]:
 HEARTBEATS = Command(
     name="heartbeats",
     usage=("heartbeats [-f] [AGENT]",),
-    summary="Show when each agent gave its last sign of life, or follow them",
+    summary="Show the last heartbeat of each agent, or follow new ones",
     help=(
-        "late: one and a half intervals have passed without a heartbeat. gone: the agent counts as lost, after three.",
-        "With -f, heartbeats are printed as they come until Ctrl-C; Clock is the time by the agent's own clock.",
+        "late: no heartbeat for one and a half intervals. gone: the agent is considered lost, after three intervals.",
+        "With -f, heartbeats are printed as they come until Ctrl-C; Clock is the time by the agent's clock.",
     ),
     examples=(("heartbeats", "the latest of each agent"), ("heartbeats -f qpidd", "those of brokers, as they come")),
-    parameters=(Parameter("AGENT", ParameterKind.TEXT, "only agents with this in their name"),),
+    parameters=(Parameter("AGENT", ParameterKind.TEXT, "only agents whose name contains this"),),
     options=(Option(("-f", "--follow"), "print heartbeats as they come, until Ctrl-C"),),
     handler=run,
 )

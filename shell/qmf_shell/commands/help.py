@@ -1,8 +1,8 @@
-"""`help`: the registry in words."""
+"""`help`: lists and explains the commands."""
 
 from __future__ import annotations
 
-from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
+from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.results.result import Column, Notice, Result, ResultGroup, Role, Table
 from qmf_shell.session.context import Context
 
@@ -10,25 +10,25 @@ _USAGE = (Column("Command", Role.NAME), Column("What it does", wraps=True))
 
 
 def run(context: Context, args: BoundArguments) -> Result:
-    """All commands, or one of them."""
+    """List all commands, or explain one."""
     name = args.text(0)
     if name is None:
         return _summary(tuple(context.registry))
     return explain(context.registry.find(name))
 
 
-def _summary(commands: tuple[Command, ...]) -> Table:
+def _summary(commands: tuple[AnyCommand, ...]) -> Table:
     rows = tuple((command.name, command.summary) for command in commands)
     return Table(
         _USAGE,
         rows,
         title="Commands",
-        note="`help COMMAND` or `COMMAND --help` tells more. Tab completes what you type.",
+        note="`help COMMAND` or `COMMAND --help` explains one. Tab completes what you type.",
     )
 
 
-def explain(command: Command) -> ResultGroup:
-    """Everything about one command: usage, help, arguments, options, examples."""
+def explain(command: AnyCommand) -> ResultGroup:
+    """The help of one command: usage, description, arguments, options, examples."""
     parts: list[Result] = [
         Notice("\n".join([f"Usage: {command.usage[0]}", *(f"       {line}" for line in command.usage[1:])])),
         Notice("\n".join([command.summary + ".", *command.help])),
@@ -40,7 +40,7 @@ def explain(command: Command) -> ResultGroup:
     if command.examples:
         parts.append(Table((Column("Example", Role.NAME), Column("What it does", wraps=True)), command.examples))
     if command.aliases:
-        parts.append(Notice(f"Also called: {', '.join(command.aliases)}"))
+        parts.append(Notice(f"Other names: {', '.join(command.aliases)}"))
     return ResultGroup(tuple(parts))
 
 

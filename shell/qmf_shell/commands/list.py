@@ -1,4 +1,4 @@
-"""`list`: classes with how many objects they have, the objects of a class, or some objects in full."""
+"""`list`: classes with their numbers of objects, the objects of a class, or some objects in full."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from qmf.schema import Kind
 from qmf_shell.commands.show import show_objects
 from qmf_shell.objects.columns import column_names, value_columns
-from qmf_shell.objects.filtering import field_value
-from qmf_shell.objects.lookup import class_names, find_classes
+from qmf_shell.objects.fields import field_value
+from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.selection import Selection, parse_selection
-from qmf_shell.results.result import Cell, Column, Instant, Result, ResultGroup, Role, Table
+from qmf_shell.results.cells import Cell, Instant
+from qmf_shell.results.result import Column, Result, ResultGroup, Role, Table
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.object_names import class_name
+from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.short_ids import NumberedObject
 from qmf_shell.text import clean, plural
 
@@ -35,7 +36,7 @@ _AGENT = Column("Agent", Role.FAINT, wraps=True)
 
 
 def run(context: Context, args: BoundArguments) -> Result:
-    """Classes, a class's objects, or objects."""
+    """List classes, the objects of a class, or the values of objects."""
     name = args.text(0)
     if name is None:
         return _list_classes(context)
@@ -52,38 +53,40 @@ def _list_classes(context: Context) -> Table:
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     counts = collections.Counter(class_name(item.identity) for item in context.objects(names))
     rows = tuple((*name, counts[name], context.deletions.of(name)) for name in names)
-    return Table(_CLASSES, rows, title="Objects by class", empty="No classes so far: no agent has told of one.")
+    return Table(_CLASSES, rows, title="Objects by class", empty="No classes yet: no agent has sent one.")
 
 
-def _list_objects(context: Context, chosen: SelectedObjects, selection: Selection, active: bool) -> Table:
-    living = chosen.shown
-    numbered = [(context.ids.assign(item.identity, item.created), item) for item in living]
-    plain = not (active or selection.where or selection.ids or selection.limit is not None)
-    dead = _dead(context, chosen.name, chosen.objects) if plain else []
-    values = value_columns(chosen.schemas, column_names(selection))
+def _list_objects(context: Context, selected: SelectedObjects, selection: Selection, active: bool) -> Table:
+    existing = selected.shown
+    numbered = [(context.ids.assign(item.identity, item.created), item) for item in existing]
+    with_deleted = not (active or selection.where or selection.ids or selection.limit is not None)
+    deleted = _deleted(context, selected.name, selected.objects) if with_deleted else []
+    values = value_columns(selected.schemas, column_names(selection))
     if not selection.columns:
-        # A value that is the index says nothing more.
+        # A value that is the same as the index is redundant.
         values = [
-            item for item in values if any(str(field_value(one, item.field)) != one.identity.index for one in living)
+            item for item in values if any(str(field_value(one, item.field)) != one.identity.index for one in existing)
         ]
-    named = any(item.identity.title for item in living) and not any(item.column.title == "name" for item in values)
-    several = len({_home(item.identity.key) for item in living} | {_home(entry.identity.key) for entry in dead}) > 1
+    named = any(item.identity.title for item in existing) and not any(item.column.title == "name" for item in values)
+    keys = [item.identity.key for item in existing] + [entry.identity.key for entry in deleted]
+    several_agents = len({(key.agent, key.broker) for key in keys}) > 1
     rows: list[tuple[Cell, ...]] = []
     for number, item in numbered:
         identity = item.identity
         cells = [value.cell(context, item) for value in values]
         rows.append((number, Instant(item.created), None, identity.index, identity.title, *cells, _agent(item)))
-    for entry in dead:
+    for entry in deleted:
         identity = entry.identity
         times = Instant(entry.created), Instant(entry.deleted)
         rows.append((entry.number, *times, identity.index, identity.title, *[None] * len(values), identity.key.agent))
     timed = not values
-    shown = [True, timed, timed, True, named, *[True] * len(values), several]
+    shown = [True, timed, timed, True, named, *[True] * len(values), several_agents]
     headings = (_ID, *_TIMES, _INDEX, _TITLE, *(value.column for value in values), _AGENT)
     columns = tuple(itertools.compress(headings, shown))
-    package, name = map(clean, chosen.name)
-    title = f"{package}:{name}, {plural(len(chosen.objects), 'object')}" + (f", {len(dead)} destroyed" if dead else "")
-    left = len(chosen.objects) - len(living)
+    package, name = map(clean, selected.name)
+    title = f"{package}:{name}, {plural(len(selected.objects), 'object')}"
+    title += f", {len(deleted)} destroyed" if deleted else ""
+    left = len(selected.objects) - len(existing)
     return Table(
         columns,
         tuple(tuple(itertools.compress(row, shown)) for row in rows),
@@ -93,22 +96,18 @@ def _list_objects(context: Context, chosen: SelectedObjects, selection: Selectio
     )
 
 
-def _home(key: object) -> object:
-    return getattr(key, "agent", ""), getattr(key, "broker", "")
-
-
 def _agent(item: ObjectRecord) -> str:
     key = item.identity.key
     return f"{key.agent} at {key.broker}" if key.broker else key.agent
 
 
-def _dead(context: Context, name: ClassName, living: Sequence[ObjectRecord]) -> list[NumberedObject]:
-    """Objects of the class that have a number and were seen to be destroyed."""
-    alive = {item.identity.key for item in living}
+def _deleted(context: Context, name: ClassName, existing: Sequence[ObjectRecord]) -> list[NumberedObject]:
+    """Objects of the class that have a short id and were destroyed."""
+    existing_keys = {item.identity.key for item in existing}
     return [
         entry
         for entry in context.ids.entries()
-        if entry.deleted and entry.identity.key not in alive and class_name(entry.identity) == name
+        if entry.deleted and entry.identity.key not in existing_keys and class_name(entry.identity) == name
     ]
 
 
@@ -121,36 +120,40 @@ LIST = Command(
     ),
     summary="List classes, objects of a class, or objects in full",
     help=(
-        "Alone, it lists the classes with how many objects of each there are now, and how many were seen to end.",
-        "With a class, it lists the objects and gives each a short id, which stays the same until you leave. "
-        "Objects that you have listed before and that were destroyed since are shown with the time when they were, "
-        "unless you write active (or -a).",
-        "With ids (or ranges of them) as well, it shows these objects side by side. Instead of an id you can write an "
-        "object's index.",
-        "A condition compares values with = != < <= > >= and ~ (a regular expression), and joins comparisons with "
-        "and, or, not and brackets. A name alone means: there, and neither false, nor zero, nor empty. "
-        "The condition is sent to the agents, which then answer with fewer objects; the answers of those that ignore "
-        "it (qpidd) are tested here. index, agent, broker, created and updated can be compared too. 10k, 5Mi, 250ms "
-        "and 2024-05-01T12:00 are understood.",
-        "columns shows these values instead of the times; columns all shows everything. Values that the condition or "
-        "the order name are shown by themselves.",
+        "Without arguments, it lists the classes with their current numbers of objects, and how many objects were "
+        "destroyed since the session began.",
+        "With a class, it lists the objects and gives each a short id, which stays the same until you leave. Objects "
+        "that you have listed and that were destroyed since then are shown with the time of their end, unless you "
+        "write active (or -a).",
+        "With ids or ranges of ids, it shows these objects side by side. Instead of an id you can write an object's "
+        "index.",
+        "A condition compares values with = != < <= > >= and ~ (a regular expression), and joins comparisons with and, "
+        "or, not and brackets. A name alone is true if the value exists and is neither false, nor zero, nor empty. "
+        "The condition is sent to the agents, which then answer with fewer objects; answers of agents that ignore it "
+        "(qpidd) are filtered here. index, agent, broker, created and updated can be compared, too. Values may be "
+        "written 10k, 5Mi, 250ms and 2024-05-01T12:00.",
+        "columns shows these values instead of the times; columns all shows all values. Values in the condition and in "
+        "the order are shown automatically.",
     ),
     examples=(
         ("list", "every class with its number of objects"),
         ("list filesystem", "the mounted filesystems"),
         ("list filesystem / /home", "two of them, side by side"),
         ("list filesystem 101-103", "some of them, by range"),
-        ("list org.apache.qpid.broker:queue", "a class that several packages have"),
-        ('list queue where msgDepth > 100 and name ~ "orders"', "those that are full"),
+        ("list org.apache.qpid.broker:queue", "a class whose name several packages have"),
+        ('list queue where msgDepth > 100 and name ~ "orders"', "those with many messages"),
         ("list process sort cpuPercent desc columns name, cpuPercent limit 10", "the busiest ten"),
-        ("list queue where not durable or created > 10m", "made within ten minutes, or not durable"),
+        ("list queue where not durable or created > 10m", "created within ten minutes, or not durable"),
     ),
     parameters=(
         Parameter("CLASS", ParameterKind.CLASS, "a class, or package:class"),
         Parameter(
-            "SELECTION", ParameterKind.SELECTION, "short ids, ranges, indexes; conditions, order, columns", many=True
+            "SELECTION",
+            ParameterKind.SELECTION,
+            "short ids, ranges, indexes; conditions, order, columns",
+            repeated=True,
         ),
     ),
-    options=(Option(("-a", "--active"), "leave out what was destroyed"),),
+    options=(Option(("-a", "--active"), "leave out destroyed objects"),),
     handler=run,
 )

@@ -1,4 +1,4 @@
-"""`plot`: statistics of an object as lines over time."""
+"""`plot`: draws statistics of an object as lines over time."""
 
 from __future__ import annotations
 
@@ -8,43 +8,44 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, make_view
-from qmf_shell.objects.cells import value_cell
-from qmf_shell.objects.filtering import ObjectField, find_field
+from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
+from qmf_shell.objects.fields import ObjectField, find_field
 from qmf_shell.objects.lookup import find_single, object_label
 from qmf_shell.objects.rates import RateTracker
+from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import seconds_option
-from qmf_shell.results.result import Cell, Instant, LiveView, Plot, PlotSeries, Quantity
+from qmf_shell.results.cells import Cell, Instant, Quantity
+from qmf_shell.results.result import LiveView, Plot, PlotSeries
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean, listing
 
-#: Seconds shown when the user does not say how many.
+#: Seconds shown by default.
 SPAN = 120.0
-#: More lines than this cannot be told apart.
-MOST = 6
+#: More lines cannot be distinguished.
+MAX_LINES = 6
 
 _Points = collections.deque[tuple[float, float | None]]
 
 
 def run(context: Context, args: BoundArguments) -> LiveView:
-    """Begin to draw."""
+    """Start the plot."""
     target = find_single(context, args.texts[0])
     fields = [find_field([target.schema], text) for text in args.texts[1:]]
     for field in fields:
         if not field.is_number:
             numbers = [name for name, value in target.values.items() if _is_number(value)]
-            raise UsageError("plot", f"{field.name} is no number; {listing(numbers, 'and')} are", PLOT.usage[0])
+            raise UsageError("plot", f"{field.name} is not a number; {listing(numbers, 'and')} are", PLOT.usage[0])
     if "rates" in args.options:
         fields = [attrs.evolve(field, counter=True) for field in fields]
     fields = list(dict.fromkeys(fields))
-    if len(fields) > MOST:
-        raise UsageError("plot", f"at most {MOST} lines can be told apart", PLOT.usage[0])
+    if len(fields) > MAX_LINES:
+        raise UsageError("plot", f"at most {MAX_LINES} lines can be distinguished", PLOT.usage[0])
     span = seconds_option(PLOT, args, "span", SPAN)
     context.ids.assign(target.identity, target.created)
     drawing = _Drawing(context, target, fields, span, "total" in args.options)
-    return make_view(context, PLOT, args, drawing.frame)
+    return live_view(context, PLOT, args, drawing.frame)
 
 
 def _is_number(value: object) -> bool:
@@ -53,7 +54,7 @@ def _is_number(value: object) -> bool:
 
 @attrs.define
 class _Drawing:
-    """The points taken so far."""
+    """The points so far."""
 
     context: Context
     target: ObjectRecord
@@ -64,7 +65,7 @@ class _Drawing:
     points: dict[str, _Points] = attrs.field(factory=dict)
 
     def frame(self) -> Plot:
-        """The lines with what is there now; where the object is gone, they have an end."""
+        """The plot with the current values; the lines end where the object no longer exists."""
         at = time.monotonic()
         now = self.context.backend.get(self.target.identity)
         if now is not None:
@@ -81,7 +82,7 @@ class _Drawing:
         name, cell = clean(field.name), self._cell(field, value)
         if field.counter and not self.total and field.type is not None:
             epoch = self.target.identity.key.epoch
-            number = self.rates.take(field.name, field.type, value, at, epoch)
+            number = self.rates.update(field.name, field.type, value, at, epoch)
             name, cell = f"{name} per second", None if number is None else Quantity(round(number, 3), field.unit)
         points.append((at, number))
         while points and points[0][0] < at - self.span:
@@ -99,22 +100,22 @@ PLOT = Command(
     usage=("plot [-n SECONDS] [-c COUNT] [-s SECONDS] [-r] [-t] ID STAT...",),
     summary="Draw statistics of an object as lines over time",
     help=(
-        "Counters are drawn as how much they grow per second; -t draws what they have counted. All lines share one "
-        "scale. Where no value came, the line has a gap. Ctrl-C or q ends it.",
+        "Counters are drawn as growth per second; -t draws their totals. All lines share one scale. Where a value is "
+        "missing, the line has a gap. Ctrl-C or q ends it.",
     ),
     examples=(
-        ("plot system cpuPercent", "one line; a class stands for its only object"),
+        ("plot system cpuPercent", "one line; a class means its only object"),
         ("plot -n 0.5 -s 60 queue:orders msgDepth msgTotalEnqueues", "two lines over the last minute"),
     ),
     parameters=(
         Parameter("ID", ParameterKind.OBJECT, "short id, name or index", required=True),
-        Parameter("STAT", ParameterKind.STATISTICS, "statistics, or other numbers", required=True, many=True),
+        Parameter("STAT", ParameterKind.STATISTICS, "statistics, or other numbers", required=True, repeated=True),
     ),
     options=(
         *VIEW_OPTIONS,
         RATES,
-        Option(("-s", "--span"), "how many seconds the lines reach back (120)", "SECONDS"),
-        Option(("-t", "--total"), "draw what counters have counted, not how fast they grow"),
+        Option(("-s", "--span"), "how many seconds to show (120)", "SECONDS"),
+        Option(("-t", "--total"), "draw totals of counters, not rates"),
     ),
     handler=run,
 )

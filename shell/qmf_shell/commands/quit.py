@@ -1,4 +1,4 @@
-"""`quit`: leave."""
+"""`quit`: leaves the shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from qmf_shell.session.context import Context
 
 
 def run(context: Context, args: BoundArguments) -> QuitRequest:
-    """Say that the user wants to leave."""
+    """Leave the shell."""
     del context, args
     return QuitRequest()
 
@@ -16,7 +16,7 @@ def run(context: Context, args: BoundArguments) -> QuitRequest:
 QUIT = Command(
     name="quit",
     usage=("quit",),
-    summary="Leave (so does Ctrl-D)",
+    summary="Leave; the same as Ctrl-D",
     aliases=("exit",),
     handler=run,
 )

@@ -1,14 +1,16 @@
-"""`refs`: what an object refers to, and what refers to it."""
+"""`refs`: the references of an object, and the references to it."""
 
 from __future__ import annotations
 
 from qmf.schema import Kind
-from qmf_shell.objects.lookup import class_names, find_single, object_label
+from qmf_shell.objects.lookup import find_single, object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.results.result import Cell, Column, Role, Table
+from qmf_shell.results.cells import Cell
+from qmf_shell.results.result import Column, Role, Table
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_names
 from qmf_shell.text import clean, natural_key, plural
 
 _COLUMNS = (
@@ -21,7 +23,7 @@ _COLUMNS = (
 
 
 def run(context: Context, args: BoundArguments) -> Table:
-    """Both ways."""
+    """Show references in both directions."""
     target = find_single(context, args.texts[0])
     number = context.ids.assign(target.identity, target.created)
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
@@ -34,13 +36,16 @@ def run(context: Context, args: BoundArguments) -> Table:
     rows += [_row(context, "from", item.name, item.owner.identity.key, item.owner) for item in back]
     title = f"References of {number} {object_label(target.identity)}"
     return Table(
-        _COLUMNS, tuple(rows), title=title, empty=f"{object_label(target.identity)} has no references, either way."
+        _COLUMNS,
+        tuple(rows),
+        title=title,
+        empty=f"{object_label(target.identity)} has no references, in either direction.",
     )
 
 
 def _row(context: Context, direction: str, name: str, key: ObjectKey, item: ObjectRecord | None) -> tuple[Cell, ...]:
     if item is None:
-        return direction, None, "not there", clean(key.name), name
+        return direction, None, "not found", clean(key.name), name
     identity = item.identity
     index = f"{identity.index} {identity.title}".strip()
     return direction, context.ids.assign(identity, item.created), identity.class_key.name, index, name
@@ -49,9 +54,12 @@ def _row(context: Context, direction: str, name: str, key: ObjectKey, item: Obje
 REFS = Command(
     name="refs",
     usage=("refs ID",),
-    summary="Show what an object refers to, and what refers to it",
-    help=("to: a property of this object names the other. from: a property of the other names this one.",),
-    examples=(("refs 101", "both ways"), ("refs queue:orders", "bindings, subscriptions and so on of a queue")),
+    summary="Show the references of an object, and the references to it",
+    help=("to: a property of this object refers to the other. from: a property of the other refers to this one.",),
+    examples=(
+        ("refs 101", "in both directions"),
+        ("refs queue:orders", "bindings, subscriptions and so on of a queue"),
+    ),
     parameters=(Parameter("ID", ParameterKind.OBJECT, "short id, name or index", required=True),),
     handler=run,
 )

@@ -1,16 +1,18 @@
-"""`schema`: what classes there are, and what a class is made of."""
+"""`schema`: lists the classes, or describes one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.schema import Access, Argument, ClassKey, ClassSchema, Direction, EventSchema, Method, Property
-from qmf_shell.completion.schema_text import schema_tree
+from qmf.schema import Access, Argument, ClassKey, ClassSchema, EventSchema, Method, Property
 from qmf_shell.objects.lookup import find_classes
+from qmf_shell.objects.schema_text import DIRECTIONS, bounds_text
+from qmf_shell.objects.schema_tree import schema_tree
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.words import quote
-from qmf_shell.results.result import Cell, Column, Notice, Result, ResultGroup, Role, Table
+from qmf_shell.results.cells import Cell
+from qmf_shell.results.result import Column, Notice, Result, ResultGroup, Role, Table
 from qmf_shell.session.context import Context
 from qmf_shell.text import one_line, plural
 
@@ -41,16 +43,15 @@ _ARGUMENTS = (
     _DESCRIPTION,
 )
 _ACCESS = {Access.RC: "ReadCreate", Access.RW: "ReadWrite", Access.RO: "ReadOnly"}
-_DIRECTION = {Direction.IN: "in", Direction.OUT: "out", Direction.IN_OUT: "in/out"}
 
 
 def run(context: Context, args: BoundArguments) -> Result:
-    """All classes, or everything of one."""
+    """List all classes, or describe one."""
     name = args.text(0)
-    known = context.classes()
+    existing = context.classes()
     if name is None:
-        return _summary(context, known)
-    keys = find_classes(known, name, kind=None)
+        return _summary(context, existing)
+    keys = find_classes(existing, name, kind=None)
     parts: list[Result] = []
     schemas = [context.backend.schema(key) for key in keys]
     for schema in schemas:
@@ -67,7 +68,7 @@ def _summary(context: Context, keys: Sequence[ClassKey]) -> Table:
             rows.append((key.package, key.name, "object", *counts))
         else:
             rows.append((key.package, key.name, "event", len(schema.arguments), None, None))
-    return Table(_CLASSES, tuple(rows), title="Classes", empty="No classes so far: no agent has told of one.")
+    return Table(_CLASSES, tuple(rows), title="Classes", empty="No classes yet: no agent has sent one.")
 
 
 def _class(schema: ClassSchema) -> list[Result]:
@@ -112,7 +113,7 @@ def _heading(kind: str, schema: ClassSchema | EventSchema) -> Notice:
 def _method(item: Method) -> Table:
     about = f": {_text(item.desc)}" if item.desc else ""
     rows = tuple(
-        (arg.name, arg.type.name, _DIRECTION[arg.direction], arg.unit or "", _argument_notes(arg), _text(arg.desc))
+        (arg.name, arg.type.name, DIRECTIONS[arg.direction], arg.unit or "", _argument_notes(arg), _text(arg.desc))
         for arg in item.arguments
     )
     title = f"Method {item.name}{about}"
@@ -120,7 +121,7 @@ def _method(item: Method) -> Table:
 
 
 def _notes(item: Property) -> str:
-    words = [word for word, said in (("index", item.index), ("optional", item.optional)) if said]
+    words = [word for word, applies in (("index", item.index), ("optional", item.optional)) if applies]
     if item.references:
         words.append(f"refers to {item.references}")
     return ", ".join(words + _bounds(item))
@@ -134,16 +135,8 @@ def _argument_notes(item: Argument) -> str:
 
 
 def _bounds(item: Property | Argument) -> list[str]:
-    words = []
-    if item.minimum is not None and item.maximum is not None:
-        words.append(f"{item.minimum} to {item.maximum}")
-    elif item.minimum is not None:
-        words.append(f"at least {item.minimum}")
-    elif item.maximum is not None:
-        words.append(f"at most {item.maximum}")
-    if item.max_len is not None:
-        words.append(f"at most {plural(item.max_len, 'byte')}")
-    return words
+    length = [] if item.max_len is None else [f"at most {plural(item.max_len, 'byte')}"]
+    return bounds_text(item) + length
 
 
 def _text(text: str | None) -> str:
@@ -153,13 +146,14 @@ def _text(text: str | None) -> str:
 SCHEMA = Command(
     name="schema",
     usage=("schema [CLASS]",),
-    summary="List all classes and events, or show what one is made of",
+    summary="List all classes and events, or describe one",
     help=(
-        "Alone, it lists every class of objects and events. For an event, Properties counts its arguments.",
-        "With a class, it shows properties, statistics and methods with types, units, access and descriptions. Of "
-        "a class that is there in several versions it shows all.",
+        "Without arguments, it lists every class of objects and events. For an event, Properties is its number of "
+        "arguments.",
+        "With a class, it shows properties, statistics and methods with types, units, access and descriptions. If a "
+        "class has several versions, it shows all of them.",
     ),
-    examples=(("schema", "every class"), ("schema filesystem", "what a filesystem has and does")),
+    examples=(("schema", "every class"), ("schema filesystem", "properties, statistics and methods of a filesystem")),
     parameters=(Parameter("CLASS", ParameterKind.ANY_CLASS, "a class or event class, or package:class"),),
     handler=run,
 )

@@ -1,4 +1,4 @@
-"""`set`, `alias`, `record`: what belongs to the session itself."""
+"""`set`, `alias`, `record`: settings, aliases and the transcript of the session."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_set(context: Context, args: BoundArguments) -> Result:
 
 
 def run_alias(context: Context, args: BoundArguments) -> Result:
-    """Show aliases, or make or remove one."""
+    """Show aliases, or define or delete one."""
     aliases = context.settings.aliases
     name = args.text(0)
     if name is None:
@@ -42,7 +42,7 @@ def run_alias(context: Context, args: BoundArguments) -> Result:
         if name not in aliases:
             raise NotFoundError("alias", name, aliases)
         del aliases[name]
-        return Notice(f"{name} stands for nothing any more")
+        return Notice(f"alias {name} deleted")
     if len(args.words) == 1:
         if name not in aliases:
             raise NotFoundError("alias", name, aliases)
@@ -56,7 +56,7 @@ def run_alias(context: Context, args: BoundArguments) -> Result:
 
 
 def run_record(context: Context, args: BoundArguments) -> TranscriptRequest:
-    """Begin or end recording."""
+    """Start or stop the transcript."""
     del context
     word = args.texts[0].lower()
     path = args.text(1)
@@ -72,28 +72,28 @@ SET = Command(
     usage=("set", "set NAME VALUE"),
     summary="Show the settings, or change one",
     help=(
-        "Changes last until you leave. For good they stand in the configuration file, see docs/shell.md.",
-        "time-format short shows the time of day alone, as the manual of qpid-tool does.",
+        "Changes last until you leave. To keep them, write them to the configuration file, see docs/shell.md.",
+        "time-format short shows only the time of day, as the manual of qpid-tool does.",
     ),
     examples=(("set", "all settings"), ("set time-format short", "times without their date")),
     parameters=(
         Parameter("NAME", ParameterKind.SETTING, "a setting"),
-        Parameter("VALUE", ParameterKind.CHOICE, "its new value"),
+        Parameter("VALUE", ParameterKind.SETTING_VALUE, "its new value"),
     ),
     handler=run_set,
 )
 ALIAS = Command(
     name="alias",
     usage=("alias [NAME [COMMAND...]]", "alias -d NAME"),
-    summary="Show aliases, or let a word stand for the front of a command",
-    help=("What follows the word in a line follows the command that it stands for.",),
+    summary="Show aliases, or define a word for the beginning of a command",
+    help=("The rest of the line is appended to the text that the word stands for.",),
     examples=(
         ("alias full list queue where msgDepth > 1000", "then `full` lists them, `full limit 3` three of them"),
         ("alias", "all aliases"),
     ),
     parameters=(
         Parameter("NAME", ParameterKind.TEXT, "a word"),
-        Parameter("COMMAND", ParameterKind.TEXT, "what it stands for", many=True),
+        Parameter("COMMAND", ParameterKind.TEXT, "what it stands for", repeated=True),
     ),
     options=(Option(("-d", "--delete"), "remove it"),),
     options_first=True,
@@ -102,14 +102,14 @@ ALIAS = Command(
 RECORD = Command(
     name="record",
     usage=("record on FILE", "record off"),
-    summary="Write commands and their results to a file as well",
-    help=("The file is appended to. Results stand there as text without colour, lines as comments.",),
-    examples=(("record on /tmp/incident.txt", "begin"), ("record off", "end")),
+    summary="Write commands and their results to a file, too",
+    help=("Commands and results are appended to the file as text without colours.",),
+    examples=(("record on /tmp/incident.txt", "start"), ("record off", "stop")),
     parameters=(
         Parameter(
-            "on|off", ParameterKind.WORDS, "begin or end", required=True, words=(("on", "begin"), ("off", "end"))
+            "on|off", ParameterKind.CHOICE, "start or stop", required=True, choices=(("on", "start"), ("off", "stop"))
         ),
-        Parameter("FILE", ParameterKind.FILE, "where to"),
+        Parameter("FILE", ParameterKind.FILE, "the file"),
     ),
     handler=run_record,
 )

@@ -1,4 +1,4 @@
-"""`setprop`: set read-write properties of an object."""
+"""`setprop`: sets read-write properties of an object."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from qmf.errors import NotFoundError
 from qmf.schema import Access, Property
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.parsing.method_arguments import ArgumentError, argument_name, parse_value_of
+from qmf_shell.parsing.method_arguments import ArgumentError, argument_name, checked_value
 from qmf_shell.parsing.words import Word
 from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.backend import ObjectRecord
@@ -15,7 +15,7 @@ from qmf_shell.text import clean, plural
 
 
 def run(context: Context, args: BoundArguments) -> Notice:
-    """Set and say so."""
+    """Set the properties."""
     target = find_object(context, args.texts[0])
     values: dict[str, object] = {}
     for word in args.words[1:]:
@@ -41,7 +41,7 @@ def _value(context: Context, target: ObjectRecord, word: Word) -> tuple[str, obj
         writable = [one.name for one in target.schema.properties if one.access is Access.RW]
         raise NotFoundError(f"property of {clean(target.schema.name)}", name, writable)
     if item.access is not Access.RW:
-        word_ = {Access.RC: "is set when the object is made, and never again", Access.RO: "is read-only"}[item.access]
+        word_ = {Access.RC: "can only be set when the object is created", Access.RO: "is read-only"}[item.access]
         raise ArgumentError(f"property {name!r} of {clean(target.schema.name)} {word_}")
     return name, _convert(context, target, item, text)
 
@@ -49,7 +49,7 @@ def _value(context: Context, target: ObjectRecord, word: Word) -> tuple[str, obj
 def _convert(context: Context, target: ObjectRecord, item: Property, text: str) -> object:
     if item.type.name == "objId":
         return find_object(context, text).identity.key
-    return parse_value_of(item, text, f"property {item.name!r} of {target.schema.name}")
+    return checked_value(item, text, f"property {item.name!r} of {target.schema.name}")
 
 
 SETPROP = Command(
@@ -57,13 +57,13 @@ SETPROP = Command(
     usage=("setprop ID NAME=VALUE...",),
     summary="Set read-write properties of an object",
     help=(
-        "All of them are set, or none. `schema CLASS` shows which properties are ReadWrite. Agents of this project "
-        "understand it; others have methods for what can be changed.",
+        "All of them are set, or none. `schema CLASS` shows which properties are ReadWrite. Only agents of this "
+        "project support it; others have methods instead.",
     ),
     examples=(("setprop filesystem:/ threshold=80", "one property"),),
     parameters=(
         Parameter("ID", ParameterKind.OBJECT, "short id, name or index", required=True),
-        Parameter("NAME=VALUE", ParameterKind.SETTABLE, "a property and its new value", required=True, many=True),
+        Parameter("NAME=VALUE", ParameterKind.SETTABLE, "a property and its new value", required=True, repeated=True),
     ),
     handler=run,
 )

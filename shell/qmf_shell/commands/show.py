@@ -1,15 +1,16 @@
-"""`show`: everything of one or more objects."""
+"""`show`: all values of one or more objects."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf_shell.objects.cells import element_cells
 from qmf_shell.objects.lookup import classes_or_none
 from qmf_shell.objects.selecting import find_objects, select_objects
+from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.selection import parse_selection
-from qmf_shell.results.result import Cell, Column, Instant, Notice, Result, ResultGroup, Role, Table
+from qmf_shell.results.cells import Cell, Instant
+from qmf_shell.results.result import Column, Notice, Result, ResultGroup, Role, Table
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
@@ -17,7 +18,7 @@ from qmf_shell.text import clean
 
 
 def run(context: Context, args: BoundArguments) -> Result:
-    """The objects that the user named, or those of a class."""
+    """Show the objects that the user named, or those of a class."""
     keys = classes_or_none(context, args.texts[0])
     if not keys:
         return show_objects(find_objects(context, args.texts), context)
@@ -34,7 +35,7 @@ def show_objects(targets: Sequence[ObjectRecord], context: Context) -> Result:
     groups: dict[ClassName, list[ObjectRecord]] = {}
     for item in targets:
         groups.setdefault(class_name(item.identity), []).append(item)
-    # Every object has its number before the first reference is shown, so that references show numbers where they can.
+    # All short ids are assigned before the first reference is shown, so that references show them where possible.
     numbers = {item.identity.key: context.ids.assign(item.identity, item.created) for item in targets}
     tables = tuple(_table(context, group, [numbers[item.identity.key] for item in group]) for group in groups.values())
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
@@ -64,15 +65,15 @@ def _table(context: Context, group: Sequence[ObjectRecord], numbers: Sequence[in
 SHOW = Command(
     name="show",
     usage=("show ID...", "show CLASS [active] [ID...] [where CONDITION] [sort [by] NAME [desc]] [limit COUNT]"),
-    summary="Show everything of an object",
+    summary="Show all values of an object",
     help=(
-        "Several objects are shown side by side. An object is written as its short id from `list`, its whole name, "
-        "class:index or just its index, where only one object has it. 104-110 means all objects with a short id in "
-        "that range. A short id that was given wins over an index that is the same number, and a class over an object "
-        "of the same name: write class:index then.",
-        "With a class it shows all its objects, or those that the rest of the line selects as in `list`.",
-        "config marks properties, inst marks statistics. References are shown with the short id of the object where "
-        "it has one.",
+        "Several objects are shown side by side. An object is written as its short id from `list`, its full name, "
+        "class:index, or only its index if no other object has the same. 104-110 means all objects with a short id in "
+        "that range. A short id takes precedence over an index that is the same number, and a class over an object of "
+        "the same name: then write class:index.",
+        "With a class, it shows all its objects, or those that the rest of the line selects as in `list`.",
+        "config marks properties, inst marks statistics. References are shown with the short id of the object if it "
+        "has one.",
     ),
     examples=(
         ("show 101", "the object that `list` called 101"),
@@ -83,7 +84,7 @@ SHOW = Command(
     ),
     parameters=(
         Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class", required=True),
-        Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", many=True),
+        Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", repeated=True),
     ),
     handler=run,
 )

@@ -1,4 +1,4 @@
-"""`top`: the objects of a class that have most of something, again and again."""
+"""`top`: the objects of a class with the highest values of a statistic, refreshed repeatedly."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from collections.abc import Sequence
 
 import attrs
 
-from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, make_view
+from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.columns import value_columns
-from qmf_shell.objects.filtering import ObjectField, fields_of, find_field, sorted_by
-from qmf_shell.objects.lookup import class_names, find_classes
+from qmf_shell.objects.fields import ObjectField, fields_of, find_field, sorted_by
+from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.selecting import known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.result import Cell, Column, LiveView, Quantity, Role, Table
+from qmf_shell.results.cells import Cell, Quantity
+from qmf_shell.results.result import Column, LiveView, Role, Table
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_names
 from qmf_shell.text import clean, plural
 
-#: Objects shown when the user does not say how many.
+#: Objects shown by default.
 SHOWN = 15
-#: Further statistics shown beside the one that sorts.
+#: Further statistics shown beside the one that determines the order.
 BESIDE = 3
 
 
 def run(context: Context, args: BoundArguments) -> LiveView:
-    """Begin."""
+    """Start the view."""
     words = list(args.texts)
     if len(words) > 1 and words[1].lower() == "by":
         del words[1]
@@ -48,12 +50,12 @@ def run(context: Context, args: BoundArguments) -> LiveView:
     )
     beside = list(others)[:BESIDE]
     top = _Top(context, names, field, beside, most, "total" in args.options)
-    return make_view(context, TOP, args, top.frame)
+    return live_view(context, TOP, args, top.frame)
 
 
 @attrs.define
 class _Top:
-    """The objects in order."""
+    """The state of the view."""
 
     context: Context
     names: Sequence[ClassName]
@@ -64,12 +66,12 @@ class _Top:
     rates: RateTracker = attrs.field(factory=RateTracker)
 
     def frame(self) -> Table:
-        """The objects as they are now."""
+        """The objects with their current values, in order."""
         at = time.monotonic()
         objects = list(self.context.objects(self.names))
         by_rate = self.field.counter and not self.total
         values = {item.identity.key: self._value(item, at, by_rate) for item in objects}
-        objects = sorted_by(objects, lambda item: values[item.identity.key], down=True)
+        objects = sorted_by(objects, lambda item: values[item.identity.key], descending=True)
         shown = objects[: self.most] if self.most else objects
         schemas = list({id(item.schema): item.schema for item in shown}.values())
         beside = value_columns(schemas, self.beside) if schemas else []
@@ -95,16 +97,16 @@ class _Top:
         if not by_rate or self.field.type is None:
             return None if isinstance(value, bool) else value
         key = item.identity.key
-        return self.rates.take(key, self.field.type, value, at, key.epoch)
+        return self.rates.update(key, self.field.type, value, at, key.epoch)
 
 
 TOP = Command(
     name="top",
     usage=("top [-n SECONDS] [-c COUNT] [-l COUNT] [-r] [-t] CLASS by STAT",),
-    summary="Show the objects of a class that have most of something",
+    summary="Show the objects of a class with the highest values of a statistic",
     help=(
-        "Counters are compared by how fast they grow, so the first picture has no order yet; -t compares what they "
-        "have counted. Ctrl-C or q ends it.",
+        "Counters are compared by their growth per second, so the first frame has no order yet; -t compares their "
+        "totals. Ctrl-C or q ends it.",
     ),
     examples=(
         ("top process by cpuPercent", "the busiest processes"),
@@ -115,10 +117,10 @@ TOP = Command(
         Parameter(
             "STAT",
             ParameterKind.STATISTICS,
-            "by STAT: what counts",
+            "by STAT: the statistic to compare",
             required=True,
-            many=True,
-            words=(("by", "what counts follows"),),
+            repeated=True,
+            choices=(("by", "followed by a statistic"),),
         ),
     ),
     options=(

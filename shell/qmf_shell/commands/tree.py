@@ -1,25 +1,26 @@
-"""`tree`: objects below their parents."""
+"""`tree`: shows objects below their parents."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from qmf.schema import Kind
-from qmf_shell.objects.lookup import class_names, classes_or_none, find_object
+from qmf_shell.objects.lookup import classes_or_none, find_object
 from qmf_shell.objects.relations import children, parents
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.results.result import Cell, Column, Role, Table
+from qmf_shell.results.cells import Cell
+from qmf_shell.results.result import Column, Role, Table
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.object_names import class_name
+from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.text import clean, natural_key, plural
 
-#: Children of one class below one parent that are shown one by one; 0 shows all.
+#: Children of one class that are shown below one parent by default; 0 shows all.
 SHOWN = 20
 
 _Entry = tuple[ObjectKey | str, str, str]
-"""An object, or words for those left out; the lines in front of it, and in front of what is below it."""
+"""An object, or a text for those left out; the prefix of its line, and the prefix of lines below it."""
 
 _COLUMNS = (
     Column("ID", Role.ID),
@@ -29,7 +30,7 @@ _COLUMNS = (
 
 
 def run(context: Context, args: BoundArguments) -> Table:
-    """Everything, or what is below an object or the objects of a class."""
+    """Show all objects, or those below an object or below the objects of a class."""
     most = count_option(TREE, args, "number", SHOWN)
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     context.report(f"asking for {plural(len(names), 'class', 'classes')}")
@@ -59,7 +60,7 @@ def _draw(
     roots: Sequence[_Entry],
     most: int,
 ) -> None:
-    """Depth first with a list of what is still to do: a chain of parents may be longer than Python's stack."""
+    """Make the rows depth first; without recursion, since a chain of parents may be longer than Python's stack."""
     pending = list(reversed(roots))
     while pending:
         key, lead, inner = pending.pop()
@@ -80,7 +81,7 @@ def _draw(
 def _layer(
     by_key: dict[ObjectKey, ObjectRecord], keys: Sequence[ObjectKey], prefix: str, most: int, *, top: bool
 ) -> list[_Entry]:
-    """What stands below one parent, with the lines in front of it and in front of what is below it in turn."""
+    """The entries below one parent."""
     ordered = sorted(
         (key for key in keys if key in by_key),
         key=lambda key: (by_key[key].identity.class_key.name, natural_key(by_key[key].identity.index)),
@@ -109,14 +110,14 @@ TREE = Command(
     usage=("tree [-n COUNT] [ID|CLASS]",),
     summary="Show objects below their parents",
     help=(
-        "An object's parent is what its reference marked parentRef names. Agents that do not tell which reference that "
-        "is (qpidd and agents of libqmf2) are shown by the first one in the key.",
-        "Of many objects of one class below one parent, or with no parent, the first 20 are shown; -n changes that.",
+        "The parent of an object is the object that its reference marked parentRef refers to. For agents that do not "
+        "mark it (qpidd and agents of libqmf2), the first reference in the key is used.",
+        "Of many objects of one class below one parent, or without a parent, the first 20 are shown; -n changes this.",
     ),
     examples=(
         ("tree", "everything"),
-        ("tree vhost", "what belongs to the virtual hosts of a broker"),
-        ("tree -n 0 101", "all that is below one object"),
+        ("tree vhost", "what is below the virtual hosts of a broker"),
+        ("tree -n 0 101", "everything below one object"),
     ),
     parameters=(Parameter("ID", ParameterKind.TARGET, "an object, or all of a class"),),
     options=(Option(("-n", "--number"), "objects of one class to show; 0 means all", "COUNT"),),

@@ -1,4 +1,4 @@
-"""`watch`: objects as a table that is drawn again and again, with what changed marked and how fast counters grow."""
+"""`watch`: objects as a table that is refreshed repeatedly, with changes marked and rates of counters."""
 
 from __future__ import annotations
 
@@ -8,94 +8,85 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema, QmfType
-from qmf_shell.objects.cells import element_cells
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.counters import is_counter
-from qmf_shell.objects.filtering import TIME_TYPES, fields_of
+from qmf_shell.objects.fields import TIME_TYPES, fields_of
 from qmf_shell.objects.lookup import classes_or_none
 from qmf_shell.objects.rates import ChangeTracker, RateTracker
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.objects.value_cells import element_cells
+from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import Selection, parse_selection
-from qmf_shell.results.result import (
-    Cell,
-    Column,
-    Instant,
-    LiveView,
-    Result,
-    ResultGroup,
-    Role,
-    Table,
-    WatchedValue,
-)
+from qmf_shell.results.cells import Cell, Instant, WatchedValue
+from qmf_shell.results.result import Column, LiveView, Result, ResultGroup, Role, Table
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
 from qmf_shell.text import clean, plural
 
-#: Statistics of a class that are shown where the user names none.
+#: Statistics of a class that are shown by default.
 SHOWN = 6
 
 VIEW_OPTIONS = (
-    Option(("-n", "--interval"), "seconds from one picture to the next (2)", "SECONDS"),
-    Option(("-c", "--count"), "how many pictures; without it until Ctrl-C or q", "COUNT"),
+    Option(("-n", "--interval"), "seconds between refreshes (2)", "SECONDS"),
+    Option(("-c", "--count"), "end after so many frames; by default, at Ctrl-C or q", "COUNT"),
 )
-#: For agents whose schema does not tell counters from other numbers.
-RATES = Option(("-r", "--rates"), "take every whole number for a counter")
+#: For agents whose schema does not distinguish counters from other numbers.
+RATES = Option(("-r", "--rates"), "treat all integers as counters")
 
 
 def run(context: Context, args: BoundArguments) -> LiveView:
-    """Begin to watch."""
+    """Start the view."""
     keys = classes_or_none(context, args.texts[0])
-    follower = _Follower("rates" in args.options)
+    watcher = _ValueWatcher("rates" in args.options)
     frame: Callable[[], Result]
     if keys:
         selection = parse_selection(args.words[1:])
-        frame = _ClassWatch(context, lambda: select_objects(context, keys, selection), selection, follower).frame
+        frame = _ClassWatch(context, lambda: select_objects(context, keys, selection), selection, watcher).frame
         if selection.ids:
-            frame = _ObjectWatch(context, find_objects(context, selection.ids, classes=keys), follower).frame
+            frame = _ObjectWatch(context, find_objects(context, selection.ids, classes=keys), watcher).frame
     else:
-        frame = _ObjectWatch(context, find_objects(context, args.texts), follower).frame
-    return make_view(context, WATCH, args, frame)
+        frame = _ObjectWatch(context, find_objects(context, args.texts), watcher).frame
+    return live_view(context, WATCH, args, frame)
 
 
-def make_view(context: Context, command: Command, args: BoundArguments, frame: Callable[[], Result]) -> LiveView:
-    """A view with the interval and the count that were given; see `VIEW_OPTIONS`."""
+def live_view(context: Context, command: AnyCommand, args: BoundArguments, frame: Callable[[], Result]) -> LiveView:
+    """A view with the interval and count of the options `VIEW_OPTIONS`."""
     interval = seconds_option(command, args, "interval", context.settings.interval)
     count = count_option(command, args, "count", 0)
     return LiveView(frame, interval, count or None)
 
 
-class _Follower:
-    """What two looks at the same objects say together."""
+class _ValueWatcher:
+    """Compares the values of objects with those of the previous frame."""
 
-    def __init__(self, every: bool) -> None:
+    def __init__(self, all_integers: bool) -> None:
         """
         Args:
-            every: take every whole number for a counter.
+            all_integers: treat all integers as counters.
         """
-        self._every = every
+        self._all_integers = all_integers
         self._rates = RateTracker()
         self._changes = ChangeTracker()
 
     def cell(self, target: ObjectRecord, name: str, cell: Cell, at: float) -> WatchedValue:
-        """A value with what is new about it."""
+        """A value with its rate, and whether it has changed."""
         key = target.identity.key, name
-        changed = self._changes.take(key, cell)
+        changed = self._changes.update(key, cell)
         kind = self._counter(target.schema, name)
         if kind is None:
             return WatchedValue(cell, changed)
-        rate = self._rates.take(key, kind, target.values.get(name), at, target.identity.key.epoch)
+        rate = self._rates.update(key, kind, target.values.get(name), at, target.identity.key.epoch)
         return WatchedValue(cell, changed, rate, counter=True)
 
     def _counter(self, schema: ClassSchema, name: str) -> QmfType | None:
-        """The type of a counter; None for what is none."""
+        """The type of a value that is a counter; None if it is not."""
         item = schema.statistic(name)
         if item is not None and is_counter(schema.package, item):
             return item.type
         found = item or schema.property(name)
-        if self._every and found is not None and found.type.is_integer and found.type.base not in TIME_TYPES:
+        if self._all_integers and found is not None and found.type.is_integer and found.type.base not in TIME_TYPES:
             return found.type
         return None
 
@@ -106,11 +97,11 @@ class _ObjectWatch:
 
     context: Context
     targets: list[ObjectRecord]
-    follower: _Follower
+    watcher: _ValueWatcher
     gone: dict[object, int] = attrs.field(factory=dict)
 
     def frame(self) -> Result:
-        """The objects as they are now; of one that is gone, what it was at last."""
+        """The objects with their current values; of an object that no longer exists, the last ones."""
         at = time.monotonic()
         for number, item in enumerate(self.targets):
             now = self.context.backend.get(item.identity)
@@ -137,17 +128,16 @@ class _ObjectWatch:
         rows: list[tuple[Cell, ...]] = []
         for kind, name in elements:
             followed = [
-                self.follower.cell(item, name, one.get((kind, name)), at)
-                for item, one in zip(group, cells, strict=True)
+                self.watcher.cell(item, name, one.get((kind, name)), at) for item, one in zip(group, cells, strict=True)
             ]
             rows.append((kind, name, *followed))
         rows.append(("time", "updated", *(Instant(item.updated) for item in group)))
-        dead = [self.gone[item.identity.key] for item in group if item.identity.key in self.gone]
-        if dead:
+        gone = [self.gone[item.identity.key] for item in group if item.identity.key in self.gone]
+        if gone:
             rows.append(("time", "gone since", *(Instant(self.gone.get(item.identity.key, 0)) for item in group)))
         identity = group[0].identity
         title = f"{identity.class_key.package}:{identity.class_key.name}" + (f" {identity.index}" if alone else "")
-        note = "Gone: these are its last values." if dead and alone else None
+        note = "Gone: these are its last values." if gone and alone else None
         return Table(tuple(columns), tuple(rows), title=title, note=note)
 
 
@@ -156,54 +146,54 @@ class _ClassWatch:
     """The objects of a class, one per row."""
 
     context: Context
-    select_objects: Callable[[], Sequence[SelectedObjects]]
+    select: Callable[[], Sequence[SelectedObjects]]
     selection: Selection
-    follower: _Follower
+    watcher: _ValueWatcher
     before: dict[ClassName, dict[object, ObjectIdentity]] = attrs.field(factory=dict)
 
     def frame(self) -> Result:
-        """The objects as they are now."""
+        """The objects with their current values."""
         at = time.monotonic()
-        tables = tuple(self._table(chosen, at) for chosen in self.select_objects())
+        tables = tuple(self._table(selected, at) for selected in self.select())
         return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
-    def _table(self, chosen: SelectedObjects, at: float) -> Table:
-        values = self._values(chosen)
+    def _table(self, selected: SelectedObjects, at: float) -> Table:
+        values = self._values(selected)
         columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
-        named = any(item.identity.title for item in chosen.shown)
+        named = any(item.identity.title for item in selected.shown)
         if named:
             columns.append(Column("Name", wraps=True))
         columns += [value.column for value in values]
         rows: list[tuple[Cell, ...]] = []
-        for item in chosen.shown:
+        for item in selected.shown:
             number = self.context.ids.assign(item.identity, item.created)
             cells = [
-                self.follower.cell(item, value.column.title, value.cell(self.context, item), at) for value in values
+                self.watcher.cell(item, value.column.title, value.cell(self.context, item), at) for value in values
             ]
             title = [item.identity.title] if named else []
             rows.append((number, item.identity.index, *title, *cells))
         return Table(
             tuple(columns),
             tuple(rows),
-            title=f"{clean(chosen.name[0])}:{clean(chosen.name[1])}, {plural(len(chosen.objects), 'object')}",
-            empty=f"No objects of {clean(chosen.name[0])}:{clean(chosen.name[1])}.",
-            note=self._came_and_went(chosen),
+            title=f"{clean(selected.name[0])}:{clean(selected.name[1])}, {plural(len(selected.objects), 'object')}",
+            empty=f"No objects of {clean(selected.name[0])}:{clean(selected.name[1])}.",
+            note=self._changes_note(selected),
         )
 
-    def _values(self, chosen: SelectedObjects) -> list[ValueColumn]:
+    def _values(self, selected: SelectedObjects) -> list[ValueColumn]:
         wanted = column_names(self.selection)
         if not wanted:
-            wholes = [
-                field.element for schema in chosen.schemas for field in fields_of(schema).values() if field.statistic
+            elements = [
+                field.element for schema in selected.schemas for field in fields_of(schema).values() if field.statistic
             ]
-            wanted = list(dict.fromkeys(wholes))[:SHOWN] or list(ALL_COLUMNS[:1])
-        return value_columns(chosen.schemas, wanted)
+            wanted = list(dict.fromkeys(elements))[:SHOWN] or list(ALL_COLUMNS[:1])
+        return value_columns(selected.schemas, wanted)
 
-    def _came_and_went(self, chosen: SelectedObjects) -> str | None:
-        """What is different from the picture before, in words."""
-        now: dict[object, ObjectIdentity] = {item.identity.key: item.identity for item in chosen.objects}
-        before = self.before.get(chosen.name)
-        self.before[chosen.name] = now
+    def _changes_note(self, selected: SelectedObjects) -> str | None:
+        """The objects that appeared or disappeared since the previous frame, as a note."""
+        now: dict[object, ObjectIdentity] = {item.identity.key: item.identity for item in selected.objects}
+        before = self.before.get(selected.name)
+        self.before[selected.name] = now
         if before is None:
             return None
         parts = []
@@ -220,23 +210,23 @@ WATCH = Command(
         "watch [-n SECONDS] [-c COUNT] [-r] ID...",
         "watch [-n SECONDS] [-c COUNT] [-r] CLASS [where CONDITION] [sort NAME [desc]] [columns NAME...] [limit COUNT]",
     ),
-    summary="Look at objects again and again",
+    summary="Show objects, refreshed repeatedly",
     help=(
-        "Values that changed since the picture before are marked. Counters show how much they grow per second; a "
-        "counter that starts anew counts from zero. Which values are counters is known of qpidd and of agents of this "
-        "project; -r takes every whole number for one.",
-        "Of a class, the first statistics are shown; columns names others. An object that goes away keeps its last "
-        "values and is marked as gone. Without a connection the last picture stays until it is back.",
-        "Ctrl-C or q ends it. With output to a file or pipe the pictures follow each other.",
+        "Values that changed since the previous frame are marked. Counters show their growth per second; the reset of "
+        "a counter is noticed. Which values are counters is known for qpidd and for agents of this project; -r treats "
+        "all integers as counters.",
+        "Of a class, the first statistics are shown; columns selects others. An object that no longer exists keeps its "
+        "last values and is marked as gone. While the connection is lost, the last frame stays.",
+        "Ctrl-C or q ends it. In a file or pipe, the frames follow each other.",
     ),
     examples=(
-        ("watch 101", "everything of one object"),
+        ("watch 101", "all values of one object"),
         ("watch -n 5 queue where consumers = 0 columns msgDepth, byteDepth", "some objects of a class"),
-        ("watch -c 3 process sort cpuPercent desc limit 5", "three pictures"),
+        ("watch -c 3 process sort cpuPercent desc limit 5", "three frames"),
     ),
     parameters=(
         Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class", required=True),
-        Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", many=True),
+        Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", repeated=True),
     ),
     options=(*VIEW_OPTIONS, RATES),
     handler=run,

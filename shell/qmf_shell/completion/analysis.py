@@ -1,11 +1,12 @@
-"""What could stand at the cursor: a pure function from the text of a line to a kind of suggestion.
+"""Finds out what may be at the cursor: a pure function from the text of a line to a kind of completion.
 
-Knows commands, but no class, object or agent: names are `suggestions`' concern.
+Knows commands, but no classes, objects or agents: their names are in `suggestions`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -33,18 +34,19 @@ from qmf_shell.completion.kinds import (
     ValueOf,
 )
 from qmf_shell.parsing.binding import looks_like_option
-from qmf_shell.parsing.command import Command, Option, Parameter, ParameterKind, Registry
+from qmf_shell.parsing.command import AnyCommand, Option, Parameter, ParameterKind
 from qmf_shell.parsing.conditions import ConditionError, Token, parse_condition, tokenize
 from qmf_shell.parsing.method_arguments import argument_name
+from qmf_shell.parsing.registry import Registry
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.parsing.words import Unclosed, Word, is_comment, split_partial
 
 SELECTION_WORDS = (
-    ("where", "only those that a condition is true of"),
+    ("where", "only objects for which a condition is true"),
     ("sort", "in the order of a value"),
     ("columns", "which values to show"),
     ("limit", "how many at most"),
-    ("active", "without those that were destroyed"),
+    ("active", "without destroyed objects"),
 )
 _OPERATORS = (
     ("=", "equal"),
@@ -53,10 +55,10 @@ _OPERATORS = (
     ("<=", "less or equal"),
     (">", "greater"),
     (">=", "greater or equal"),
-    ("~", "has in it, by regular expression"),
-    ("!~", "has not in it"),
+    ("~", "matches a regular expression"),
+    ("!~", "does not match it"),
 )
-_JOINS = (("and", "both"), ("or", "one of them"))
+_CONNECTIVES = (("and", "both are true"), ("or", "at least one is true"))
 _NOT = (("not", "the opposite"),)
 _ORDERS = (("desc", "the largest first"), ("asc", "the smallest first"))
 _BY = (("by", ""),)
@@ -64,13 +66,13 @@ _WHERE = (SELECTION_WORDS[0],)
 _ALL = (("all", "all objects of the class"),)
 
 
-def analyse(text: str, registry: Registry, aliases: Mapping[str, str] | None = None) -> CompletionRequest:
-    """What could stand at the end of `text`, the line up to the cursor. Never fails.
+def analyse(text: str, registry: Registry[Any], aliases: Mapping[str, str] | None = None) -> CompletionRequest:
+    """What may be at the end of `text`, the line up to the cursor. Never fails.
 
     Args:
         text: the line.
         registry: the commands.
-        aliases: words that stand for the front of a command.
+        aliases: words, each with the text that it stands for.
     """
     if is_comment(text) and text.strip():
         return CompletionRequest(NoCompletion())
@@ -80,21 +82,21 @@ def analyse(text: str, registry: Registry, aliases: Mapping[str, str] | None = N
 
 
 def _expanded(text: str, aliases: Mapping[str, str]) -> tuple[str, int]:
-    """The line with its alias replaced, and by how much it is longer."""
+    """The line with its alias replaced, and how many characters longer it is."""
     if not aliases:
         return text, 0
     before = split_partial(text).before
-    stands = aliases.get(before[0].text) if before and before[0].plain else None
-    if stands is None:
+    replacement = aliases.get(before[0].text) if before and before[0].plain else None
+    if replacement is None:
         return text, 0
-    longer = stands + text[before[0].end :]
+    longer = replacement + text[before[0].end :]
     return longer, len(longer) - len(text)
 
 
-def _analyse(text: str, registry: Registry) -> CompletionRequest:
+def _analyse(text: str, registry: Registry[Any]) -> CompletionRequest:
     typed = split_partial(text)
     word = typed.word
-    if typed.open in (Unclosed.JSON, Unclosed.ESCAPE):
+    if typed.unclosed in (Unclosed.JSON, Unclosed.ESCAPE):
         return CompletionRequest(NoCompletion())
     if not typed.before:
         return CompletionRequest(CommandNames(), word.text, word.start)
@@ -110,8 +112,8 @@ def _analyse(text: str, registry: Registry) -> CompletionRequest:
     return _argument(command, found, word)
 
 
-def positional(command: Command, words: Sequence[Word]) -> list[Word] | Option:
-    """The words before the cursor that are no options; the option where the cursor is at an option's value."""
+def positional(command: AnyCommand, words: Sequence[Word]) -> list[Word] | Option:
+    """The words before the cursor that are not options; or the option, if the cursor is at an option's value."""
     found: list[Word] = []
     rest = list(words)
     while rest:
@@ -128,55 +130,56 @@ def positional(command: Command, words: Sequence[Word]) -> list[Word] | Option:
     return found
 
 
-def _argument(command: Command, args: list[Word], word: Word) -> CompletionRequest:
+#: Kinds of parameters whose completion does not depend on earlier arguments.
+_INDEPENDENT: Mapping[ParameterKind, CompletionKind] = {
+    ParameterKind.COMMAND: CommandNames(),
+    ParameterKind.CLASS: ClassNames(objects=True, events=False),
+    ParameterKind.ANY_CLASS: ClassNames(objects=True, events=True),
+    ParameterKind.TARGET: AnyOf((ObjectNames(None), ClassNames(objects=True, events=False))),
+    ParameterKind.SETTING: SettingNames(),
+    ParameterKind.FILE: FileNames(),
+}
+
+
+def _argument(command: AnyCommand, args: list[Word], word: Word) -> CompletionRequest:
     parameter = parameter_at(command, len(args))
     if parameter is None:
         return CompletionRequest(NoCompletion())
     at_word = (word.text, word.start)
     match parameter.kind:
-        case ParameterKind.COMMAND:
-            return CompletionRequest(CommandNames(), *at_word)
-        case ParameterKind.CLASS:
-            return CompletionRequest(ClassNames(objects=True, events=False), *at_word)
-        case ParameterKind.ANY_CLASS:
-            return CompletionRequest(ClassNames(objects=True, events=True), *at_word)
         case ParameterKind.EVENT_CLASS:
             return _events(args, word)
         case ParameterKind.OBJECT:
-            return CompletionRequest(ObjectNames(_given_for(command, args, ParameterKind.CLASS)), *at_word)
-        case ParameterKind.TARGET:
-            return CompletionRequest(AnyOf((ObjectNames(None), ClassNames(objects=True, events=False))), *at_word)
+            return CompletionRequest(ObjectNames(_argument_of(command, args, ParameterKind.CLASS)), *at_word)
         case ParameterKind.SELECTION:
-            front = command.parameters.index(parameter)
-            return _selection(args[0].text, args[front:], word, command.name)
+            first = command.parameters.index(parameter)
+            return _selection(args[0].text, args[first:], word, command.name)
         case ParameterKind.CALL:
             return _call(args, word)
         case ParameterKind.STATISTICS:
             return _statistics(command, parameter, args, word)
         case ParameterKind.SETTABLE:
             return _settable(args, word)
-        case ParameterKind.SETTING:
-            return CompletionRequest(SettingNames(), *at_word)
-        case ParameterKind.CHOICE:
+        case ParameterKind.SETTING_VALUE:
             return CompletionRequest(SettingValue(args[0].text), *at_word)
-        case ParameterKind.FILE:
-            return CompletionRequest(FileNames(), *at_word)
-        case ParameterKind.WORDS:
-            return CompletionRequest(Keywords(parameter.words), *at_word)
-        case _:
+        case ParameterKind.TEXT:
             return CompletionRequest(NoCompletion())
+        case ParameterKind.CHOICE:
+            return CompletionRequest(Keywords(parameter.choices), *at_word)
+        case _:
+            return CompletionRequest(_INDEPENDENT[parameter.kind], *at_word)
 
 
-def parameter_at(command: Command, number: int) -> Parameter | None:
-    """The parameter that the positional argument `number` is for, or None."""
+def parameter_at(command: AnyCommand, number: int) -> Parameter | None:
+    """The parameter of the positional argument `number`, or None."""
     if number < len(command.parameters):
         return command.parameters[number]
     last = command.parameters[-1] if command.parameters else None
-    return last if last is not None and last.many else None
+    return last if last is not None and last.repeated else None
 
 
-def _given_for(command: Command, args: list[Word], takes: ParameterKind) -> str | None:
-    """What was given for the first parameter of a kind, or None."""
+def _argument_of(command: AnyCommand, args: list[Word], takes: ParameterKind) -> str | None:
+    """The argument of the first parameter of a kind, or None."""
     for parameter, word in zip(command.parameters, args, strict=False):
         if parameter.kind is takes:
             return word.text
@@ -187,14 +190,14 @@ def _given_for(command: Command, args: list[Word], takes: ParameterKind) -> str 
 
 
 def _selection(target: str, before: Sequence[Word], word: Word, command: str) -> CompletionRequest:
-    """After a class: ids, then keywords, then what belongs to the last keyword."""
+    """After a class: ids, then keywords, then what follows the last keyword."""
     at_word = (word.text, word.start)
     used = [key for item in before if (key := keyword_of(item)) is not None]
     free = tuple(pair for pair in SELECTION_WORDS if pair[0] not in used)
     if not used:
         of_class = None if target.isdigit() else target
         kinds: list[CompletionKind] = [ObjectNames(of_class)] if command != "export" else []
-        # After an object there are more objects; after a class, keywords too.
+        # After an object there may be more objects; after a class, keywords, too.
         return CompletionRequest(AnyOf((*kinds, Keywords(free))), *at_word)
     last = max(number for number, item in enumerate(before) if keyword_of(item) is not None)
     inside = before[last + 1 :]
@@ -217,7 +220,7 @@ def _selection(target: str, before: Sequence[Word], word: Word, command: str) ->
 
 
 def _after_comma(word: Word) -> tuple[str, int]:
-    """What is typed of a name in ``a,b,na``, and where it begins."""
+    """The part of a name in ``a,b,na`` that is typed, and its column."""
     if word.plain != len(word.text) or "," not in word.text:
         return word.text, word.start
     front = word.text.rpartition(",")[0]
@@ -227,7 +230,7 @@ def _after_comma(word: Word) -> tuple[str, int]:
 def _condition(
     values: ValueNames | EventValueNames, inside: Sequence[Word], word: Word, free: tuple[tuple[str, str], ...]
 ) -> CompletionRequest:
-    """Within a condition: a name, an operator, a value, or what joins it to the next."""
+    """Within a condition: a name, an operator, a value, or a connective."""
     split = tokenize([*inside, word] if word.text or word.end > word.start else inside)
     at_cursor = split and split[-1].word == len(inside) and not split[-1].sign
     typed = split.pop() if at_cursor else None
@@ -237,32 +240,34 @@ def _condition(
         case "name":
             return CompletionRequest(AnyOf((values, Keywords(_NOT))), prefix, start)
         case "operator":
-            glued = typed is None and word.end > word.start
+            inside_word = typed is None and word.end > word.start
             return CompletionRequest(
-                NoCompletion() if glued else AnyOf((Keywords((*_OPERATORS, *_JOINS)), Keywords(free))), prefix, start
+                NoCompletion() if inside_word else AnyOf((Keywords((*_OPERATORS, *_CONNECTIVES)), Keywords(free))),
+                prefix,
+                start,
             )
         case "value":
             name = split[-2].text if len(split) > 1 else ""
             return CompletionRequest(ValueOf(target, name) if target else NoCompletion(), prefix, start)
         case _:
-            return CompletionRequest(AnyOf((Keywords((*_JOINS, *free)),)), prefix, start)
+            return CompletionRequest(AnyOf((Keywords((*_CONNECTIVES, *free)),)), prefix, start)
 
 
 def _expects(found: Sequence[Token]) -> str:
-    """What may follow these tokens of a condition: a name, an operator (or a join), a value, or a join."""
+    """What may follow these tokens of a condition: a name, an operator (or a connective), a value, or a connective."""
     state = "name"
     for token in found:
         if state == "name":
-            if not (token.says("not") or (token.sign and token.text == "(")):
+            if not (token.is_keyword("not") or (token.sign and token.text == "(")):
                 state = "operator"
         elif token.sign and token.text == ")":
-            state = "join"
+            state = "connective"
         elif state == "operator" and token.sign:
             state = "value"
-        elif state in ("operator", "join"):
+        elif state in ("operator", "connective"):
             state = "name"
         else:
-            state = "join"
+            state = "connective"
     return state
 
 
@@ -279,19 +284,19 @@ def _events(args: Sequence[Word], word: Word) -> CompletionRequest:
 
 
 def _call(args: Sequence[Word], word: Word) -> CompletionRequest:
-    """After the target of a call."""
+    """After the target of a call: a condition, a method, its inputs."""
     target = args[0].text
     rest = args[1:]
     at_word = (word.text, word.start)
     if not rest:
         return CompletionRequest(AnyOf((MethodNames(target), Keywords((*_WHERE, *_ALL)))), *at_word)
     if keyword_of(rest[0]) == "where":
-        # Which word the condition ends with is seen when the line is whole: until then both may follow.
+        # The end of the condition is known only when the line is complete: until then both may follow.
         inside = rest[1:]
         at = _method_after(inside)
         if at is None:
             request = _condition(ValueNames(target), inside, word, ())
-            if _expects(tokenize(inside)) in ("operator", "join"):
+            if _expects(tokenize(inside)) in ("operator", "connective"):
                 kinds = (
                     (request.kind, MethodNames(target)) if request.kind != NoCompletion() else (MethodNames(target),)
                 )
@@ -306,7 +311,7 @@ def _call(args: Sequence[Word], word: Word) -> CompletionRequest:
 
 
 def _method_after(inside: Sequence[Word]) -> int | None:
-    """The number of the word after a condition, where it is followed by one."""
+    """The number of the word that follows a condition, or None."""
     try:
         _, used = parse_condition(inside)
     except ConditionError:
@@ -323,12 +328,12 @@ def _inputs(target: str, method: str, before: Sequence[Word], word: Word) -> Com
     return CompletionRequest(ArgumentNames(target, method, used, len(before) - len(used)), word.text, word.start)
 
 
-def _statistics(command: Command, parameter: Parameter, args: Sequence[Word], word: Word) -> CompletionRequest:
+def _statistics(command: AnyCommand, parameter: Parameter, args: Sequence[Word], word: Word) -> CompletionRequest:
     target = args[0].text
     at_word = (word.text, word.start)
     names: CompletionKind = ValueNames(target, numbers=True)
-    if parameter.words and len(args) == command.parameters.index(parameter):
-        return CompletionRequest(AnyOf((Keywords(parameter.words), names)), *at_word)
+    if parameter.choices and len(args) == command.parameters.index(parameter):
+        return CompletionRequest(AnyOf((Keywords(parameter.choices), names)), *at_word)
     return CompletionRequest(names, *at_word)
 
 

@@ -1,6 +1,6 @@
-"""What the bottom toolbar says while a line is typed: what is expected at the cursor, in one line.
+"""The hint in the bottom toolbar while a line is typed: what is expected at the cursor, in one line.
 
-Never asks the network, never fails.
+Never uses the network, never fails.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import attrs
 
 from qmf.schema import Argument, Direction
 from qmf_shell.completion.analysis import analyse
+from qmf_shell.completion.data import CompletionData, classes_of, free_inputs, method_of
 from qmf_shell.completion.kinds import (
     AnyOf,
     ArgumentNames,
@@ -28,10 +29,10 @@ from qmf_shell.completion.kinds import (
     ValueNames,
     ValueOf,
 )
-from qmf_shell.completion.schema_text import about_argument, about_field, about_method
-from qmf_shell.completion.suggestions import CompletionData, classes_of, free_inputs, method_of, suggest
-from qmf_shell.objects.filtering import fields_of
-from qmf_shell.parsing.command import Command
+from qmf_shell.completion.suggestions import suggest
+from qmf_shell.objects.fields import fields_of
+from qmf_shell.objects.schema_text import about_argument, about_field, about_method
+from qmf_shell.parsing.command import AnyCommand
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.words import is_comment, split_partial
 from qmf_shell.settings import SETTINGS
@@ -40,11 +41,11 @@ from qmf_shell.text import one_line
 
 @attrs.frozen
 class HintPart:
-    """Some words of the toolbar.
+    """A part of a hint.
 
     Attributes:
-        text: the words.
-        now: they stand for what is expected at the cursor.
+        text: its text.
+        now: it is what is expected at the cursor.
     """
 
     text: str
@@ -52,7 +53,7 @@ class HintPart:
 
 
 def hint_for(text: str, data: CompletionData) -> list[HintPart]:
-    """What to say about `text`, the line up to the cursor; nothing for an empty line."""
+    """The hint about `text`, the line up to the cursor; empty for an empty line."""
     if not text.strip() or is_comment(text):
         return []
     aliases = dict(data.aliases)
@@ -61,25 +62,25 @@ def hint_for(text: str, data: CompletionData) -> list[HintPart]:
     name = typed.before[0].text if typed.before else typed.word.text
     name = aliases.get(name, name).split(maxsplit=1)[0] if aliases.get(name) else name
     command = data.registry.get(name)
-    special = _special(request.kind, request, data)
-    if special:
-        return special
+    specific = _specific(request.kind, request, data)
+    if specific:
+        return specific
     if command is None:
         return []
     return _usage(command)
 
 
-def _usage(command: Command) -> list[HintPart]:
+def _usage(command: AnyCommand) -> list[HintPart]:
     return [
         HintPart(command.usage[-1] if len(command.usage) == 1 else command.usage[0], True),
         HintPart(f"  {command.summary}"),
     ]
 
 
-def _special(wanted: CompletionKind, request: CompletionRequest, data: CompletionData) -> list[HintPart]:
-    match wanted:
+def _specific(kind: CompletionKind, request: CompletionRequest, data: CompletionData) -> list[HintPart]:
+    match kind:
         case AnyOf(kinds):
-            return next((hints for kind in kinds if (hints := _special(kind, request, data))), [])
+            return next((hints for part in kinds if (hints := _specific(part, request, data))), [])
         case CommandNames():
             return []
         case OptionNames(command):
@@ -91,14 +92,14 @@ def _special(wanted: CompletionKind, request: CompletionRequest, data: Completio
             return [HintPart(option.value or "", True), HintPart(f"  {option.help}")]
         case MethodNames():
             found = suggest(request, data)
-            if request.prefix and len(found) == 1 and (method := method_of(data, wanted.target, found[0].text)):
+            if request.prefix and len(found) == 1 and (method := method_of(data, kind.target, found[0].text)):
                 return _method(method.name, method.inputs, None, about_method(method))
             return []
         case ArgumentNames(target, name, _, _):
             method = method_of(data, target, name)
             if method is None:
                 return []
-            free = free_inputs(method, wanted)
+            free = free_inputs(method, kind)
             current = free[0] if free else None
             return _method(method.name, method.inputs, current, about_argument(current) if current else "complete")
         case ArgumentValue(target, name, argument):
@@ -106,13 +107,13 @@ def _special(wanted: CompletionKind, request: CompletionRequest, data: Completio
             item = next((item for item in method.inputs if item.name == argument), None) if method else None
             return _method(method.name, method.inputs, item, about_argument(item)) if method and item else []
         case _:
-            return _values(wanted, request, data)
+            return _values(kind, request, data)
 
 
-def _values(wanted: CompletionKind, request: CompletionRequest, data: CompletionData) -> list[HintPart]:
-    match wanted:
+def _values(kind: CompletionKind, request: CompletionRequest, data: CompletionData) -> list[HintPart]:
+    match kind:
         case ValueNames() | SettableNames():
-            found = suggest(attrs.evolve(request, kind=wanted), data) if request.prefix else []
+            found = suggest(attrs.evolve(request, kind=kind), data) if request.prefix else []
             return [HintPart(found[0].shown, True), HintPart(f"  {found[0].meta}")] if len(found) == 1 else []
         case ValueOf(target, name):
             for schema in classes_of(data, target):
@@ -129,8 +130,8 @@ def _values(wanted: CompletionKind, request: CompletionRequest, data: Completion
         case SettingNames():
             return []
         case SettingValue(name):
-            choice = next((item for item in SETTINGS if item.name == name.lower()), None)
-            return [HintPart(choice.name, True), HintPart(f"  {choice.help}")] if choice else []
+            setting = next((item for item in SETTINGS if item.name == name.lower()), None)
+            return [HintPart(setting.name, True), HintPart(f"  {setting.help}")] if setting else []
         case _:
             return []
 
@@ -140,7 +141,7 @@ def _option(names: Sequence[str], value: str | None) -> str:
 
 
 def _method(name: str, inputs: Sequence[Argument], current: Argument | None, about: str) -> list[HintPart]:
-    """A method as one would write it, with what is expected now marked, and what that is."""
+    """A method as one would write it, with the argument that is expected now, and its description."""
     parts = [HintPart(one_line(name))]
     for item in inputs:
         text = f"{item.name}:{item.type.name}"

@@ -1,15 +1,15 @@
-"""The kinds of things that Tab can offer: what `completion` finds and `suggestions` gives names to. Values only."""
+"""The kinds of things that Tab can complete: `analysis` determines them, `suggestions` finds names for them."""
 
 from __future__ import annotations
 
 import attrs
 
-from qmf_shell.parsing.command import Command, Option
+from qmf_shell.parsing.command import AnyCommand, Option
 
 
 @attrs.frozen
 class NoCompletion:
-    """There is nothing to suggest."""
+    """Nothing can be completed."""
 
 
 @attrs.frozen
@@ -21,7 +21,7 @@ class CommandNames:
 class OptionNames:
     """An option of `command`."""
 
-    command: Command
+    command: AnyCommand
 
 
 @attrs.frozen
@@ -33,7 +33,7 @@ class OptionValue:
 
 @attrs.frozen
 class ClassNames:
-    """A class: of objects, of events, or of both."""
+    """A class of objects, of events, or of both."""
 
     objects: bool
     events: bool
@@ -41,7 +41,7 @@ class ClassNames:
 
 @attrs.frozen
 class ObjectNames:
-    """An object; of the class that the user called `of_class`, or of any."""
+    """An object of the class that the user called `of_class`, or of any class."""
 
     of_class: str | None
 
@@ -59,7 +59,7 @@ class ArgumentNames:
 
     Attributes:
         target, method: as the user wrote them.
-        used: names that have a value already.
+        used: names that already have a value.
         position: how many arguments were given without a name.
     """
 
@@ -71,7 +71,7 @@ class ArgumentNames:
 
 @attrs.frozen
 class ArgumentValue:
-    """The value of the argument `name`; the word's front, ``name=``, is not part of what is completed."""
+    """The value of the argument `name`; ``name=`` at the beginning of the word is not part of the completed text."""
 
     target: str
     method: str
@@ -84,7 +84,7 @@ class ValueNames:
 
     Attributes:
         target: the class or object that has it, as the user wrote it.
-        numbers: only what can be measured.
+        numbers: only numbers.
     """
 
     target: str
@@ -93,7 +93,7 @@ class ValueNames:
 
 @attrs.frozen
 class ValueOf:
-    """What the value `name` of objects of `target` can be compared with."""
+    """A value to compare with the property or statistic `name` of `target`."""
 
     target: str
     name: str
@@ -101,7 +101,7 @@ class ValueOf:
 
 @attrs.frozen
 class SettableNames:
-    """A read-write property of the object `target`, as ``name=``; not those that are `used`."""
+    """A read-write property of the object `target`, as ``name=``, without those in `used`."""
 
     target: str
     used: tuple[str, ...]
@@ -117,7 +117,7 @@ class SettableValue:
 
 @attrs.frozen
 class EventValueNames:
-    """An argument of the events that the user called `classes`; of any where there are none."""
+    """An argument of events of the classes that the user called `classes`, or of any if there are none."""
 
     classes: tuple[str, ...]
 
@@ -141,14 +141,14 @@ class FileNames:
 
 @attrs.frozen
 class Keywords:
-    """One of some words, each with what it means."""
+    """One of some words, each with its meaning."""
 
     words: tuple[tuple[str, str], ...]
 
 
 @attrs.frozen
 class AnyOf:
-    """Several kinds, the likeliest first."""
+    """Several kinds, the most likely first."""
 
     kinds: tuple[CompletionKind, ...]
 
@@ -178,12 +178,12 @@ CompletionKind = (
 
 @attrs.frozen
 class CompletionRequest:
-    """What to suggest.
+    """What to complete.
 
     Attributes:
         kind: the kind of thing.
-        prefix: its front as typed so far, without quotes.
-        start: where the completed text begins in the line: it replaces everything from there to the cursor.
+        prefix: its beginning as typed so far, without quotes.
+        start: column where the completed text begins; it replaces everything from there to the cursor.
     """
 
     kind: CompletionKind

@@ -1,0 +1,1 @@
+"""The ways of running: `repl` at a terminal, `batch` for -c, files and pipes. `executor` runs one line for both."""

@@ -1,4 +1,4 @@
-"""Commands one after the other: from -c, from files, from a pipe."""
+"""Runs commands one after the other: from -c, from files, from a pipe."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from qmf_shell.render.screen import Screen
 from qmf_shell.session.context import Context
 
 Step = tuple[str, str]
-"""A line, and what is put in front of its errors."""
+"""A line, and the beginning of its error messages."""
 
 
 def numbered(lines: Iterable[str], name: str = "") -> Iterable[Step]:
-    """Lines with their numbers as places, after the name of their file if there is one."""
-    front = f"{name}, " if name else ""
-    return ((line, f"{front}line {number}: ") for number, line in enumerate(lines, 1))
+    """Lines with their line numbers for error messages, after the name of their file if there is one."""
+    file = f"{name}, " if name else ""
+    return ((line, f"{file}line {number}: ") for number, line in enumerate(lines, 1))
 
 
 def run(steps: Iterable[Step], context: Context, screen: Screen, *, stop: bool = False) -> int:
-    """Run every line, also after one has failed; `quit` and Ctrl-C end it.
+    """Run all lines, even after one has failed; `quit` and Ctrl-C end it.
 
     Args:
-        steps: commands and comments with their places.
+        steps: commands and comments.
         context: the session.
-        screen: where to print.
-        stop: end after the first that fails.
+        screen: prints the results.
+        stop: end after the first command that fails.
 
     Returns:
-        exit code: 0, 1 when any command failed, 130 after Ctrl-C.
+        exit code: 0, or 1 if a command failed, or 130 after Ctrl-C.
     """
     failed = False
     try:

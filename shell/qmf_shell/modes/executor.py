@@ -1,6 +1,6 @@
-"""One line from text to output: the same for the prompt, for -c and for a pipe.
+"""Runs one line, from text to output: the same for the prompt, for -c and for a pipe.
 
-Everything that can go wrong ends here as one line on stderr.
+All errors become one line on stderr here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Outcome(enum.Enum):
 
 
 def expand(line: str, aliases: Mapping[str, str]) -> str:
-    """A line whose first word is an alias, with what that stands for. Aliases within aliases are not looked at."""
+    """Replace the first word of a line if it is an alias. Aliases in the text of aliases are not replaced."""
     if not aliases or is_comment(line):
         return line
     word = split_partial(line).before or split_line(line)
@@ -42,7 +42,7 @@ def evaluate(line: str, context: Context) -> Result | None:
     """The result of a line; None for comments and blank lines.
 
     Raises:
-        QmfError: everything that a user can do wrong, and everything that the bus can.
+        QmfError: the line is wrong, or the bus failed.
     """
     if is_comment(line):
         return None
@@ -55,17 +55,17 @@ def evaluate(line: str, context: Context) -> Result | None:
 
 
 def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> Outcome:
-    """Run a line and print its result, or one line about why there is none.
+    """Run a line and print its result, or its error in one line.
 
     Args:
         line: what the user wrote.
         context: the session.
-        screen: where to print.
-        where: put in front of an error, e.g. ``line 3: ``.
+        screen: prints the result.
+        where: the beginning of error messages, e.g. ``line 3: ``.
 
     Raises:
         KeyboardInterrupt: Ctrl-C while a command ran; its request is cancelled.
-        OSError: the output cannot be written; `BrokenPipeError` where nobody reads any more.
+        OSError: the output cannot be written; `BrokenPipeError` if its reader has ended.
     """
     context.warnings.clear()
     try:
@@ -82,12 +82,12 @@ def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> 
         screen.error(f"{where}{error}")
         return Outcome.FAILED
     except OSError:
-        # What goes wrong on the bus comes as a `QmfError`: this is our own output.
+        # Errors of the bus are `QmfError`: this is our own output.
         raise
     except Exception as error:
-        # A bug of ours must not end an operator's session; --verbose shows where it was.
+        # A bug must not end the user's session; --verbose shows where it is.
         logger.debug("internal error in %r", line, exc_info=True)
-        screen.error(f"{where}internal error: {type(error).__name__}: {error} (--verbose tells more)")
+        screen.error(f"{where}internal error: {type(error).__name__}: {error} (--verbose shows details)")
         return Outcome.FAILED
     if isinstance(result, QuitRequest):
         return Outcome.QUIT

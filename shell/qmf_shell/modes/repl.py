@@ -1,4 +1,4 @@
-"""The prompt: read a line with history and completion, run it, print, again."""
+"""The prompt: reads a line with history and completion, runs it, and prints the result, again and again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from prompt_toolkit.styles import Style
 
 from qmf_shell.exit_codes import OK
 from qmf_shell.modes.executor import Outcome, execute
-from qmf_shell.render.screen import OutputStyle, Screen
+from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.screen import Screen
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameRefresher
 from qmf_shell.settings import xdg_path
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("qmf.shell")
 
 PROMPT = "qmf> "
-#: Seconds between looks at the connection for the toolbar.
-TOOLBAR = 1.0
+#: Seconds between updates of the toolbar.
+TOOLBAR_INTERVAL = 1.0
 
 _STYLE = Style.from_dict(
     {
@@ -55,17 +56,17 @@ _NO_STYLE = Style.from_dict({"bottom-toolbar": "reverse", "bottom-toolbar.now": 
 
 
 def history_path(environ: Mapping[str, str]) -> Path | None:
-    """Where lines are remembered: under the XDG state folder; None where there is no home."""
+    """The file with the history, in the XDG state folder; None without a home folder."""
     return xdg_path(environ, "XDG_STATE_HOME", ".local/state", "history")
 
 
 def open_history(path: Path | None) -> History:
-    """The lines of earlier sessions; only of this one where the file cannot be used."""
+    """The lines of earlier sessions; only of this one if the file cannot be used."""
     if path is None:
         return InMemoryHistory()
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Lines may hold what nobody else should read, such as arguments of methods.
+        # Lines may contain what nobody else should read, such as arguments of methods.
         os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600))
     except OSError:
         return InMemoryHistory()
@@ -73,12 +74,12 @@ def open_history(path: Path | None) -> History:
 
 
 def toolbar(context: Context, hints: Sequence[HintPart] = (), columns: int | None = None) -> StyleAndTextTuples:
-    """What is expected at the cursor, where a line is being typed; else brokers and agents, or what is missing.
+    """The toolbar: a lost connection, else the hint about the line that is being typed, else brokers and agents.
 
     Args:
         context: the session.
-        hints: about the line that is being typed.
-        columns: of the terminal; where it is too narrow for the hints, those before what is expected now go.
+        hints: the hint about the line that is being typed.
+        columns: of the terminal; if it is too narrow, the parts before the expected one are left out.
     """
     lost = [item for item in context.backend.statuses if not item.connected]
     if lost:
@@ -97,7 +98,7 @@ def toolbar(context: Context, hints: Sequence[HintPart] = (), columns: int | Non
 
 
 def _fitting(hints: Sequence[HintPart], columns: int | None) -> Sequence[HintPart]:
-    """The hints, or just what is expected now and what that is."""
+    """The hint, or only the expected part and its description if the hint is too long."""
     now = [item for item in hints if item.now]
     if columns is None or not now or sum(len(item.text) for item in hints) + 2 <= columns:
         return hints
@@ -119,8 +120,8 @@ class Repl:
         """
         Args:
             context: the session.
-            screen: where results are printed.
-            refresher: keeps names for Tab.
+            screen: prints the results.
+            refresher: keeps the names for Tab.
             history: lines of earlier sessions.
             terminal: input and output for tests; by default the real ones.
         """
@@ -132,69 +133,69 @@ class Repl:
         self._session: PromptSession[str] = PromptSession(
             [("class:prompt", PROMPT)],
             history=history or InMemoryHistory(),
-            completer=DynamicCompleter(self._loaded),
+            completer=DynamicCompleter(self._load_completer),
             complete_while_typing=Condition(lambda: context.settings["completion"] == "typing"),
             complete_style=CompleteStyle.COLUMN,
             reserve_space_for_menu=6,
             auto_suggest=AutoSuggestFromHistory(),
             bottom_toolbar=self._toolbar,
-            refresh_interval=TOOLBAR,
+            refresh_interval=TOOLBAR_INTERVAL,
             style=_STYLE if colour else _NO_STYLE,
             color_depth=None if colour else ColorDepth.DEPTH_1_BIT,
             input=terminal[0] if terminal else None,
-            # With results going to a file, the prompt still belongs on the terminal.
+            # If results go to a file, the prompt is still shown on the terminal.
             output=terminal[1] if terminal else create_output(always_prefer_tty=True),
         )
-        self._session.default_buffer.on_text_changed += self._typed
-        self._session.app.after_render += self._drawn
+        self._session.default_buffer.on_text_changed += self._on_typed
+        self._session.app.after_render += self._on_first_render
 
-    def _drawn(self, app: Application[str]) -> None:
-        """The prompt is there: now names may be fetched, which would have kept it waiting."""
+    def _on_first_render(self, app: Application[str]) -> None:
+        """After the prompt is shown, start fetching names, which would have delayed it."""
         del app
-        self._session.app.after_render -= self._drawn
-        self._refresher.on_change(self._refreshed)
+        self._session.app.after_render -= self._on_first_render
+        self._refresher.on_change(self._on_new_names)
         self._refresher.start()
-        threading.Thread(target=self._loaded, name="qmf-shell-load", daemon=True).start()
+        threading.Thread(target=self._load_completer, name="qmf-shell-load", daemon=True).start()
 
-    def _loaded(self) -> LineCompleter:
-        """The completer, and with it the commands. Loaded after the prompt is drawn, which need not wait for them."""
+    def _load_completer(self) -> LineCompleter:
+        """The completer, and with it the commands. Loaded after the prompt is shown, so that it need not wait."""
         if self._completer is None:
             from qmf_shell.completion.completer import LineCompleter
 
             self._completer = LineCompleter(self._context, self._refresher)
         return self._completer
 
-    def _refreshed(self) -> None:
-        """On the refresher's thread: there are new names."""
+    def _on_new_names(self) -> None:
+        """Called on the refresher's thread when there are new names."""
         loop = self._session.app.loop
         if loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop of a line that is finished
                 loop.call_soon_threadsafe(self._complete_again)
 
     def _complete_again(self) -> None:
-        """Open the menu for which Tab was pressed before its names were there."""
+        """Open the menu for which Tab was pressed before its names were fetched."""
         buffer = self._session.default_buffer
         completer = self._completer
-        if completer is not None and completer.early is not None and completer.early == buffer.text:
+        if completer is not None and completer.pending_text is not None and completer.pending_text == buffer.text:
             state = buffer.complete_state
             if state is None or state.current_completion is None:
                 buffer.start_completion(insert_common_part=True)
 
-    def _typed(self, buffer: Buffer) -> None:
-        self._loaded().prepare(buffer.document.text_before_cursor)
+    def _on_typed(self, buffer: Buffer) -> None:
+        self._load_completer().prepare(buffer.document.text_before_cursor)
 
     def _toolbar(self) -> StyleAndTextTuples:
         text = self._session.default_buffer.document.text_before_cursor
         hints: Sequence[HintPart] = ()
         try:
-            hints = self._loaded().hint(text) if text else ()
+            hints = self._load_completer().hint(text) if text else ()
         except Exception:
-            # A bug of ours in a hint must not stop the operator from typing.
+            # A bug in a hint must not prevent the user from typing.
             logger.debug("no hint for %r", text, exc_info=True)
         return toolbar(self._context, hints, self._session.output.get_size().columns)
 
     def run(self) -> int:
-        """Until `quit` or Ctrl-D; the exit code. Ctrl-C clears the line, or cancels the command that runs."""
+        """Run until `quit` or Ctrl-D; returns the exit code. Ctrl-C clears the line, or cancels the running command."""
         while True:
             try:
                 line = self._session.prompt()
@@ -212,5 +213,5 @@ class Repl:
                 return OK
 
     def redraw(self) -> None:
-        """Draw the toolbar again; may be called from any thread."""
+        """Redraw the toolbar; may be called from any thread."""
         self._session.app.invalidate()

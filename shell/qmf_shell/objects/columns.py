@@ -1,4 +1,4 @@
-"""Values of objects as columns of a table: which the user named, what they are called, and the cell of each object."""
+"""Fields of objects as columns of a table: their headings, and the cell of each object."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema, Property, Statistic, Style
-from qmf_shell.objects.cells import property_cell, statistic_cell, value_cell
-from qmf_shell.objects.filtering import COMMON_FIELDS, ObjectField, field_value, fields_of, find_field
+from qmf_shell.objects.fields import COMMON_FIELDS, ObjectField, field_value, fields_of, find_field
+from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.parsing.conditions import value_names
 from qmf_shell.parsing.selection import Selection
-from qmf_shell.results.result import Cell, Column, Instant, Role
+from qmf_shell.results.cells import Cell, Instant
+from qmf_shell.results.result import Column, Role
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean
 
-#: Stands for every value of a class.
+#: What the user writes for all elements of a class.
 ALL_COLUMNS = ("all", "*")
 
 
@@ -25,7 +26,7 @@ class ValueColumn:
     """A value as a column.
 
     Attributes:
-        slot: where it is found.
+        field: the field that sorts and names it.
         item: the property, or the statistic with all its parts; None for one part of a statistic, and for what is no
             value of the object.
     """
@@ -35,7 +36,7 @@ class ValueColumn:
 
     @property
     def column(self) -> Column:
-        """Its heading."""
+        """The column."""
         title = self.item.name if self.item is not None else self.field.name
         if self.field.name in ("created", "updated"):
             return Column(title, Role.TIME)
@@ -45,7 +46,7 @@ class ValueColumn:
         return Column(clean(title), wraps=True, key=title)
 
     def cell(self, context: Context, target: ObjectRecord) -> Cell:
-        """What an object has there."""
+        """The cell of an object in this column."""
         if isinstance(self.item, Property):
             return property_cell(context, self.item, target.values)
         if isinstance(self.item, Statistic):
@@ -57,27 +58,27 @@ class ValueColumn:
 
 
 def value_columns(schemas: Sequence[ClassSchema], wanted: Iterable[str]) -> list[ValueColumn]:
-    """The columns that `wanted` names, in its order; ``all`` stands for everything.
+    """The columns with the names `wanted`, in this order; ``all`` means all elements of the class.
 
     Raises:
-        NotFoundError: the class has no such value.
+        NotFoundError: the class has no such field.
     """
     found: dict[str, ValueColumn] = {}
     for name in wanted:
         if name.lower() in ALL_COLUMNS:
-            wholes = dict.fromkeys(field.element for schema in schemas for field in fields_of(schema).values())
-            more = [_shown(schemas, whole) for whole in wholes]
+            elements = dict.fromkeys(field.element for schema in schemas for field in fields_of(schema).values())
+            more = [_value_column(schemas, element) for element in elements]
         else:
-            more = [_shown(schemas, name)]
+            more = [_value_column(schemas, name)]
         for item in more:
             found.setdefault(item.column.title, item)
     return list(found.values())
 
 
-def _shown(schemas: Sequence[ClassSchema], name: str) -> ValueColumn:
+def _value_column(schemas: Sequence[ClassSchema], name: str) -> ValueColumn:
     field = find_field(schemas, name)
-    whole = field.element.lower() == name.lower()
-    if field.type is None or not whole:
+    is_element = field.element.lower() == name.lower()
+    if field.type is None or not is_element:
         return ValueColumn(field)
     for schema in schemas:
         item = schema.property(field.element) or schema.statistic(field.element)
@@ -87,8 +88,9 @@ def _shown(schemas: Sequence[ClassSchema], name: str) -> ValueColumn:
 
 
 def column_names(selection: Selection) -> list[str]:
-    """The values that a selection is about: those asked for, or else those that its condition and order name."""
+    """The fields that a selection shows: those that it names, else those of its condition and its order."""
     if selection.columns:
         return list(selection.columns)
-    mentioned = [*(value_names(selection.where) if selection.where else ()), *(item.name for item in selection.order)]
+    condition = value_names(selection.where) if selection.where else ()
+    mentioned = [*condition, *(item.name for item in selection.sort_keys)]
     return [name for name in dict.fromkeys(mentioned) if name.lower() not in COMMON_FIELDS]

@@ -1,7 +1,7 @@
-"""Which values count up for ever, so that what matters is how fast.
+"""Which values are counters: they only grow, so their rates matter.
 
-Schemas of our agents tell it by the type. QMFv1, by which qpidd tells its classes, does not: there it goes by the name.
-Of other agents nobody knows; their users say so with an option.
+In schemas of agents of this project the type shows it. QMFv1, in which qpidd sends its classes, has no such type: there
+the name decides. For other agents it is unknown; the user can treat all integers as counters by an option.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import re
 from qmf.schema import Statistic, Style
 
 _QPID = "org.apache.qpid."
-#: The numbers among qpidd's statistics that go up and down.
+#: The numbers among qpidd's statistics that are not counters.
 _GAUGES = re.compile(r".*Depth|queueCount|TxnCount|clientCredit|framesOutstanding|unackedMessages")
 
 
 def is_counter(package: str, item: Statistic) -> bool:
-    """Whether a statistic of a class in `package` is a counter."""
+    """True if a statistic of a class in `package` is a counter."""
     if item.type.style is Style.COUNT:
-        # One that is the difference of others goes up and down, whatever its type says.
+        # A difference of others rises and falls, whatever its type is.
         return item.assign is None and not (package.startswith(_QPID) and _GAUGES.fullmatch(item.name))
     return (
         package.startswith(_QPID)

@@ -1,7 +1,7 @@
-"""Which events to show: by class, by severity, by agent, by a condition on their arguments. Pure functions.
+"""Filters events by class, severity, agent, and a condition on their arguments.
 
-Events come from agents whose schema may not be known, so a condition compares by what the value is: numbers as
-numbers, everything else as text.
+The schema of an event may be unknown, so a condition compares by the type of the value: numbers as numbers, everything
+else as text.
 """
 
 from __future__ import annotations
@@ -13,10 +13,20 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Severity
-from qmf_shell.parsing.conditions import And, Comparison, Condition, ConditionError, Not, Operator, Or, Truthy
+from qmf_shell.parsing.conditions import (
+    COMPARE,
+    And,
+    Comparison,
+    Condition,
+    Not,
+    Operator,
+    Or,
+    Truthy,
+    compile_pattern,
+)
 from qmf_shell.session.backend import EventRecord, ObjectKey
 
-#: Other words for severities: those of syslog and of the old tools.
+#: Other names of severities: those of syslog and of the old tools.
 _SPELLINGS = {
     "emergency": 0,
     "emer": 0,
@@ -29,17 +39,17 @@ _SPELLINGS = {
 }
 SEVERITIES: Mapping[str, int] = {item.word: item.value for item in Severity} | _SPELLINGS
 
-#: How severe a heartbeat is where it stands among events.
+#: The severity of a heartbeat where it is shown among events.
 HEARTBEAT = Severity.INFORM
 
 Values = Callable[[str], object]
 
 
 def parse_severity(text: str) -> int:
-    """The number of a severity: its word in any spelling, or 0 to 7.
+    """The number of a severity: its name in any spelling, or 0 to 7.
 
     Raises:
-        NotFoundError: it is none.
+        NotFoundError: there is no such severity.
     """
     word = text.lower()
     if word in SEVERITIES:
@@ -51,13 +61,13 @@ def parse_severity(text: str) -> int:
 
 @attrs.frozen(kw_only=True)
 class EventFilter:
-    """What an event must be.
+    """The events that are wanted.
 
     Attributes:
         classes: names of classes, ``package:name`` or ``name``, in lower case; empty for all.
-        severity: the least severe number that passes; 7 lets everything pass.
-        agent: part of the agent's name, or empty.
-        condition: on its arguments, and on ``severity``, ``class`` and ``agent``.
+        severity: the least severe that passes; 7 for all.
+        agent: part of the agent's name; empty for all.
+        condition: on the arguments of an event, and on ``severity``, ``class`` and ``agent``; None for all.
     """
 
     classes: frozenset[str] = frozenset()
@@ -70,11 +80,11 @@ class EventFilter:
             check_patterns(self.condition)
 
     def passes_heartbeat(self, agent: str) -> bool:
-        """Whether to show a heartbeat of an agent. It counts as `HEARTBEAT`, and has neither class nor arguments."""
+        """True if a heartbeat of this agent passes. Its severity is `HEARTBEAT`; it has neither class nor arguments."""
         return self.severity >= HEARTBEAT and self.agent.lower() in agent.lower()
 
     def passes(self, event: EventRecord) -> bool:
-        """Whether to show it. Severities that QMF does not define pass as if they were the least."""
+        """True if the event passes. Severities that QMF does not define count as the least severe."""
         name = event.name.lower()
         if self.classes and name not in self.classes and name.rpartition(":")[2] not in self.classes:
             return False
@@ -97,13 +107,10 @@ def _values(event: EventRecord) -> Values:
 
 
 def check_patterns(condition: Condition) -> None:
-    """Raise `ConditionError` where a text to be looked for is no regular expression."""
+    """Raise `ConditionError` if the text of a ``~`` is not a regular expression."""
     match condition:
         case Comparison(_, Operator.MATCH | Operator.NO_MATCH, text):
-            try:
-                re.compile(text)
-            except (re.error, OverflowError, RecursionError) as error:
-                raise ConditionError(f"{text!r} is no regular expression: {error}") from None
+            compile_pattern(text)
         case Not(part):
             check_patterns(part)
         case And(parts) | Or(parts):
@@ -112,7 +119,7 @@ def check_patterns(condition: Condition) -> None:
 
 
 def holds(condition: Condition, values: Values) -> bool:
-    """Whether a condition is true of values by name. One that is not there makes every comparison false."""
+    """True if a condition holds for values by name. A comparison with a missing value is false."""
     match condition:
         case Comparison(name, operator, text):
             return _compare(values(name), operator, text, severity=name.lower() == "severity")
@@ -138,19 +145,11 @@ def _compare(value: object, operator: Operator, text: str, *, severity: bool) ->
     # The smaller number is the more severe one: "severity >= warn" means at least as bad.
     if severity:
         one, two = two, one
-    return bool(_ORDER[operator](one, two)) if type(one) is type(two) else False
-
-
-_ORDER: Mapping[Operator, Callable[..., bool]] = {
-    Operator.LT: lambda one, two: one < two,
-    Operator.LE: lambda one, two: one <= two,
-    Operator.GT: lambda one, two: one > two,
-    Operator.GE: lambda one, two: one >= two,
-}
+    return COMPARE[operator](one, two) if type(one) is type(two) else False
 
 
 def _pair(value: object, shown: str, text: str, *, severity: bool) -> tuple[object, object]:
-    """Both sides as of one kind: numbers where both are, else texts."""
+    """Both sides as values of one type: numbers if both are numbers, else texts."""
     if isinstance(value, bool):
         return shown.lower(), {"1": "true", "yes": "true", "0": "false", "no": "false"}.get(text.lower(), text.lower())
     if isinstance(value, int | float):
@@ -162,5 +161,5 @@ def _pair(value: object, shown: str, text: str, *, severity: bool) -> tuple[obje
 
 
 def class_filter(texts: Sequence[str]) -> frozenset[str]:
-    """Names of classes as the user wrote them, for `EventFilter.classes`."""
+    """Names of classes as the user wrote them, converted for `EventFilter.classes`."""
     return frozenset(text.lower() for text in texts)

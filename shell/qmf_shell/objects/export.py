@@ -1,4 +1,4 @@
-"""Objects as rows of a file: CSV, JSON, Parquet. Values keep their wire names and their own units."""
+"""Writes objects to a file, one row each: CSV, JSON or Parquet. Values keep their wire names and units."""
 
 from __future__ import annotations
 
@@ -14,37 +14,40 @@ from uuid import UUID
 
 from qmf.errors import CallerError
 from qmf_shell.objects.columns import ALL_COLUMNS
-from qmf_shell.objects.filtering import fields_of, find_field
+from qmf_shell.objects.fields import fields_of, find_field
 from qmf_shell.objects.selecting import SelectedObjects
 from qmf_shell.render.json_lines import plain_tree
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 
-#: What every row begins with.
+#: The first columns of every row.
 COMMON_COLUMNS = ("package", "class", "agent", "broker", "object", "index", "created", "updated")
 Row = Mapping[str, object]
 
 
 class ExportError(CallerError):
-    """A file cannot be written, or what it takes is not installed; the message says which and why."""
+    """A file cannot be written, or a library for it is not installed."""
 
 
-def write_file(path: Path, chosen: Sequence[SelectedObjects], columns: Sequence[str] = ()) -> int:
-    """Write objects to a file; how many. It is there as a whole, or not at all.
+def write_file(path: Path, selected: Sequence[SelectedObjects], columns: Sequence[str] = ()) -> int:
+    """Write objects to a file, completely or not at all.
 
     Args:
-        path: its end tells the format.
-        chosen: the objects.
-        columns: the values to write; empty means all.
+        path: its suffix determines the format.
+        selected: the objects.
+        columns: the fields to write; empty means all.
+
+    Returns:
+        how many objects were written.
 
     Raises:
         ExportError: the file cannot be written, or pyarrow is not installed.
-        NotFoundError: a class has no such value.
+        NotFoundError: a class has no such field.
     """
-    rows = [_row(item) for one in chosen for item in one.shown]
-    names = _names(chosen, rows, columns)
+    rows = [_row(item) for one in selected for item in one.shown]
+    names = _names(selected, rows, columns)
     writer: Callable[[IO[bytes], Sequence[str], Sequence[Row]], None]
-    writer = {".csv": _write_csv, ".json": _write_json, ".parquet": _parquet_writer}[path.suffix.lower()]
-    if writer is _parquet_writer:
+    writer = {".csv": _write_csv, ".json": _write_json, ".parquet": _write_parquet}[path.suffix.lower()]
+    if writer is _write_parquet:
         _require_pyarrow()
     part = ""
     try:
@@ -83,12 +86,12 @@ def _row(item: ObjectRecord) -> dict[str, object]:
 
 
 def _column(name: str) -> str:
-    """The column of a value; one that is called like what every row begins with gets a ``_`` in front."""
+    """The column of a field; one with the name of a common column gets a ``_`` in front."""
     return f"_{name}" if name in COMMON_COLUMNS else name
 
 
-def _names(chosen: Sequence[SelectedObjects], rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
-    schemas = [schema for one in chosen for schema in one.schemas]
+def _names(selected: Sequence[SelectedObjects], rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
+    schemas = [schema for one in selected for schema in one.schemas]
     if columns and not any(name.lower() in ALL_COLUMNS for name in columns):
         return [*COMMON_COLUMNS, *dict.fromkeys(_column(find_field(schemas, name).name) for name in columns)]
     fields = (_column(name) for schema in schemas for name in fields_of(schema))
@@ -96,13 +99,13 @@ def _names(chosen: Sequence[SelectedObjects], rows: Sequence[Row], columns: Sequ
 
 
 def _write_csv(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:
-    lines = csv.writer(_Encoder(file), lineterminator="\n")
+    lines = csv.writer(_TextFile(file), lineterminator="\n")
     lines.writerow(names)
     lines.writerows([_csv_cell(row.get(name)) for name in names] for row in rows)
 
 
-class _Encoder:
-    """A text file over a binary one, as `csv` wants it; bytes that were no UTF-8 come out as they were."""
+class _TextFile:
+    """A text file over a binary one, as `csv` needs it; bytes that were not UTF-8 are written unchanged."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -147,7 +150,7 @@ def _require_pyarrow() -> Any:
         raise ExportError("Parquet needs pyarrow, which is not installed: pip install 'qmf[parquet]'") from None
 
 
-def _parquet_writer(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:
+def _write_parquet(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:
     arrow = _require_pyarrow()
     columns = {
         name: arrow.array(
@@ -162,7 +165,7 @@ def _columns(names: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[str, l
     for name in names:
         values = [row.get(name) for row in rows]
         kinds = {type(value) for value in values if value is not None}
-        # A column has one type: where agents disagree, it is text.
+        # A column has one type: if agents send different ones, it is text.
         if (len(kinds) > 1 and kinds != {int, float}) or (_is_large(values) and _is_negative(values)):
             values = [None if value is None else str(_parquet_cell(value)) for value in values]
         elif kinds == {int, float}:
@@ -171,7 +174,7 @@ def _columns(names: Sequence[str], rows: Sequence[Row]) -> Iterable[tuple[str, l
 
 
 def _is_large(values: Sequence[object]) -> bool:
-    """Whether some whole number needs the range of uint64."""
+    """True if an integer needs the range of uint64."""
     return any(isinstance(value, int) and value >= 2**63 for value in values)
 
 

@@ -1,8 +1,8 @@
-"""From what a user typed to classes and objects, or to an error that helps.
+"""Finds the classes and objects that the user names.
 
 A class is written ``filesystem`` or ``package:filesystem``, in any case of letters. An object is written as its short
-id, its whole object name, ``class:key`` or just its key text; where no key is so, as its property `name`. A short id
-that was given wins over a key of the same digits.
+id, its object name, ``class:index`` or its index; if no index matches, as its property `name`. An existing short id
+takes precedence over an index of the same digits.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.object_names import class_name, names_of
+from qmf_shell.session.object_names import class_name, class_names, names_class, names_of
 from qmf_shell.text import clean, listing, natural_key, plural
 
-#: How many candidates an error names.
+#: How many candidates an error lists.
 SHOWN = 5
 
 
 class AmbiguousError(CallerError):
-    """Several objects answer to what the user typed.
+    """Several objects have the name that the user typed.
 
     Attributes:
         text: what was typed.
@@ -43,11 +43,11 @@ class AmbiguousError(CallerError):
 
 
 class GoneError(CallerError):
-    """An object that has a short id is not there any more.
+    """An object that has a short id no longer exists.
 
     Attributes:
         number: its short id.
-        name: what it was, e.g. ``filesystem /media/stick``.
+        name: its class and index, e.g. ``filesystem /media/stick``.
     """
 
     def __init__(self, number: int, name: str) -> None:
@@ -63,38 +63,33 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
     """All versions of all classes that `text` names, sorted.
 
     Args:
-        keys: the classes there are.
+        keys: the existing classes.
         text: ``name`` or ``package:name``.
         kind: classes of objects, of events, or None for both.
 
     Raises:
-        NotFoundError: none of them; carries near matches.
+        NotFoundError: no class has this name; carries similar names.
     """
-    sorted_keys = sorted(key for key in keys if kind in (None, key.kind))
-    package, _, name = text.lower().rpartition(":")
-    found = [key for key in sorted_keys if key.name.lower() == name and package in ("", key.package.lower())]
+    existing = sorted(key for key in keys if kind in (None, key.kind))
+    found = [key for key in existing if names_class(text, key)]
     if not found:
-        names = (f"{key.package}:{key.name}" if package else key.name for key in sorted_keys)
+        package = ":" in text
+        names = (f"{key.package}:{key.name}" if package else key.name for key in existing)
         what = {Kind.DATA: "class", Kind.EVENT: "event class", None: "class or event class"}[kind]
         raise NotFoundError(what, clean(text), dict.fromkeys(names))
     return found
 
 
 def classes_or_none(context: Context, text: str) -> list[ClassKey]:
-    """All versions of the classes of objects that `text` names; empty where it names none. Never fails for that."""
+    """All versions of the classes of objects that `text` names; empty if it names none."""
     try:
         return find_classes(context.classes(), text)
     except NotFoundError:
         return []
 
 
-def class_names(keys: Iterable[ClassKey]) -> list[ClassName]:
-    """Package and name of each class, without versions, in the order of `keys`."""
-    return list(dict.fromkeys((key.package, key.name) for key in keys))
-
-
 def object_label(identity: ObjectIdentity) -> str:
-    """An object in a sentence: ``filesystem /``."""
+    """An object as written in messages: ``filesystem /``."""
     return clean(f"{identity.class_key.name} {identity.index}")
 
 
@@ -103,20 +98,20 @@ def find_object(
     text: str,
     *,
     classes: Sequence[ClassKey] = (),
-    wanted: Callable[[ClassSchema], bool] | None = None,
+    prefer: Callable[[ClassSchema], bool] | None = None,
 ) -> ObjectRecord:
-    """The one object that `text` names, as it is now.
+    """The one object that `text` names, with its current values.
 
     Args:
         context: the session.
-        text: short id, object name, ``class:key`` or key text.
-        classes: look only here; empty means everywhere.
-        wanted: picks among several objects by their class; ignored when none of them passes.
+        text: short id, object name, ``class:index`` or index.
+        classes: search only these; empty means all.
+        prefer: chooses among several objects by their class; ignored if it rejects all of them.
 
     Raises:
-        NotFoundError: nothing is called so.
-        GoneError: the object with that short id is gone.
-        AmbiguousError: several are.
+        NotFoundError: no object has this name.
+        GoneError: the object with that short id no longer exists.
+        AmbiguousError: several objects have this name.
     """
     within = class_names(classes)
     entry = context.ids.entry(int(text)) if text.isascii() and text.isdigit() else None
@@ -125,22 +120,22 @@ def find_object(
         if target is None:
             raise GoneError(entry.number, object_label(entry.identity))
         return target
-    return _search(context, text, within, wanted)
+    return _search(context, text, within, prefer)
 
 
 def _search(
-    context: Context, text: str, within: Sequence[ClassName], wanted: Callable[[ClassSchema], bool] | None
+    context: Context, text: str, within: Sequence[ClassName], prefer: Callable[[ClassSchema], bool] | None
 ) -> ObjectRecord:
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
     names = within or _likely_classes(keys, text)
     seen = _candidates(context, keys, names, text)
-    found = _called(seen, text)
+    found = _named(seen, text)
     if not found:
-        # An agent may give its objects any names; and what is there must be known to tell what was meant.
+        # An agent may give its objects any names. And an error lists similar ones: for this all must be known.
         seen = context.objects(names)
-        found = _called(seen, text)
-    if len(found) > 1 and wanted is not None:
-        found = [item for item in found if wanted(item.schema)] or found
+        found = _named(seen, text)
+    if len(found) > 1 and prefer is not None:
+        found = [item for item in found if prefer(item.schema)] or found
     if len(found) > 1:
         raise _ambiguous(context, text, found)
     if not found:
@@ -156,8 +151,8 @@ def _ambiguous(context: Context, text: str, found: Sequence[ObjectRecord]) -> Am
     )
 
 
-def _called(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:
-    """Those that `text` names; or else those whose property `name` it is, though that is not their whole key."""
+def _named(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:
+    """The objects that `text` names; if there are none, those with this property `name`."""
     return [item for item in objects if text in names_of(item.identity)] or [
         item
         for item in objects
@@ -166,10 +161,10 @@ def _called(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:
 
 
 def find_single(context: Context, text: str) -> ObjectRecord:
-    """The one object that `text` names, see `find_object`; a class stands for its only object.
+    """The one object that `text` names, see `find_object`; a class means its only object.
 
     Raises:
-        NotFoundError, GoneError, AmbiguousError: as of `find_object`; the last also of a class with several objects.
+        NotFoundError, GoneError, AmbiguousError: as `find_object`; the last also for a class with several objects.
     """
     keys = classes_or_none(context, text)
     objects = context.objects(class_names(keys)) if keys else ()
@@ -186,7 +181,7 @@ def find_single(context: Context, text: str) -> ObjectRecord:
 def _candidates(
     context: Context, keys: Sequence[ClassKey], names: Sequence[ClassName], text: str
 ) -> Sequence[ObjectRecord]:
-    """Objects that `text` could be a name of: asked for by the values of their keys, so that not thousands are sent."""
+    """Objects that `text` could name: requested by the values of their keys, so that not thousands are sent."""
     versions: dict[ClassName, list[ClassKey]] = {}
     for key in keys:
         versions.setdefault((key.package, key.name), []).append(key)
@@ -199,16 +194,16 @@ def _candidates(
 
 
 def _index_of(context: Context, versions: Sequence[ClassKey]) -> str | None:
-    """The property that says which object of a class is which, where an agent can compare it with a text.
+    """The property that identifies objects of a class, if an agent can compare it with a text.
 
-    That is the key, or `name` where the key has several parts; the same in all versions.
+    That is the key, or `name` if the key has several parts; it must be the same in all versions.
     """
     found: set[str | None] = set()
     for key in versions:
         try:
             schema = context.backend.schema(key)
         except QmfError:
-            return None  # then the class is asked for whole
+            return None  # then all objects of the class are requested
         index = [item for item in schema.properties if item.index] if isinstance(schema, ClassSchema) else []
         if len(index) > 1:
             index = [item for item in index if item.name == "name"]
@@ -218,7 +213,7 @@ def _index_of(context: Context, versions: Sequence[ClassKey]) -> str | None:
 
 
 def _likely_classes(keys: Iterable[ClassKey], text: str) -> list[ClassName]:
-    """All classes; just those that `text` starts with where it does: asking the others would be in vain."""
+    """The classes whose name `text` begins with; all classes if there are none."""
     names = class_names(sorted(keys))
     named = [(package, name) for package, name in names if text.startswith((f"{name}:", f"{package}:{name}:"))]
     return named or names

@@ -1,8 +1,8 @@
-"""How fast counters grow, and what changed, from one look at an object to the next. No clock: times are arguments.
+"""Rates of counters, and changes of values, between one reading and the next. No clock: times are arguments.
 
-A counter that is smaller than before went over the end of its type (only types of 32 bits and less do, and only from
-near the end), or was reset, as when its agent was started anew: then it grew from zero to what it is. Where it fell by
-less than nine tenths it was taken down: its rate is negative.
+A counter that is smaller than before has wrapped around (only in types of 32 bits and less, and only from near the
+maximum), or was reset, e.g. because its agent was restarted: then it grew from zero to its value. If it fell by less
+than nine tenths, it was decreased: its rate is negative.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Hashable
 
 from qmf.schema import QmfType
 
-#: A counter that was in the last quarter of its range and is in the first one now went over the end.
-_PART = 4
-#: Bits of the widest counter that goes over its end in practice.
-_WRAPS = 32
-#: One that fell to a tenth or less was reset.
-_RESET = 10
+#: A counter wrapped around if it was in the last quarter of its range and is in the first one now.
+_WRAP_PART = 4
+#: Bits of the widest counter that wraps around in practice.
+_WRAP_BITS = 32
+#: A counter was reset if it fell to a tenth or less.
+_RESET_PART = 10
 
 
 def counter_growth(kind: QmfType, before: int | float, now: int | float) -> int | float:
-    """By how much a counter grew; negative where it was taken down."""
+    """By how much a counter grew; negative if it was decreased."""
     if now >= before:
         return now - before
     size = (kind.maximum or 0) + 1
-    small = kind.maximum is not None and size <= 2**_WRAPS
-    if small and before >= size - size // _PART and now < size // _PART:
+    narrow = kind.maximum is not None and size <= 2**_WRAP_BITS
+    if narrow and before >= size - size // _WRAP_PART and now < size // _WRAP_PART:
         return size - before + now
-    return now if now * _RESET <= before else now - before
+    return now if now * _RESET_PART <= before else now - before
 
 
 class RateTracker:
@@ -36,15 +36,15 @@ class RateTracker:
     def __init__(self) -> None:
         self._last: dict[Hashable, tuple[float, int | float, float | None, int]] = {}
 
-    def take(self, key: Hashable, kind: QmfType, value: object, at: float, epoch: int = 0) -> float | None:
-        """Take note of a value; its rate per second, or None before there are two.
+    def update(self, key: Hashable, kind: QmfType, value: object, at: float, epoch: int = 0) -> float | None:
+        """Record a value; returns its rate per second, or None before there are two values.
 
         Args:
             key: of the counter.
             kind: its type.
-            value: now; anything but a number forgets the counter.
-            at: seconds, of any clock that never goes back.
-            epoch: start of the agent; another one than before means that the counter began anew.
+            value: the current value; anything but a number forgets the counter.
+            at: seconds, of a monotonic clock.
+            epoch: epoch of the agent; if it is different from before, the counter started from zero.
         """
         if isinstance(value, bool) or not isinstance(value, int | float):
             self._last.pop(key, None)
@@ -62,13 +62,13 @@ class RateTracker:
 
 
 class ChangeTracker:
-    """Which values are not what they were at the look before."""
+    """Which values have changed since the previous reading."""
 
     def __init__(self) -> None:
         self._last: dict[Hashable, object] = {}
 
-    def take(self, key: Hashable, value: object) -> bool:
-        """Take note of a value; True when it was another one before."""
+    def update(self, key: Hashable, value: object) -> bool:
+        """Record a value; returns True if the previous one was different."""
         missing = object()
         before = self._last.get(key, missing)
         self._last[key] = value

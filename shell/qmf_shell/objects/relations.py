@@ -1,4 +1,4 @@
-"""How objects hang together by their references: who is whose parent, who refers to whom. Pure functions."""
+"""References between objects: parents, children, and all others. Pure functions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from qmf_shell.session.backend import ObjectKey, ObjectRecord
 
 @attrs.frozen
 class ObjectReference:
-    """A property of an object that names another.
+    """A property of an object that refers to another.
 
     Attributes:
         owner: the object that has the property.
         name: of the property.
-        target: what it names.
+        target: the object that it refers to.
     """
 
     owner: ObjectRecord
@@ -26,33 +26,33 @@ class ObjectReference:
 
 
 def references(item: ObjectRecord) -> Iterator[ObjectReference]:
-    """What an object refers to, in schema order; unset ones left out."""
+    """The references of an object, in schema order, without unset ones."""
     for name, value in item.values.items():
         if isinstance(value, ObjectKey) and value.name:
             yield ObjectReference(item, name, value)
 
 
 def parent_property(schema: ClassSchema) -> Property | None:
-    """The property that names an object's parent.
+    """The property that refers to an object's parent.
 
-    Schemas that were learned by QMFv1, or from other agents, do not tell which it is (QMF2.md 5.3): then it is one
-    that is called so, else the first that is part of the key, else the first that is always set.
+    Schemas that were received in QMFv1, or from other agents, do not mark it (QMF2.md 5.3): then it is the first
+    reference whose name begins with "parent", else the first one in the key, else the first one that is not optional.
     """
     found = [item for item in schema.properties if item.type.name == "objId"]
-    for fits in (
+    for matches in (
         lambda item: item.parent_ref,
         lambda item: item.name.lower().startswith("parent"),
         lambda item: item.index,
         lambda item: not item.optional,
     ):
-        chosen = next(filter(fits, found), None)
+        chosen = next(filter(matches, found), None)
         if chosen is not None:
             return chosen
     return None
 
 
 def parents(objects: Iterable[ObjectRecord]) -> dict[ObjectKey, ObjectKey]:
-    """The parent of each object that has one, as far as that is among the objects. Nobody is their own ancestor."""
+    """The parent of each object that has one among the objects. The result has no cycles."""
     by_key = {item.identity.key: item for item in objects}
     result: dict[ObjectKey, ObjectKey] = {}
     for key, item in by_key.items():
@@ -60,12 +60,12 @@ def parents(objects: Iterable[ObjectRecord]) -> dict[ObjectKey, ObjectKey]:
         parent = item.values.get(found.name) if found is not None else None
         if isinstance(parent, ObjectKey) and parent in by_key:
             result[key] = parent
-    _break_rings(result)
+    _break_cycles(result)
     return result
 
 
-def _break_rings(found: dict[ObjectKey, ObjectKey]) -> None:
-    """Take the parent of one object of each ring away."""
+def _break_cycles(found: dict[ObjectKey, ObjectKey]) -> None:
+    """Remove the parent of one object of each cycle."""
     done: set[ObjectKey] = set()
     for start in list(found):
         path: set[ObjectKey] = set()
@@ -81,7 +81,7 @@ def _break_rings(found: dict[ObjectKey, ObjectKey]) -> None:
 
 
 def children(found: Mapping[ObjectKey, ObjectKey]) -> dict[ObjectKey, list[ObjectKey]]:
-    """The opposite of `parents`."""
+    """The children of each object that has some: the opposite of `parents`."""
     result: dict[ObjectKey, list[ObjectKey]] = {}
     for key, parent in found.items():
         result.setdefault(parent, []).append(key)
@@ -89,5 +89,5 @@ def children(found: Mapping[ObjectKey, ObjectKey]) -> dict[ObjectKey, list[Objec
 
 
 def referring(objects: Sequence[ObjectRecord], target: ObjectKey) -> list[ObjectReference]:
-    """Every reference to an object."""
+    """All references to an object."""
     return [item for one in objects for item in references(one) if item.target == target]

@@ -1,4 +1,4 @@
-"""From what a user typed to several objects: ranges of short ids, names, and selections of a class."""
+"""Selects several objects: by ranges of short ids, by names, and those of a class that match a condition."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ import attrs
 
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
-from qmf_shell.objects.filtering import ObjectField, compile_filter, field_value, find_field, sorted_by
-from qmf_shell.objects.lookup import GoneError, class_names, find_classes, find_object, object_label
+from qmf_shell.objects.fields import ObjectField, field_value, find_field, sorted_by
+from qmf_shell.objects.filtering import compile_filter
+from qmf_shell.objects.lookup import GoneError, find_classes, find_object, object_label
 from qmf_shell.parsing.selection import Selection
 from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.object_names import class_name
+from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.short_ids import NumberedObject
 from qmf_shell.text import natural_key
 
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
-#: From so many objects of a class on, the whole class is asked for at once.
-WHOLE = 8
+#: From so many objects on, their whole classes are requested instead of single objects.
+WHOLE_CLASS = 8
 
 
 @attrs.frozen
@@ -30,7 +31,7 @@ class SelectedObjects:
     Attributes:
         name: package and name of the class.
         schemas: its versions.
-        objects: those chosen, in order, without a limit.
+        objects: those selected, in order, without a limit.
         limit: how many of them to show, or None.
     """
 
@@ -46,13 +47,13 @@ class SelectedObjects:
 
 
 def known_schemas(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchema]:
-    """The versions of a class that can be had."""
+    """The versions of a class whose schemas can be fetched."""
     found = []
     for key in keys:
         try:
             schema = context.backend.schema(key)
         except QmfError:
-            continue  # an agent that tells its objects but not their class; the objects bring what there is
+            continue  # an agent that sends objects but not their schema; the objects have what is known of it
         if isinstance(schema, ClassSchema):
             found.append(schema)
     return found
@@ -62,46 +63,46 @@ def select_objects(context: Context, keys: Sequence[ClassKey], selection: Select
     """The selected objects of each class among `keys`.
 
     Raises:
-        QmfError: a name or value in the selection is wrong, or the question failed.
+        QmfError: a name or value in the selection is wrong, or the request failed.
     """
     return [
-        _choose(context, name, [key for key in keys if (key.package, key.name) == name], selection)
+        _select(context, name, [key for key in keys if (key.package, key.name) == name], selection)
         for name in class_names(keys)
     ]
 
 
-def _choose(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: Selection) -> SelectedObjects:
+def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: Selection) -> SelectedObjects:
     schemas = known_schemas(context, keys)
 
     def resolve(text: str, field: ObjectField) -> ObjectKey:
-        return find_object(context, text, classes=_referred(context, schemas, field)).identity.key
+        return find_object(context, text, classes=_target_classes(context, schemas, field)).identity.key
 
-    chosen = compile_filter(selection.where, schemas, resolve)
-    order = [(find_field(schemas, item.name), item.down) for item in selection.order]
+    wanted = compile_filter(selection.where, schemas, resolve)
+    sort_keys = [(find_field(schemas, item.name), item.descending) for item in selection.sort_keys]
     if selection.ids:
         objects: Sequence[ObjectRecord] = find_objects(context, selection.ids, classes=keys)
     else:
-        objects = context.objects([name], chosen.predicate)
-        objects = sorted(objects, key=_order)
-    if chosen.test is not None:
-        objects = [item for item in objects if chosen.test(item)]
-    for field, down in reversed(order):
-        objects = _sorted(objects, field, down)
+        objects = context.objects([name], wanted.predicate)
+        objects = sorted(objects, key=_default_sort_key)
+    if wanted.test is not None:
+        objects = [item for item in objects if wanted.test(item)]
+    for field, descending in reversed(sort_keys):
+        objects = _sorted(objects, field, descending)
     schemas = schemas or list({id(item.schema): item.schema for item in objects}.values())
     return SelectedObjects(name, schemas, objects, selection.limit)
 
 
-def _order(item: ObjectRecord) -> tuple[object, str, str]:
-    """By index as people count; of the same index, by agent, so that lists come out the same each time."""
+def _default_sort_key(item: ObjectRecord) -> tuple[object, str, str]:
+    """By index in natural order; objects with the same index by agent, so that lists are always the same."""
     return natural_key(item.identity.index), item.identity.key.agent, item.identity.key.broker
 
 
-def _sorted(objects: Sequence[ObjectRecord], field: ObjectField, down: bool) -> list[ObjectRecord]:
-    return sorted_by(objects, lambda item: field_value(item, field), down=down)
+def _sorted(objects: Sequence[ObjectRecord], field: ObjectField, descending: bool) -> list[ObjectRecord]:
+    return sorted_by(objects, lambda item: field_value(item, field), descending=descending)
 
 
-def _referred(context: Context, schemas: Sequence[ClassSchema], field: ObjectField) -> list[ClassKey]:
-    """The classes that a reference may name, where the schema tells."""
+def _target_classes(context: Context, schemas: Sequence[ClassSchema], field: ObjectField) -> list[ClassKey]:
+    """The classes that a reference may refer to, if the schema names one."""
     for schema in schemas:
         item = schema.property(field.name)
         if item is not None and item.references is not None:
@@ -114,12 +115,12 @@ def _referred(context: Context, schemas: Sequence[ClassSchema], field: ObjectFie
 
 
 def find_objects(context: Context, texts: Sequence[str], *, classes: Sequence[ClassKey] = ()) -> list[ObjectRecord]:
-    """The objects that texts name, each a short id, a range such as ``1004-1010``, or a name.
+    """The objects that texts name: short ids, ranges such as ``1004-1010``, or names.
 
     Raises:
-        NotFoundError: nothing is called so; no id in a range was given.
-        GoneError: an object with a short id is gone. Of a range, those that are gone are left out.
-        AmbiguousError: a name has several objects.
+        NotFoundError: no object has this name; no short id in a range is assigned.
+        GoneError: an object with a short id no longer exists. In a range, such objects are left out.
+        AmbiguousError: several objects have this name.
     """
     within = class_names(classes)
     found: list[ObjectRecord] = []
@@ -144,9 +145,9 @@ def _in_range(context: Context, first: int, last: int, within: Sequence[ClassNam
 
 
 def _get_all(context: Context, entries: Sequence[NumberedObject]) -> list[ObjectRecord]:
-    """Objects by their entries, as they are now."""
+    """Objects by their short ids, with their current values."""
     found: list[ObjectRecord] = []
-    if len(entries) < WHOLE:
+    if len(entries) < WHOLE_CLASS:
         found = [item for entry in entries if (item := context.backend.get(entry.identity)) is not None]
     else:
         wanted = {entry.identity.key: entry.number for entry in entries}

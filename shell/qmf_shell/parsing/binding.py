@@ -1,4 +1,4 @@
-"""Words against what a command takes: options apart from arguments, neither too many nor too few."""
+"""Checks words against what a command takes: separates options from arguments, and counts the arguments."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import difflib
 import re
 from collections.abc import Sequence
 
-from qmf_shell.parsing.command import BoundArguments, Command, UsageError
+from qmf_shell.parsing.command import AnyCommand, BoundArguments, UsageError
 from qmf_shell.parsing.words import Word
 from qmf_shell.text import listing
 
 _NUMBER = re.compile(r"-\.?\d.*")
 
 
-def looks_like_option(command: Command, word: Word) -> bool:
-    """True when `command` must read `word` as an option: written without quotes, with a dash, and no number.
+def looks_like_option(command: AnyCommand, word: Word) -> bool:
+    """True when `command` must read `word` as an option: it begins with an unquoted dash and is not a number.
 
-    Commands without options take every word as an argument, so that ``call 101 add -x`` needs no care.
+    A command without options takes every word as an argument.
     """
     return (
         bool(command.options)
@@ -27,14 +27,19 @@ def looks_like_option(command: Command, word: Word) -> bool:
     )
 
 
-def bind(command: Command, words: Sequence[Word], line: str = "") -> BoundArguments:
+def bind(command: AnyCommand, words: Sequence[Word], line: str = "") -> BoundArguments:
     """Check the words after a command's name.
 
-    `line` is the line that the words stand in. ``--`` ends options. An option's value is the next word, or follows
-    ``=``.
+    ``--`` ends the options. The value of an option is the next word, or follows ``=``.
+
+    Args:
+        command: the command.
+        words: the words after its name.
+        line: the line that holds them.
 
     Raises:
-        UsageError: unknown option, an option's value is missing or not wanted, too many or too few arguments.
+        UsageError: an unknown option, an option without its value or with one that it does not take, too many or too
+            few arguments.
     """
     found: list[Word] = []
     options: dict[str, str] = {}
@@ -47,42 +52,42 @@ def bind(command: Command, words: Sequence[Word], line: str = "") -> BoundArgume
         if command.options_first and found:
             found.append(word)
         elif looks_like_option(command, word):
-            _take_option(command, word, rest, options)
+            _bind_option(command, word, rest, options)
         else:
             found.append(word)
     _check_count(command, found)
     return BoundArguments(tuple(found), options, line)
 
 
-def _take_option(command: Command, word: Word, rest: list[Word], options: dict[str, str]) -> None:
+def _bind_option(command: AnyCommand, word: Word, rest: list[Word], options: dict[str, str]) -> None:
     name, equals, value = word.text.partition("=")
     option = command.option(name)
     if option is None:
         known = [name for item in command.options for name in item.names]
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"; did you mean {near[0]}?" if near else f"; it takes {listing(known)}"
-        raise _usage(command, f"no option {name}{hint}")
+        raise _usage_error(command, f"no option {name}{hint}")
     if option.value is None:
         if equals:
-            raise _usage(command, f"option {name} takes no value")
+            raise _usage_error(command, f"option {name} takes no value")
     elif not equals:
         if not rest:
-            raise _usage(command, f"option {name} needs {option.value}")
+            raise _usage_error(command, f"option {name} needs {option.value}")
         value = rest.pop(0).text
     options[option.key] = value
 
 
-def _check_count(command: Command, words: Sequence[Word]) -> None:
+def _check_count(command: AnyCommand, words: Sequence[Word]) -> None:
     required = [item for item in command.parameters if item.required]
     if len(words) < len(required):
         missing = [item.name for item in required[len(words) :]]
-        raise _usage(command, f"{listing(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing")
-    if any(item.many for item in command.parameters):
+        raise _usage_error(command, f"{listing(missing, 'and')} {'is' if len(missing) == 1 else 'are'} missing")
+    if any(item.repeated for item in command.parameters):
         return
     if len(words) > len(command.parameters):
         extra = words[len(command.parameters)].text
-        raise _usage(command, f"{extra!r} is one argument too many")
+        raise _usage_error(command, f"{extra!r} is one argument too many")
 
 
-def _usage(command: Command, reason: str) -> UsageError:
+def _usage_error(command: AnyCommand, reason: str) -> UsageError:
     return UsageError(command.name, reason, listing(command.usage))

@@ -1,20 +1,22 @@
-"""Conditions on objects, as in ``list queue where msgDepth > 100 and name ~ "orders"``: from words to a tree.
+"""Conditions on objects, as in ``list queue where msgDepth > 100 and name ~ "orders"``: parses words into a tree.
 
     condition := term ("or" term)*
     term      := factor ("and" factor)*
     factor    := "not" factor | "(" condition ")" | NAME | NAME operator VALUE
     operator  := = == != < <= > >= ~ !~
 
-A name alone is true where the value is there and neither false, nor zero, nor empty. ``~`` looks for a regular
-expression in a text. A word in quotes is never an operator. A pure function; knows no class: `filtering` gives names
-and values their types.
+A name alone is true if the value exists and is neither false, nor zero, nor empty. ``~`` searches for a regular
+expression in a text. A word in quotes is never an operator. This module knows no class: `objects.filtering` gives
+names and values their types.
 """
 
 from __future__ import annotations
 
 import enum
+import operator
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -25,11 +27,11 @@ _SIGNS = re.compile(r"(>=|<=|!=|==|!~|[=<>~()])")
 
 
 class ConditionError(CallerError):
-    """A condition that cannot be understood; the message says where."""
+    """A condition is not valid; the message contains the column."""
 
 
 class Operator(enum.Enum):
-    """How a value is compared."""
+    """How a value is compared with another."""
 
     EQ = "="
     NE = "!="
@@ -43,10 +45,32 @@ class Operator(enum.Enum):
 
 _OPERATORS = {item.value: item for item in Operator} | {"==": Operator.EQ}
 
+#: The comparisons of two values; the other operators search for a pattern.
+COMPARE: Mapping[Operator, Callable[[Any, Any], bool]] = {
+    Operator.EQ: operator.eq,
+    Operator.NE: operator.ne,
+    Operator.LT: operator.lt,
+    Operator.LE: operator.le,
+    Operator.GT: operator.gt,
+    Operator.GE: operator.ge,
+}
+
+
+def compile_pattern(text: str) -> re.Pattern[str]:
+    """The regular expression of a comparison with ``~`` or ``!~``.
+
+    Raises:
+        ConditionError: the text is not a regular expression.
+    """
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ConditionError(f"{text!r} is not a regular expression: {error}") from None
+
 
 @attrs.frozen
 class Comparison:
-    """A value compared with a text that stands for another."""
+    """A value is compared with another, which is written as a text."""
 
     name: str
     operator: Operator
@@ -55,28 +79,28 @@ class Comparison:
 
 @attrs.frozen
 class Truthy:
-    """A value that counts as true."""
+    """A value is true: neither false, nor zero, nor empty."""
 
     name: str
 
 
 @attrs.frozen
 class Not:
-    """The opposite."""
+    """A condition is false."""
 
     part: Condition
 
 
 @attrs.frozen
 class And:
-    """All of several conditions."""
+    """All of several conditions are true."""
 
     parts: tuple[Condition, ...]
 
 
 @attrs.frozen
 class Or:
-    """At least one of several conditions."""
+    """At least one of several conditions is true."""
 
     parts: tuple[Condition, ...]
 
@@ -89,11 +113,11 @@ class Token:
     """A name, a value or a sign.
 
     Attributes:
-        text: what it says.
-        column: where it stands in the line, from 1.
-        word: number of the word that it is part of.
+        text: its text, without quotes.
+        column: its place in the line, from 1.
+        word: number of the word that contains it.
         sign: it is an operator or a bracket.
-        quoted: some of it was in quotes.
+        quoted: a part of it was in quotes.
     """
 
     text: str
@@ -102,13 +126,13 @@ class Token:
     sign: bool = False
     quoted: bool = False
 
-    def says(self, keyword: str) -> bool:
-        """True for a keyword, in any case of letters."""
+    def is_keyword(self, keyword: str) -> bool:
+        """True if it is this keyword, in any case of letters."""
         return not self.quoted and not self.sign and self.text.lower() == keyword
 
 
 def tokenize(words: Sequence[Word]) -> list[Token]:
-    """Words taken apart at operators and brackets that are not in quotes."""
+    """Split words at operators and brackets that are not in quotes."""
     return [token for number, word in enumerate(words) for token in _of_word(word, number)]
 
 
@@ -130,10 +154,10 @@ def _of_word(word: Word, number: int) -> Iterator[Token]:
 
 
 def parse_condition(words: Sequence[Word]) -> tuple[Condition, int]:
-    """A condition at the front of `words`, and how many words it takes.
+    """The condition at the beginning of `words`, and how many words it takes.
 
     Raises:
-        ConditionError: there is none, or it ends too early.
+        ConditionError: there is no condition, or it is incomplete.
     """
     parser = _Parser(tokenize(words))
     condition = parser.condition()
@@ -157,7 +181,7 @@ class _Parser:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
     def used(self) -> int | None:
-        """Words that are used up; None within a word."""
+        """How many words are consumed; None within a word."""
         if self._at == len(self._tokens):
             return self._tokens[-1].word + 1
         word = self._tokens[self._at].word
@@ -165,27 +189,27 @@ class _Parser:
 
     def condition(self) -> Condition:
         parts = [self._term()]
-        while self._take("or"):
+        while self._accept("or"):
             parts.append(self._term())
         return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
     def _term(self) -> Condition:
         parts = [self._factor()]
-        while self._take("and"):
+        while self._accept("and"):
             parts.append(self._factor())
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def _factor(self) -> Condition:
-        if self._take("not"):
+        if self._accept("not"):
             return Not(self._factor())
-        if self._sign("("):
+        if self._accept_sign("("):
             inner = self.condition()
-            if not self._sign(")"):
-                raise self._wanted("a closing bracket")
+            if not self._accept_sign(")"):
+                raise self._expected("a closing bracket")
             return inner
         token = self.current
         if token is None or token.sign:
-            raise self._wanted("the name of a value")
+            raise self._expected("the name of a value")
         self._at += 1
         sign = self.current
         if sign is None or not sign.sign or sign.text not in _OPERATORS:
@@ -193,31 +217,31 @@ class _Parser:
         self._at += 1
         value = self.current
         if value is None or value.sign:
-            raise self._wanted(f"a value after {sign.text}")
+            raise self._expected(f"a value after {sign.text}")
         self._at += 1
         return Comparison(token.text, _OPERATORS[sign.text], value.text)
 
-    def _take(self, keyword: str) -> bool:
-        if self.current is not None and self.current.says(keyword):
+    def _accept(self, keyword: str) -> bool:
+        if self.current is not None and self.current.is_keyword(keyword):
             self._at += 1
             return True
         return False
 
-    def _sign(self, text: str) -> bool:
+    def _accept_sign(self, text: str) -> bool:
         token = self.current
         if token is not None and token.sign and token.text == text:
             self._at += 1
             return True
         return False
 
-    def _wanted(self, what: str) -> ConditionError:
+    def _expected(self, what: str) -> ConditionError:
         token = self.current
         where = "at the end of the condition" if token is None else f"in column {token.column}, not {token.text!r}"
         return ConditionError(f"expected {what} {where}")
 
 
 def truthy_names(condition: Condition) -> Iterator[str]:
-    """The names in a condition that stand alone, in order."""
+    """The names in a condition that are not compared with anything, in order."""
     match condition:
         case Truthy(name):
             yield name
@@ -229,7 +253,7 @@ def truthy_names(condition: Condition) -> Iterator[str]:
 
 
 def value_names(condition: Condition) -> Iterator[str]:
-    """The names of values in a condition, in order."""
+    """All names in a condition, in order."""
     match condition:
         case Comparison(name, _, _) | Truthy(name):
             yield name

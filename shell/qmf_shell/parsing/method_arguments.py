@@ -1,7 +1,7 @@
-"""What the user typed after a method's name, as arguments of the method's types.
+"""The arguments of a method as the user writes them, and as values of the method's types.
 
-Arguments stand in the order of the schema, or as ``name=value``, or mixed: a word without name is the first argument
-that has no value yet. Maps and lists are JSON. A word whose front is in quotes is never taken as ``name=value``.
+Arguments stand in the order of the schema, or as ``name=value``, or mixed: a word without a name is the first argument
+that has no value yet. Maps and lists are JSON. A word that begins with a quote is never read as ``name=value``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,25 @@ from qmf_shell.parsing.words import Word
 from qmf_shell.text import clean, listing
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
-#: Turns what stands for an object into the value to send.
+#: Converts a text that names an object into the value to send.
 ResolveReference = Callable[[str, Argument], object]
 
 
 class ArgumentError(CallerError):
-    """An argument of a method is missing, double, too much, or no value of its type. The message says which and why."""
+    """An argument of a method is missing, given twice, one too many, or not a value of its type."""
 
 
 def argument_name(word: Word) -> str | None:
-    """The name of a word written ``name=value``, or None."""
+    """The name in a word written ``name=value``, or None."""
     name, equals, _ = word.text[: word.plain].partition("=")
     return name if equals and _NAME.fullmatch(name) else None
+
+
+def find_method(methods: Sequence[Method], name: str) -> Method | None:
+    """The method called `name`; in another case of letters if that is unambiguous."""
+    exact = [item for item in methods if item.name == name]
+    found = exact or [item for item in methods if item.name.lower() == name.lower()]
+    return found[0] if len(found) == 1 else None
 
 
 def parse_arguments(method: Method, words: Sequence[Word], resolve: ResolveReference) -> dict[str, object]:
@@ -35,18 +42,20 @@ def parse_arguments(method: Method, words: Sequence[Word], resolve: ResolveRefer
 
     Args:
         method: from the schema.
-        words: after the method's name.
-        resolve: finds the object that a word stands for.
+        words: the words after the method's name.
+        resolve: finds the object that a word names.
 
     Raises:
-        ArgumentError: missing, double, one too many, or not of its type; names argument, type and value.
+        ArgumentError: missing, given twice, one too many, or not of its type; names argument, type and value.
         ConstraintError: of its type, but outside of the schema's bounds.
-        NotFoundError: no argument with this name.
+        NotFoundError: the method has no argument of this name.
     """
     texts = _assign(method, words)
     _check_missing(method, texts)
     return {
-        item.name: _convert(method, item, texts[item.name], resolve) for item in method.inputs if item.name in texts
+        item.name: parse_argument(method, item, texts[item.name], resolve)
+        for item in method.inputs
+        if item.name in texts
     }
 
 
@@ -62,11 +71,34 @@ def missing_arguments(method: Method, words: Sequence[Word]) -> list[Argument]:
 
 def parse_argument(method: Method, item: Argument, text: str, resolve: ResolveReference) -> object:
     """The value of one argument, checked; raises as `parse_arguments`."""
-    return _convert(method, item, text, resolve)
+    if item.type.name == "objId":
+        return resolve(text, item)
+    return checked_value(item, text, f"argument {item.name!r} of {method.name}")
+
+
+def checked_value(item: Argument | Property, text: str, where: str) -> object:
+    """The value that a text stands for, of the type and within the bounds of an argument or property.
+
+    Args:
+        item: the argument or property.
+        text: the value as text.
+        where: what the value is for; begins the message of an error.
+
+    Raises:
+        ArgumentError: not a value of the type.
+        ConstraintError: not within the bounds.
+    """
+    try:
+        value = parse_value(item.type, text)
+    except ConstraintError:
+        raise
+    except ValueError as error:
+        raise ArgumentError(f"{where} ({item.type.name}): {error}: {text!r}") from None
+    return check_value(item.type, value, where=where, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len)
 
 
 def signature(method: Method) -> str:
-    """How to write a call: ``echo sequence:uint32 body:lstr``; what may be left out is in brackets."""
+    """How to write a call: ``echo sequence:uint32 body:lstr``; optional arguments are in brackets."""
     parts = [method.name]
     for item in method.inputs:
         text = f"{item.name}:{item.type.name}"
@@ -80,6 +112,7 @@ def value_text(value: object) -> str:
 
 
 def _assign(method: Method, words: Sequence[Word]) -> dict[str, str]:
+    """Texts by the names of the arguments that they are for."""
     inputs = {item.name: item for item in method.inputs}
     texts: dict[str, str] = {}
     for word in words:
@@ -104,24 +137,3 @@ def _check_missing(method: Method, texts: dict[str, str]) -> None:
     if missing:
         names = listing([f"{item.name} ({item.type.name})" for item in missing], "and")
         raise ArgumentError(f"{names} {'is' if len(missing) == 1 else 'are'} missing: {signature(method)}")
-
-
-def _convert(method: Method, item: Argument, text: str, resolve: ResolveReference) -> object:
-    if item.type.name == "objId":
-        return resolve(text, item)
-    return parse_value_of(item, text, f"argument {item.name!r} of {method.name}")
-
-
-def parse_value_of(item: Argument | Property, text: str, where: str) -> object:
-    """The value that a text stands for, of the type and within the bounds of an argument or property.
-
-    Raises:
-        ArgumentError, ConstraintError: it stands for none; `where` says in the message for what.
-    """
-    try:
-        value = parse_value(item.type, text)
-    except ConstraintError:
-        raise
-    except ValueError as error:
-        raise ArgumentError(f"{where} ({item.type.name}): {error}: {text!r}") from None
-    return check_value(item.type, value, where=where, minimum=item.minimum, maximum=item.maximum, max_len=item.max_len)

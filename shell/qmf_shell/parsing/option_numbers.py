@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 
-from qmf_shell.parsing.command import BoundArguments, Command, UsageError
+from qmf_shell.parsing.command import AnyCommand, BoundArguments, UsageError
 
 
-def count_option(command: Command, args: BoundArguments, key: str, default: int) -> int:
-    """The whole number that an option gives, or the default.
+def count_option(command: AnyCommand, args: BoundArguments, key: str, default: int) -> int:
+    """The whole number of an option, or the default.
 
     Raises:
-        UsageError: it gives none.
+        UsageError: its value is not a whole number from 0 to 999999999.
     """
     text = args.options.get(key, str(default))
     if not re.fullmatch("[0-9]{1,9}", text):
@@ -22,11 +22,11 @@ def count_option(command: Command, args: BoundArguments, key: str, default: int)
     return int(text)
 
 
-def seconds_option(command: Command, args: BoundArguments, key: str, default: float) -> float:
-    """The seconds that an option gives, or the default: 0.1 to 86400.
+def seconds_option(command: AnyCommand, args: BoundArguments, key: str, default: float) -> float:
+    """The seconds of an option, or the default.
 
     Raises:
-        UsageError: it gives none.
+        UsageError: its value is not a number from 0.1 to 86400.
     """
     text = args.options.get(key)
     if text is None:
@@ -41,6 +41,6 @@ def seconds_option(command: Command, args: BoundArguments, key: str, default: fl
     return value
 
 
-def _spelled(command: Command, key: str) -> str:
+def _spelled(command: AnyCommand, key: str) -> str:
     option = command.option(f"--{key}")
     return option.names[0] if option is not None else key

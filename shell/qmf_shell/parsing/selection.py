@@ -1,8 +1,8 @@
-"""What follows a class in `list`, `watch`, `export` and `call`: which of its objects, and how they are shown.
+"""What follows a class in `list`, `show`, `watch` and `export`: which of its objects are meant, and how to show them.
 
     [active] [ID...] [where CONDITION] [sort [by] NAME [asc|desc], ...] [columns NAME, ...] [limit COUNT]
 
-The parts after the ids stand in any order, each once. A keyword in quotes is an id. A pure function.
+The parts after the ids may come in any order, each once. A keyword in quotes is an id.
 """
 
 from __future__ import annotations
@@ -20,15 +20,20 @@ KEYWORDS = ("active", "where", "sort", "columns", "limit")
 
 
 class SelectionError(CallerError):
-    """A part of a selection is not as it must be, or is there twice; the message says which."""
+    """A part of a selection is not valid, or is given twice."""
 
 
 @attrs.frozen
 class SortKey:
-    """One value to sort by."""
+    """A value to sort by.
+
+    Attributes:
+        name: of the value.
+        descending: the largest first.
+    """
 
     name: str
-    down: bool = False
+    descending: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -36,33 +41,33 @@ class Selection:
     """Some objects of a class.
 
     Attributes:
-        ids: as typed; empty means all.
-        active: leave out what was destroyed.
+        ids: as typed; empty means all objects.
+        active: leave out objects that were destroyed.
         where: condition, or None.
-        order: what to sort by, the first counts most; empty means by index.
-        columns: values to show; empty means the usual ones.
+        sort_keys: what to sort by, the most significant first; empty means by index.
+        columns: values to show; empty means the default ones.
         limit: how many to show at most, or None.
     """
 
     ids: tuple[str, ...] = ()
     active: bool = False
     where: Condition | None = None
-    order: tuple[SortKey, ...] = ()
+    sort_keys: tuple[SortKey, ...] = ()
     columns: tuple[str, ...] = ()
     limit: int | None = None
 
 
 def keyword_of(word: Word) -> str | None:
-    """The keyword that `word` is, or None. A keyword is written without quotes."""
+    """The keyword that `word` is, or None. In quotes it is not a keyword."""
     text = word.text.lower()
     return text if text in KEYWORDS and word.plain == len(word.text) == word.end - word.start else None
 
 
 def parse_selection(words: Sequence[Word]) -> Selection:
-    """The words after a class.
+    """The selection that the words after a class describe.
 
     Raises:
-        SelectionError, ConditionError: they are none.
+        SelectionError, ConditionError: they are not a valid selection.
     """
     result = Selection()
     rest = list(words)
@@ -73,7 +78,7 @@ def parse_selection(words: Sequence[Word]) -> Selection:
         word = rest.pop(0)
         part = keyword_of(word)
         if part is None:
-            raise SelectionError(f"{word.text!r} in column {word.start + 1} is neither of {', '.join(KEYWORDS)}")
+            raise SelectionError(f"{word.text!r} in column {word.start + 1} is none of {', '.join(KEYWORDS)}")
         if part in done:
             raise SelectionError(f"{part} is given twice")
         done.add(part)
@@ -86,19 +91,18 @@ def parse_selection(words: Sequence[Word]) -> Selection:
             result = attrs.evolve(result, where=condition)
             del rest[:used]
         else:
-            taken = _until_keyword(rest)
-            result = _take(result, part, taken)
+            result = _with_part(result, part, _until_keyword(rest))
     return result
 
 
 def _until_keyword(rest: list[Word]) -> list[Word]:
-    taken = []
+    words = []
     while rest and keyword_of(rest[0]) is None:
-        taken.append(rest.pop(0))
-    return taken
+        words.append(rest.pop(0))
+    return words
 
 
-def _take(result: Selection, part: str, words: Sequence[Word]) -> Selection:
+def _with_part(result: Selection, part: str, words: Sequence[Word]) -> Selection:
     texts = [text for word in words for text in re.split(r"[,\s]+", word.text) if text]
     if part == "limit":
         if len(texts) != 1 or not re.fullmatch("[0-9]{1,9}", texts[0]):
@@ -110,12 +114,12 @@ def _take(result: Selection, part: str, words: Sequence[Word]) -> Selection:
         return attrs.evolve(result, columns=tuple(dict.fromkeys(texts)))
     if texts and texts[0].lower() == "by" and len(texts) > 1:
         del texts[0]
-    order: list[SortKey] = []
+    keys: list[SortKey] = []
     for text in texts:
-        if text.lower() in ("asc", "desc") and order:
-            order[-1] = attrs.evolve(order[-1], down=text.lower() == "desc")
+        if text.lower() in ("asc", "desc") and keys:
+            keys[-1] = attrs.evolve(keys[-1], descending=text.lower() == "desc")
         else:
-            order.append(SortKey(text))
-    if not order:
+            keys.append(SortKey(text))
+    if not keys:
         raise SelectionError("sort needs the name of a value, e.g. sort depth desc")
-    return attrs.evolve(result, order=tuple(order))
+    return attrs.evolve(result, sort_keys=tuple(keys))

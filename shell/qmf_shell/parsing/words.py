@@ -1,11 +1,11 @@
-"""A line of text as words: a pure function, for whole lines and for lines that are still being typed.
+"""Splits a line of text into words: a whole line, or one that is still being typed.
 
 Rules, close to a POSIX shell's:
 
 - blanks separate words; ``'...'`` keeps everything; ``"..."`` keeps everything but ``\\"`` and ``\\\\``;
   outside quotes a backslash keeps the next character;
-- ``{`` or ``[`` at the start of a word, or of its value after ``name=``, opens JSON, which runs to the bracket that
-  closes it and is kept as written, blanks and quotes included;
+- ``{`` or ``[`` at the start of a word, or of its value after ``name=``, begins JSON, which ends with the matching
+  bracket and is kept as written, blanks and quotes included;
 - a line that starts with ``#`` or ``!`` is a comment.
 
 Knows nothing of commands.
@@ -25,7 +25,7 @@ _CLOSER = {"{": "}", "[": "]"}
 
 
 class LineError(CallerError):
-    """A line that cannot be split into words.
+    """A line cannot be split into words.
 
     Attributes:
         reason: what is wrong, with the column.
@@ -46,10 +46,10 @@ class Word:
     """One word of a line.
 
     Attributes:
-        text: what it means, without quotes.
-        start, end: where it stands in the line, quotes included.
-        plain: how many characters at the front of `text` were written without quotes.
-        tail: of a word with quotes, how many characters at its end were written without.
+        text: its text without quotes.
+        start, end: its place in the line, quotes included.
+        plain: how many characters at the beginning of `text` are not in quotes.
+        tail: in a word with quotes, how many characters at its end are not in quotes.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Word:
 
 
 class Unclosed(enum.Enum):
-    """What is still open where a line ends."""
+    """What is not closed at the end of a line."""
 
     SINGLE = "'"
     DOUBLE = '"'
@@ -78,12 +78,12 @@ class PartialLine:
     Attributes:
         before: the finished words.
         word: the word at the cursor; empty after a blank.
-        open: what is open at the cursor, or None.
+        unclosed: what is not closed at the cursor, or None.
     """
 
     before: tuple[Word, ...]
     word: Word
-    open: Unclosed | None
+    unclosed: Unclosed | None
 
 
 def is_comment(line: str) -> bool:
@@ -101,18 +101,18 @@ def split_line(line: str) -> tuple[Word, ...]:
     if opened is None:
         return words if current is None else (*words, current)
     what, column = opened
-    raise LineError(_complaint(what, line, column), column + 1)
+    raise LineError(_reason(what, line, column), column + 1)
 
 
 def split_partial(line: str) -> PartialLine:
-    """The words of a line that ends at the cursor. Never fails: what is open is part of the last word."""
+    """The words of a line that ends at the cursor. Never fails: an unclosed quote is part of the last word."""
     words, current, opened = _scan(line)
     at_end = Word("", len(line), len(line), 0)
     return PartialLine(words, current or at_end, opened[0] if opened else None)
 
 
 def quote(text: str) -> str:
-    """`text` written so that `split_line` gives it back as one word."""
+    """`text` written so that `split_line` returns it as one word."""
     if _SAFE.fullmatch(text):
         return text
     if "'" not in text:
@@ -120,19 +120,18 @@ def quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _complaint(what: Unclosed, line: str, column: int) -> str:
+def _reason(what: Unclosed, line: str, column: int) -> str:
     if what is Unclosed.ESCAPE:
         return f"nothing follows the backslash in column {column + 1}; write \\\\ for a backslash"
     if what is Unclosed.JSON:
         sign = line[column]
-        return (
-            f"the {sign} in column {column + 1} has no matching {_CLOSER[sign]}; quote the word to mean a plain {sign}"
-        )
+        where = f"the {sign} in column {column + 1}"
+        return f"{where} has no matching {_CLOSER[sign]}; put the word in quotes to write a plain {sign}"
     return f"the quote {what.value} in column {column + 1} is not closed"
 
 
 def _scan(line: str) -> tuple[tuple[Word, ...], Word | None, tuple[Unclosed, int] | None]:
-    """Finished words, the word that the line's end cuts off (if any), and what is open there with its column."""
+    """Finished words, the word at the end of the line (if any), and what is not closed there with its column."""
     words: list[Word] = []
     at = 0
     while at < len(line):

@@ -1,6 +1,7 @@
 """Printing: the only part that knows terminals.
 
-`screen` decides how; `formatting` writes cells, `layout` finds widths, `lines` draws for people (with the colours of
-`paint`, and `plot` for lines over time), `jsonlines` and `csvlines` write for programs. `live` draws pictures in place,
-`progress` says how far long work is, `pager` shows what is longer than the terminal.
+`screen` prints results in one of the styles of `output_style`. `formatting` makes text of cells, `layout` computes
+widths, `text_lines` makes lines for people, with the colours of `styles` and the plots of `plot`; `json_lines` and
+`csv_lines` make lines for programs, `event_lines` those of `qmf-printevents`. `in_place` refreshes views on a terminal,
+`progress_line` shows the progress of long commands, `pager` shows long output, `transcript` writes a copy to a file.
 """

@@ -1,7 +1,8 @@
-"""Results as CSV: a line of headings, then one line per row. Values are as in JSON; maps and the like are JSON texts.
-Control characters are escaped: a row is one line, and CSV goes to terminals, too.
+"""Results as CSV: a line of headings, then one line per row.
 
-Several tables are separated by an empty line. Messages are for people and go to stderr: see `screen`.
+Values are as in JSON; maps and other compound values are JSON texts. Control characters are escaped: a row is one line,
+and CSV is printed on terminals, too. Several tables are separated by an empty line. Notices are printed to stderr, see
+`screen`.
 """
 
 from __future__ import annotations
@@ -11,20 +12,21 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from qmf_shell.render.json_lines import cell_value, column_names
-from qmf_shell.results.result import Cell, Details, Plot, Result, ResultGroup, StreamLine, Table
+from qmf_shell.results.cells import Cell
+from qmf_shell.results.result import Details, Plot, Result, ResultGroup, StreamLine, Table
 from qmf_shell.text import clean
 
 
 class CsvWriter:
-    """Writes results one after the other; headings only where they differ from the last ones, if asked to."""
+    """Makes lines of results, one result after the other."""
 
-    def __init__(self, *, once: bool = False) -> None:
+    def __init__(self, *, merge_headings: bool = False) -> None:
         """
         Args:
-            once: rows follow each other without headings as long as these stay the same: for streams and views.
+            merge_headings: no headings if they are the same as the previous ones: for streams and views.
         """
-        self._once = once
-        self._last: Sequence[str] | None = None
+        self._merge_headings = merge_headings
+        self._headings: Sequence[str] | None = None
 
     def lines(self, result: Result) -> Iterator[str]:
         """The lines of a result, without their ends."""
@@ -46,9 +48,9 @@ class CsvWriter:
                     yield from self.lines(part)
 
     def _rows(self, names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
-        if not (self._once and names == self._last):
+        if not (self._merge_headings and names == self._headings):
             yield _line(names)
-        self._last = names
+        self._headings = names
         for row in rows:
             yield _line([_text(cell) for cell in row])
 
@@ -66,8 +68,8 @@ def _text(cell: Cell) -> object:
             return value
 
 
-class _Echo:
-    """A file for `csv.writer`, whose `writerow` gives what this gives."""
+class _ReturnLine:
+    """A file for `csv.writer`, whose `writerow` returns what `write` returns: the line."""
 
     def write(self, text: str) -> str:
         return text
@@ -75,5 +77,5 @@ class _Echo:
 
 def _line(values: Sequence[object]) -> str:
     cleaned = [clean(value) if isinstance(value, str) else value for value in values]
-    line: str = csv.writer(_Echo(), lineterminator="").writerow(cleaned)
+    line: str = csv.writer(_ReturnLine(), lineterminator="").writerow(cleaned)
     return line

@@ -1,4 +1,4 @@
-"""Cells as text for people: times, durations, numbers, maps. Every text that leaves here is clean (`text.clean`)."""
+"""Makes text for people of cells: times, durations, numbers, maps. The text is always clean, see `text.clean`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import attrs
 
-from qmf_shell.results.result import (
+from qmf_shell.results.cells import (
     Cell,
     Collection,
     Duration,
@@ -23,11 +23,11 @@ from qmf_shell.results.result import (
 )
 from qmf_shell.text import clean
 
-#: What stands where there is no value.
+#: Shown in place of a missing value.
 ABSENT = "-"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 4000
-# Units that read better in the plural; others, such as "megahertz" or "octet/second", stay as the schema says.
+# Units that need a plural; others, such as "megahertz" or "octet/second", are shown as in the schema.
 _COUNTED = frozenset(
     {"byte", "octet", "message", "packet", "file", "thread", "process", "session", "switch", "interrupt", "operation"}
     | {"inode", "core", "cpu", "descriptor", "sample", "reading", "object", "second", "minute", "hour", "day"}
@@ -37,10 +37,10 @@ _COUNTED = frozenset(
 
 @attrs.frozen
 class Formatter:
-    """How cells are written.
+    """Makes text of cells.
 
     Attributes:
-        zone: time zone of times; None is the machine's own.
+        zone: time zone of times; None: that of the machine.
         short: times without their date.
     """
 
@@ -48,7 +48,7 @@ class Formatter:
     short: bool = False
 
     def text(self, cell: Cell) -> str:
-        """One line of clean text."""
+        """A cell as one line of clean text."""
         match cell:
             case None:
                 return ABSENT
@@ -63,17 +63,17 @@ class Formatter:
             case Instant(ns):
                 return self.instant(ns)
             case Duration(ns):
-                return span_text(ns)
+                return duration_text(ns)
             case Quantity(value, unit):
-                return amount_text(value, unit)
+                return quantity_text(value, unit)
             case HiLo():
-                return _extremes(cell)
+                return _hilo_text(cell)
             case MinMaxMean():
-                return _spread(cell)
+                return _min_max_mean_text(cell)
             case ReferenceCell(number, name):
                 return clean(f"{number} ({name})")
             case Collection(value):
-                return data_text(value)
+                return collection_text(value)
             case WatchedValue(inner, _, rate):
                 return self.text(inner) + (f" ({rate_text(rate)}/s)" if rate is not None else "")
             case NamedValues(values):
@@ -86,7 +86,7 @@ class Formatter:
         return text
 
     def instant(self, ns: int) -> str:
-        """A time to the second in the formatter's zone; what no calendar holds is written in nanoseconds."""
+        """A time to the second in the formatter's zone; one beyond the calendar's range in nanoseconds."""
         if ns == 0:
             return ABSENT
         try:
@@ -95,17 +95,17 @@ class Formatter:
             return f"{ns} ns"
 
 
-# Many objects were made in the same second.
+# Cached, since many objects were created in the same second.
 @functools.lru_cache(maxsize=1000)
 def _moment(seconds: int, zone: tzinfo | None, short: bool) -> str:
     moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
     return f"{moment:%H:%M:%S}" if short else f"{moment:%Y-%m-%d %H:%M:%S}"
 
 
-def span_text(ns: int | float) -> str:
+def duration_text(ns: int | float) -> str:
     """A duration: ``1d 3h 12m 5s``, ``5.21s``, ``12.5ms``, ``80µs``, ``17ns``."""
     if ns < 0:
-        return f"-{span_text(-ns)}"
+        return f"-{duration_text(-ns)}"
     if not math.isfinite(ns):
         return str(ns)
     if ns < 60_000_000_000:
@@ -125,14 +125,14 @@ def span_text(ns: int | float) -> str:
 
 
 def _short(value: float) -> str:
-    """Three digits or a little more."""
+    """About three significant digits."""
     places = 0 if value >= 100 else 1 if value >= 10 else 2
     text = f"{value:.{places}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def number_text(value: int | float) -> str:
-    """A measured number with separators; fractions to three places, or four digits where smaller than one."""
+    """A measured number with separators, with three decimal places, or with four digits if it is smaller than one."""
     if isinstance(value, int):
         return f"{value:,}"
     if not math.isfinite(value):
@@ -146,13 +146,13 @@ def number_text(value: int | float) -> str:
 
 
 def rate_text(rate: float) -> str:
-    """How fast a counter grows, with its sign: three digits or a little more."""
+    """The rate of a counter, with its sign and about three significant digits."""
     size = abs(rate)
     sign = "-" if rate < 0 else "+"
     return sign + (f"{size:,.0f}" if size >= 100 else _short(size) if size else "0")
 
 
-def amount_text(value: int | float, unit: str | None) -> str:
+def quantity_text(value: int | float, unit: str | None) -> str:
     """A number with its unit: ``1,234 octets``, ``12.5 %``."""
     number = number_text(value)
     if not unit:
@@ -164,26 +164,26 @@ def amount_text(value: int | float, unit: str | None) -> str:
     return clean(f"{number} {unit}")
 
 
-def _extremes(cell: HiLo) -> str:
+def _hilo_text(cell: HiLo) -> str:
     known = [(name, value) for name, value in (("high", cell.high), ("low", cell.low)) if value is not None]
-    text = ABSENT if cell.value is None else amount_text(cell.value, cell.unit)
+    text = ABSENT if cell.value is None else quantity_text(cell.value, cell.unit)
     return f"{text} ({', '.join(f'{name} {number_text(value)}' for name, value in known)})" if known else text
 
 
-def _spread(cell: MinMaxMean) -> str:
+def _min_max_mean_text(cell: MinMaxMean) -> str:
     if not cell.count:
         return "no samples"
 
     def text(value: int | float | None, unit: str | None = None) -> str:
         if value is None:
             return ABSENT
-        return span_text(value) if cell.duration else amount_text(value, unit)
+        return duration_text(value) if cell.duration else quantity_text(value, unit)
 
     samples = "1 sample" if cell.count == 1 else f"{cell.count:,} samples"
     return f"{text(cell.mean, cell.unit)} (min {text(cell.low)}, max {text(cell.high)}, {samples})"
 
 
-def data_text(value: object) -> str:
-    """A map or list as JSON, as far as JSON can write it, cut where it is very long."""
+def collection_text(value: object) -> str:
+    """A map or list as JSON, cut if it is very long; values that JSON does not have as their `str`."""
     text = clean(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -1,8 +1,8 @@
-"""Results for programs: one JSON value per line.
+"""Results as JSON, one value per line.
 
-A table is a list of objects keyed by the names of values, or else by its headings in lower case; details are one
-object. Messages are for people and go to stderr: see `screen`.
-Times are ISO 8601 in UTC with nanoseconds, durations are nanoseconds, numbers are plain numbers without unit.
+A table is a list of objects, whose keys are names of values, else headings in lower case; details are one object.
+Notices are printed to stderr, see `screen`. Times are ISO 8601 in UTC with nanoseconds, durations are nanoseconds,
+quantities are numbers without unit.
 """
 
 from __future__ import annotations
@@ -13,33 +13,26 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from qmf_shell.results.result import (
+from qmf_shell.results.cells import (
     Cell,
     Collection,
-    Column,
-    Details,
     Duration,
     HiLo,
     Instant,
     MinMaxMean,
     NamedValues,
-    Plot,
-    PlotSeries,
     Quantity,
     ReferenceCell,
-    Result,
-    ResultGroup,
-    StreamLine,
-    Table,
     WatchedValue,
 )
+from qmf_shell.results.result import Column, Details, Plot, PlotSeries, Result, ResultGroup, StreamLine, Table
 
-#: Types of most cells, which are themselves in JSON.
+#: Types of most cells, which JSON has, too.
 _PLAIN = (str, int, bool)
 
 
 def json_lines(result: Result) -> Iterator[str]:
-    """The lines of a result; ASCII only, so that no control character gets through."""
+    """The lines of a result; ASCII only, so they contain no control characters."""
     for value in _values(result):
         yield json.dumps(value, default=str, allow_nan=False)
 
@@ -64,7 +57,7 @@ def _values(result: Result) -> Iterator[object]:
 
 
 def column_names(columns: Sequence[Column]) -> list[str]:
-    """Names of a table's values, see `Column.key`; of two that are the same, the second gets a number."""
+    """Names of a table's values, see `Column.key`; a repeated name gets a number."""
     names: list[str] = []
     for column in columns:
         name = column.key
@@ -80,7 +73,7 @@ def _latest(series: PlotSeries) -> object:
 
 
 def cell_value(cell: Cell) -> object:
-    """A cell as JSON can hold it."""
+    """A cell as a value that JSON has."""
     if cell is None or type(cell) in _PLAIN:
         return cell
     match cell:
@@ -112,7 +105,7 @@ def cell_value(cell: Cell) -> object:
 
 
 def plain_tree(value: object) -> object:
-    """`value` as JSON can hold it: no NaN, no infinity, keys as text."""
+    """`value` as JSON can express it: no NaN, no infinity, keys as text."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
@@ -129,7 +122,7 @@ def _iso(ns: int) -> object:
         return ns
 
 
-# Many objects were made in the same second.
+# Cached, since many objects were created in the same second.
 @functools.lru_cache(maxsize=1000)
 def _second(seconds: int) -> str:
     return f"{datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds):%Y-%m-%dT%H:%M:%S}"

@@ -1,8 +1,8 @@
-"""How wide columns are, and when a table is too wide to be a table: pure functions over widths.
+"""Computes the widths of columns, and whether a table fits at all: pure functions.
 
-A table that does not fit loses its spare columns, is then narrowed where columns may wrap, and then loses the columns
-that say nothing. When that would still leave less than a readable width, its rows are written as records, one name and
-value per line. Without a limit (a pipe) nothing is ever left out or broken.
+A table that does not fit loses its spare columns; then columns that may wrap are narrowed; then columns without values
+are removed. If it still does not fit, its rows are written as records, with one name and value per line. Without a
+limit (in a pipe) nothing is left out or broken.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from qmf_shell.render.formatting import ABSENT
 from qmf_shell.results.result import Column
 from qmf_shell.text import clean
 
-#: Cells that say nothing.
-SILENT = ("", ABSENT)
+#: Texts of cells without a value.
+EMPTY = ("", ABSENT)
 #: Blanks between columns.
 GAP = 2
-#: A column that wraps is never made narrower than this, unless its content is.
+#: A column that wraps is never made narrower than this, unless its contents are.
 NARROWEST = 12
-#: Text broken into lines of so many columns reads well: then spare columns may stay.
+#: Text in lines of this width is readable: then spare columns may stay.
 READABLE = 40
 
 
 def indent(width: int | None) -> int:
-    """Blanks in front of tables: fewer on narrow terminals."""
+    """Blanks before tables: fewer on narrow terminals."""
     return 4 if width is None or width >= 80 else 2 if width >= 60 else 0
 
 
@@ -37,19 +37,19 @@ def display_width(text: str) -> int:
 
 
 def natural_widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """The width of each column when nothing is broken."""
+    """The width of each column if nothing is broken."""
     return [max(map(display_width, texts)) for texts in zip(titles, *rows, strict=True)]
 
 
 def fit_widths(
     widths: Sequence[int], wraps: Sequence[bool], room: int | None, least: int = NARROWEST
 ) -> list[int] | None:
-    """Widths that fit, or None when the table must be written as records.
+    """Widths that fit, or None if the table must be written as records.
 
     Args:
         widths: as `natural_widths` gives them.
         wraps: which columns may be narrowed.
-        room: how wide the table may be, without its indent, or None for no limit.
+        room: width available to the table, without its indent; None for no limit.
         least: no column is made narrower than this.
     """
     result = list(widths)
@@ -57,12 +57,12 @@ def fit_widths(
         return result
     over = sum(result) + GAP * (len(result) - 1) - room
     while over > 0:
-        able = [number for number, may in enumerate(wraps) if may and result[number] > least]
-        if not able:
+        shrinkable = [number for number, may in enumerate(wraps) if may and result[number] > least]
+        if not shrinkable:
             return None
-        widest = max(able, key=lambda number: result[number])
-        rival = max((result[number] for number in able if number != widest), default=least)
-        step = min(over, max(1, result[widest] - max(rival, least)))
+        widest = max(shrinkable, key=lambda number: result[number])
+        second = max((result[number] for number in shrinkable if number != widest), default=least)
+        step = min(over, max(1, result[widest] - max(second, least)))
         result[widest] -= step
         over -= step
     return result
@@ -70,11 +70,11 @@ def fit_widths(
 
 @attrs.frozen
 class ColumnPlan:
-    """How a table is drawn.
+    """Which columns of a table are drawn, and how wide.
 
     Attributes:
         shown: numbers of the columns that are drawn.
-        widths: of these, or None when rows are written as records.
+        widths: their widths; None: rows are written as records.
     """
 
     shown: tuple[int, ...]
@@ -82,9 +82,9 @@ class ColumnPlan:
 
 
 def plan_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> ColumnPlan:
-    """Fit a table into `room`. Spare columns go first, then text is wrapped, then columns that say nothing go.
+    """Fit a table into `room`: remove spare columns, then wrap text, then remove columns without values.
 
-    Where text has to be wrapped even without the spare columns, these stay as long as it reads well.
+    If text must be wrapped even without the spare columns, these stay as long as the text is readable.
     """
     widths = natural_widths([clean(item.title) for item in columns], rows)
 
@@ -97,17 +97,17 @@ def plan_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], room:
 
     everything = range(len(columns))
     needed = [at for at in everything if not columns[at].spare]
-    saying = [at for at in needed if any(row[at] not in SILENT for row in rows)]
+    filled = [at for at in needed if any(row[at] not in EMPTY for row in rows)]
     whole = fitted(everything, READABLE) if overfull(needed) or not overfull(everything) else None
-    return whole or fitted(needed) or fitted(saying) or ColumnPlan(tuple(saying), None)
+    return whole or fitted(needed) or fitted(filled) or ColumnPlan(tuple(filled), None)
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """`text` in lines of at most `width` columns, broken at blanks where that is possible. At least one line."""
+    """`text` in lines of at most `width` columns, broken at blanks if possible. At least one line."""
     if display_width(text) <= width:
         return [text]
     lines: list[str] = []
-    # What stands below something keeps its indent on every line.
+    # Indented text keeps its indent on every line.
     lead = text[: min(len(text) - len(text.lstrip(" ")), width // 2)]
     if lead:
         return [lead + line for line in wrap(text.lstrip(" "), width - len(lead))]
@@ -125,6 +125,6 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """`text` filled with blanks to `width` columns; `right` aligns it to the right."""
+    """`text` padded with blanks to `width` columns; `right` aligns it to the right."""
     blanks = " " * max(0, width - display_width(text))
     return blanks + text if right else text + blanks

@@ -1,4 +1,4 @@
-"""Output that is longer than the terminal goes through the user's pager."""
+"""Shows output that is longer than the terminal in the user's pager."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 
 def pager_command(environ: Mapping[str, str]) -> list[str] | None:
-    """The pager: that of ``QMF_SHELL_PAGER`` or ``PAGER``, else less; None where there is none, or it is empty."""
+    """The pager: that of ``QMF_SHELL_PAGER`` or ``PAGER``, else less; None without one, or if the variable is empty."""
     for name in ("QMF_SHELL_PAGER", "PAGER"):
         if name in environ:
             try:
@@ -24,8 +24,8 @@ def pager_command(environ: Mapping[str, str]) -> list[str] | None:
 
 
 def page(text: str, command: list[str]) -> bool:
-    """Show text in a pager until the user leaves it; False where it cannot be started."""
-    # What git sets, too: colours shown, the picture left on the screen, no pager for a text that fits after all.
+    """Show text in a pager until the user leaves it; False if it cannot be started."""
+    # As git does: show colours, leave the text on the screen, and exit at once if the text fits.
     env = {"LESS": "FRX", **os.environ}
     try:
         process = subprocess.Popen(
@@ -39,7 +39,7 @@ def page(text: str, command: list[str]) -> bool:
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         process.stdin.close()
     while True:
-        # Ctrl-C is the pager's: it goes to everybody on the terminal.
+        # Ctrl-C is sent to all processes on the terminal; here it is for the pager.
         with contextlib.suppress(KeyboardInterrupt):
             process.wait()
             return True

@@ -1,7 +1,7 @@
-"""Lines over time in characters: two by four dots to a character (braille), with axes.
+"""Draws lines over time with characters: two by four dots per character (braille), with axes.
 
-Written here because the libraries for it are no fit: plotext's interface is another one in each of its last major
-versions, untyped, one figure for the whole process, and it takes a tenth of a second to load.
+Its own code because libraries do not fit: the interface of plotext changed in each of its last major versions, is
+untyped and has one figure for the whole process, and it takes a tenth of a second to load.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from collections.abc import Iterator, Sequence
 import attrs
 from rich.cells import cell_len
 
-from qmf_shell.render.formatting import Formatter, number_text, span_text
+from qmf_shell.render.formatting import Formatter, duration_text, number_text
 from qmf_shell.render.layout import wrap
 from qmf_shell.results.result import Plot, PlotSeries
 from qmf_shell.text import clean
 
-#: Where the dots of a braille character are, by column and row.
+#: The bits of the dots in a braille character, by column and row.
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _BRAILLE = 0x2800
-#: What draws a line where there is no braille, one per line.
+#: Characters that draw lines without braille, one per line.
 _ASCII = "*+ox#@"
-#: Lines are never drawn smaller than this, whatever the terminal.
+#: Least columns and rows of the plot area.
 _LEAST = (10, 3)
-#: Levels of steps between marks of the scale.
+#: Steps between marks of the scale, times a power of ten.
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @attrs.frozen
 class Segment:
-    """Some characters of a line.
+    """Some characters of a row that have the same colour.
 
     Attributes:
         text: the characters.
-        series: number of the line that they draw, or None for axes and texts.
+        series: number of the line that they draw; None for axes and texts.
     """
 
     text: str
@@ -45,13 +45,13 @@ SegmentRow = tuple[Segment, ...]
 
 
 def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, braille: bool = True) -> list[SegmentRow]:
-    """A plot as rows of pieces, so that the colours are somebody else's.
+    """A plot as rows of segments; colours are added later.
 
     Args:
-        plot: what to draw.
-        formatter: writes the latest values.
+        plot: the plot.
+        formatter: formats the latest values.
         width, height: of the whole picture, in characters.
-        braille: the terminal can show braille; else ASCII.
+        braille: the terminal can show braille; else ASCII is used.
     """
     legend = [
         row for number, item in enumerate(plot.series) for row in _legend(number, item, formatter, width, braille)
@@ -68,11 +68,11 @@ def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, brai
         canvas.line(number, _dots(series, first, last, low, high, canvas.size))
     edges = ("┤", "│") if braille else ("|", "|")
     body: list[SegmentRow] = []
-    for at, pieces in enumerate(canvas.rows()):
+    for at, segments in enumerate(canvas.rows()):
         mark = marks.get(at, "")
         edge = edges[0] if mark else edges[1]
-        body.append((Segment(f"{' ' * (margin - cell_len(mark))}{mark} {edge}"), *pieces))
-    ago = f"-{span_text(round((last - first) * 1e9))}" if last > first else ""
+        body.append((Segment(f"{' ' * (margin - cell_len(mark))}{mark} {edge}"), *segments))
+    ago = f"-{duration_text(round((last - first) * 1e9))}" if last > first else ""
     axis = " " * (margin + 2) + ago + " " * max(1, columns - len(ago) - len("now")) + "now"
     return [(Segment(clean(plot.title)),), *body, (Segment(axis),), *legend, *note]
 
@@ -90,15 +90,15 @@ def _times(series: Sequence[PlotSeries]) -> tuple[float, float]:
 
 
 def _scale(values: Sequence[float]) -> tuple[float, float, float]:
-    """Lowest and highest value of the scale, and the step between marks: round numbers around the values."""
+    """Lowest and highest value of the scale, and the step between marks: round numbers that include all values."""
     finite = [value for value in values if math.isfinite(value)]
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
     if high - low < 1e-300:
-        # A flat line stands in the middle. So does one whose range is too small to be divided.
-        around = max(1.0, abs(low) / 100)
-        low, high = (low - around, high + around) if low else (0.0, 1.0)
+        # A flat line is drawn in the middle, and so is one whose range is too small to be divided.
+        margin = max(1.0, abs(low) / 100)
+        low, high = (low - margin, high + margin) if low else (0.0, 1.0)
     if 0 < low < high / 2:
-        low = 0.0  # zero belongs into the picture where it costs less than half of it
+        low = 0.0  # include zero if it takes less than half of the height
     rough = (high - low) / 4
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * power for factor in _STEPS if factor * power >= rough * 0.999)
@@ -106,7 +106,7 @@ def _scale(values: Sequence[float]) -> tuple[float, float, float]:
 
 
 def _marks(low: float, high: float, step: float, rows: int) -> dict[int, str]:
-    """What stands beside which row of the scale."""
+    """The texts of marks by their rows."""
     marks: dict[int, str] = {}
     count = round((high - low) / step)
     for number in range(count + 1):
@@ -160,22 +160,22 @@ class _Canvas:
         column, row = x // self._across, y // self._down
         bits, _ = self._cells[row][column]
         dot = _DOTS[x % 2][y % 4] if self._braille else 1
-        # Where two lines meet, the later one has the colour of the character.
+        # Where two lines cross, the character has the colour of the later one.
         self._cells[row][column] = (bits | dot, number)
 
     def rows(self) -> list[SegmentRow]:
-        """The picture, with what is drawn by the same line in one piece."""
+        """The rows; adjacent characters of the same line form one segment."""
         result: list[SegmentRow] = []
         for cells in self._cells:
-            pieces: list[Segment] = []
+            segments: list[Segment] = []
             for bits, number in cells:
                 owner = number if bits else None
                 char = self._char(bits, number)
-                if pieces and pieces[-1].series == owner:
-                    pieces[-1] = Segment(pieces[-1].text + char, owner)
+                if segments and segments[-1].series == owner:
+                    segments[-1] = Segment(segments[-1].text + char, owner)
                 else:
-                    pieces.append(Segment(char, owner))
-            result.append(tuple(pieces))
+                    segments.append(Segment(char, owner))
+            result.append(tuple(segments))
         return result
 
     def _char(self, bits: int, number: int | None) -> str:

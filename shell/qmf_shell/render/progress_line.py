@@ -1,4 +1,4 @@
-"""A line on stderr while a command takes long: what it does, and since when. Only on a terminal; gone afterwards."""
+"""A line on stderr that shows the progress of a long command. Only on a terminal; removed when the command ends."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TextIO
 
 from qmf_shell.text import clean
 
-#: Seconds before anything is shown: most answers are there by then.
-PATIENCE = 0.5
-#: Seconds between two pictures of the line.
+#: Seconds before the line is shown: most commands are finished earlier.
+DELAY = 0.5
+#: Seconds between updates of the line.
 _STEP = 0.2
 _SIGNS = "-\\|/"
 
 
 class ProgressLine:
-    """The line."""
+    """Shows the progress of a command."""
 
     def __init__(self, err: TextIO, *, enabled: bool) -> None:
         """
         Args:
-            err: where to draw.
-            enabled: it is a terminal that understands a carriage return.
+            err: the stream to draw on.
+            enabled: it is a terminal that supports carriage returns.
         """
         self._err = err
         self._enabled = enabled
@@ -35,12 +35,12 @@ class ProgressLine:
         self._drawn = False
 
     def report(self, text: str) -> None:
-        """Say how far the work is; may be called from any thread."""
+        """Set the text of the line; may be called from any thread."""
         self._text = text
 
     @contextlib.contextmanager
     def busy(self) -> Iterator[None]:
-        """Show the line, from `PATIENCE` seconds on until the block ends."""
+        """Show the line after `DELAY` seconds, until the block ends."""
         if not self._enabled:
             yield
             return
@@ -57,7 +57,7 @@ class ProgressLine:
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
-        """Take the line away while the block uses the terminal."""
+        """Hide the line while the block uses the terminal."""
         with self._wake:
             self._paused = True
             self._clear()
@@ -69,7 +69,7 @@ class ProgressLine:
 
     def _run(self, start: float) -> None:
         with self._wake:
-            self._wake.wait_for(lambda: not self._running, PATIENCE)
+            self._wake.wait_for(lambda: not self._running, DELAY)
             number = 0
             while self._running:
                 if not self._paused:
@@ -79,9 +79,9 @@ class ProgressLine:
             self._clear()
 
     def _draw(self, number: int, seconds: float) -> None:
-        what = clean(self._text) or "waiting for an answer"
+        text = clean(self._text) or "waiting for an answer"
         with contextlib.suppress(OSError, ValueError):
-            self._err.write(f"\r{_SIGNS[number % len(_SIGNS)]} {what[:60]}, {seconds:.0f} s (Ctrl-C cancels)\x1b[K")
+            self._err.write(f"\r{_SIGNS[number % len(_SIGNS)]} {text[:60]}, {seconds:.0f} s (Ctrl-C cancels)\x1b[K")
             self._err.flush()
         self._drawn = True
 

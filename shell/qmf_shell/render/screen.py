@@ -1,13 +1,12 @@
-"""Where results go: one object that knows the streams, the width and whether there is colour."""
+"""Prints results and errors: one object that knows the streams, their width, and the style of output."""
 
 from __future__ import annotations
 
 import contextlib
-import enum
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,18 +15,18 @@ import attrs
 from qmf.errors import QmfError
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap
+from qmf_shell.render.output_style import MACHINE_READABLE, OutputStyle
 from qmf_shell.render.progress_line import ProgressLine
 from qmf_shell.render.styles import Styler
 from qmf_shell.render.text_lines import TextOptions, text_lines
+from qmf_shell.render.transcript import Transcript
 from qmf_shell.results.result import (
-    Instant,
     LiveView,
     Notice,
     QuitRequest,
     Result,
     ResultGroup,
     ResultStream,
-    Table,
     TranscriptRequest,
 )
 from qmf_shell.settings import Settings
@@ -37,57 +36,15 @@ if TYPE_CHECKING:
     from qmf_shell.render.csv_lines import CsvWriter
 
 
-class OutputStyle(enum.Enum):
-    """How results are written."""
-
-    COLOUR = "colour"
-    PLAIN = "plain"
-    JSON = "json"
-    CSV = "csv"
-
-
-#: Looks for programs: messages for people go to stderr.
-MACHINE_READABLE = (OutputStyle.JSON, OutputStyle.CSV)
-
-
-def choose_output_style(
-    out: TextIO, environ: Mapping[str, str], *, no_color: bool, output: str = "table"
-) -> OutputStyle:
-    """The look of an output format (``table``, ``json`` or ``csv``).
-
-    Colour only on a terminal that can do it, and only without NO_COLOR (any value that is not empty).
-    """
-    if output != "table":
-        return OutputStyle(output)
-    if no_color or environ.get("NO_COLOR") or environ.get("TERM") == "dumb" or not out.isatty():
-        return OutputStyle.PLAIN
-    return OutputStyle.COLOUR
-
-
-def cropped(frame: Result, height: int) -> tuple[Result, int]:
-    """A picture for a screen of so many lines, and how many rows it lost.
-
-    Drawing thousands of rows that there is no room for would take most of the time of a view.
-    """
-    match frame:
-        case Table(rows=rows) if len(rows) > height:
-            return attrs.evolve(frame, rows=rows[:height]), len(rows) - height
-        case ResultGroup(parts):
-            pieces = [cropped(part, height) for part in parts]
-            return attrs.evolve(frame, parts=tuple(part for part, _ in pieces)), sum(left for _, left in pieces)
-        case _:
-            return frame, 0
-
-
 class Screen:
     """Prints results and errors.
 
     Attributes:
-        look: how.
-        settings: what the user has set; read with each result.
-        progress: the line that is shown while a command takes long.
-        paging: long output goes through a pager: for sessions with somebody at the terminal.
-        interrupted: Ctrl-C ended the last stream or view that was shown: for a prompt its normal end, for a script not.
+        style: the style of output.
+        settings: the user's settings; read before each result.
+        progress: the line that shows the progress of a long command.
+        paging: long output goes through a pager: for sessions at a terminal.
+        interrupted: Ctrl-C ended the last stream or view: at a prompt its normal end, in a script not.
     """
 
     def __init__(
@@ -104,13 +61,13 @@ class Screen:
     ) -> None:
         """
         Args:
-            out, err: where results and errors go.
-            look: how results are written.
-            width: columns; None asks the terminal each time, and sets no limit where there is none.
-            formatter: writes cells; by default in the machine's time zone.
-            settings: what the user has set.
+            out, err: streams for results and errors.
+            style: the style of output.
+            width: columns; None: those of the terminal, or no limit without one.
+            formatter: formats cells; by default in the machine's time zone.
+            settings: the user's settings.
             paging: see the attribute.
-            cursor: the terminal's cursor can be moved; None finds out.
+            cursor: the terminal's cursor can be moved; None: detected.
         """
         self.style = style
         self.settings = settings or Settings()
@@ -118,7 +75,7 @@ class Screen:
             self.settings.change("output", style.value)
         self.paging = paging
         self.interrupted = False
-        self._plain = OutputStyle.COLOUR if style is OutputStyle.COLOUR else OutputStyle.PLAIN
+        self._table_style = OutputStyle.COLOUR if style is OutputStyle.COLOUR else OutputStyle.PLAIN
         self._out = out
         self._err = err
         self._fixed_width = width
@@ -126,7 +83,7 @@ class Screen:
         able = os.environ.get("TERM", "dumb") != "dumb" if cursor is None else cursor
         self._cursor = able and out.isatty()
         self.progress = ProgressLine(err, enabled=able and err.isatty())
-        self._record: TextIO | None = None
+        self._transcript = Transcript()
         self._csv: CsvWriter | None = None
 
     @property
@@ -139,12 +96,12 @@ class Screen:
         return self._size()[0]
 
     def show(self, result: Result) -> None:
-        """Print a result. A stream or a view goes on until it ends, or until Ctrl-C, which is its normal end.
+        """Print a result. A stream or a view goes on until it ends, or until Ctrl-C.
 
         Raises:
-            BrokenPipeError: nobody reads any more.
+            BrokenPipeError: the reader of the output has ended.
         """
-        self._follow_settings()
+        self._apply_settings()
         self.interrupted = False
         match result:
             case QuitRequest():
@@ -154,51 +111,51 @@ class Screen:
             case LiveView():
                 self._show_view(result)
             case TranscriptRequest(path):
-                self._start_record(path)
+                self._change_transcript(path)
             case _:
                 self._show_whole(result)
 
     def error(self, text: str) -> None:
-        """Print one line about what went wrong, to stderr; a long line is not cut."""
+        """Print one line about an error, to stderr; a long line is not cut."""
         line = f"error: {one_line(text)}"
-        self._err.write(f"\x1b[31m{line}\x1b[0m\n" if self._red() else f"{line}\n")
+        red = self.style is OutputStyle.COLOUR and self._err.isatty()
+        self._err.write(f"\x1b[31m{line}\x1b[0m\n" if red else f"{line}\n")
         self._err.flush()
-        self._note([line])
+        self._record([line])
 
     def line(self, text: str) -> None:
-        """Take note of the line that is run now: a recording has it before its result."""
-        self._note([f"qmf> {clean(text.strip())}"])
+        """Write a line that will be run to the transcript, before its result."""
+        self._record([f"qmf> {clean(text.strip())}"])
 
     def after_ctrl_c(self) -> None:
-        """Begin a new line where the terminal has echoed ``^C``."""
+        """Begin a new line after the terminal has echoed ``^C``."""
         if self._out.isatty():
             self._out.write("\n")
             self._out.flush()
 
     def close(self) -> None:
-        """End a recording."""
-        if self._record is not None:
-            self._record.close()
-            self._record = None
+        """Close the transcript."""
+        self._transcript.close()
 
     # -- one result
 
     def _show_whole(self, result: Result) -> None:
-        self._messages(result)
+        self._show_notices(result)
         if self.paging and self._cursor and self.style not in MACHINE_READABLE and self.settings["pager"] == "auto":
             with self.progress.busy():
-                text = self._text(result, self.width or 80)
-            if text.count("\n") >= self._size()[1] and self._paged(text):
-                self._note(self._plain_lines(result))
+                lines = self._text_lines(result, self.width or 80)
+            text = "".join(f"{line}\n" for line in lines)
+            if len(lines) >= self._size()[1] and self._paged(text):
+                self._record_result(result)
                 return
             self._out.write(text)
         else:
             self._write(self._lines(result))
         self._out.flush()
-        self._note(self._plain_lines(result))
+        self._record_result(result)
 
-    def _messages(self, result: Result) -> None:
-        """In the looks for programs, what is meant for people goes to stderr."""
+    def _show_notices(self, result: Result) -> None:
+        """In the styles for programs, print notices for people to stderr."""
         if self.style not in MACHINE_READABLE:
             return
         if isinstance(result, Notice):
@@ -206,33 +163,36 @@ class Screen:
             self._err.flush()
         elif isinstance(result, ResultGroup) and result.data is None:
             for part in result.parts:
-                self._messages(part)
+                self._show_notices(part)
 
-    def _lines(self, result: Result, once: bool = False) -> Iterable[str]:
-        """A result as lines without their ends, in the look of this screen."""
+    def _lines(self, result: Result, continued: bool = False) -> Iterable[str]:
+        """A result as lines without their ends, in the style of this screen.
+
+        Args:
+            result: the result.
+            continued: it follows others of the same stream or view, so CSV headings are not repeated.
+        """
         if self.style is OutputStyle.JSON:
             from qmf_shell.render.json_lines import json_lines
 
             return json_lines(result)
         if self.style is OutputStyle.CSV:
-            if not once or self._csv is None:
+            if not continued or self._csv is None:
                 from qmf_shell.render.csv_lines import CsvWriter
 
-                self._csv = CsvWriter(once=once)
+                self._csv = CsvWriter(merge_headings=continued)
             return self._csv.lines(result)
-        return self._text(result, self.width).splitlines()
+        return self._text_lines(result, self.width)
 
-    def _text(self, result: Result, width: int | None, height: int = 20) -> str:
-        paint = Styler(self.style is OutputStyle.COLOUR)
-        sheet = TextOptions(formatter=self._formatter, width=width, height=height, paint=paint, braille=self._braille())
-        return "".join(f"{line}\n" for line in text_lines(result, sheet))
+    def _text_lines(self, result: Result, width: int | None, height: int = 20) -> list[str]:
+        styler = Styler(self.style is OutputStyle.COLOUR)
+        options = TextOptions(
+            formatter=self._formatter, width=width, height=height, styler=styler, braille=self._braille()
+        )
+        return list(text_lines(result, options))
 
-    def _plain_lines(self, result: Result) -> list[str]:
-        """For a recording; nothing where there is none, as drawing costs time."""
-        return [] if self._record is None else list(text_lines(result, TextOptions(formatter=self._formatter)))
-
-    def _write(self, texts: Iterable[str]) -> None:
-        self._out.writelines(f"{text}\n" for text in texts)
+    def _write(self, lines: Iterable[str]) -> None:
+        self._out.writelines(f"{line}\n" for line in lines)
 
     def _paged(self, text: str) -> bool:
         from qmf_shell.render.pager import page, pager_command
@@ -255,9 +215,9 @@ class Screen:
         self._csv = None
         try:
             for item in stream.items:
-                self._write(self._lines(item, once=True))
+                self._write(self._lines(item, continued=True))
                 self._out.flush()
-                self._note(self._plain_lines(item))
+                self._record_result(item)
         except KeyboardInterrupt:
             self.interrupted = True
             self.after_ctrl_c()
@@ -268,12 +228,7 @@ class Screen:
 
     def _show_view(self, view: LiveView) -> None:
         if self._cursor and self.style not in MACHINE_READABLE:
-            last = self._draw_view(view)
-            if last is not None:
-                width, height = self._size()
-                self._write(self._text(cropped(last, height)[0], width, min(20, height - 2)).splitlines()[:height])
-                self._out.flush()
-                self._note(self._plain_lines(last))
+            self._show_in_place(view)
             return
         self._csv = None
         number = 0
@@ -291,10 +246,10 @@ class Screen:
                         raise
                     self.error(str(error))
                     continue
-                self._messages(frame)
-                self._write(self._lines(frame, once=True))
+                self._show_notices(frame)
+                self._write(self._lines(frame, continued=True))
                 self._out.flush()
-                self._note(self._plain_lines(frame))
+                self._record_result(frame)
 
     @contextlib.contextmanager
     def _interruptible(self) -> Iterator[None]:
@@ -304,71 +259,53 @@ class Screen:
         except KeyboardInterrupt:
             self.interrupted = True
 
-    def _draw_view(self, view: LiveView) -> Result | None:
-        """Pictures in place, until the end; the last one."""
-        from qmf_shell.render.in_place import alternate_screen, draw_screen, single_keys, wait_for_key
+    def _show_in_place(self, view: LiveView) -> None:
+        """Refresh the view in place; afterwards, print its last frame."""
+        from qmf_shell.render.in_place import InPlaceDisplay, cropped
 
-        # Before the terminal changes its look: what is wrong with the first picture is an error like others.
+        # Before the terminal changes to the other screen: an error in the first frame is printed like others.
         with self.progress.busy():
-            last = view.frame()
-        trouble = ""
-        number = 1
-        with self._interruptible(), single_keys() as keys, alternate_screen(self._out):
-            while True:
-                width, height = self._size()
-                frame, left = cropped(last, height)
-                shown = self._text(frame, width, height - 1).splitlines()
-                draw_screen(self._out, shown, self._status(view, trouble), (width, height), left)
-                if view.count is not None and number >= view.count:
-                    break
-                why = wait_for_key(keys, view.interval, self._size)
-                if why == "quit":
-                    break
-                if why == "size":
-                    continue
-                number += 1
-                try:
-                    last, trouble = view.frame(), ""
-                except QmfError as error:
-                    trouble = one_line(str(error))
-        return last
+            frames = [view.frame()]
 
-    def _status(self, view: LiveView, trouble: str) -> str:
-        width = self._size()[0]
-        if trouble:
-            text = trouble[: width - 1]
-            return f"\x1b[31m{text}\x1b[0m" if self.style is OutputStyle.COLOUR else text
-        every = f"{view.interval:g} s"
-        now = attrs.evolve(self._formatter, short=True).text(Instant(time.time_ns()))
-        text = f"{now}  every {every}  q or Ctrl-C ends it"[: width - 1]
-        return f"\x1b[2m{text}\x1b[0m" if self.style is OutputStyle.COLOUR else text
+        def keep(frame: Result) -> None:
+            frames[0] = frame
 
-    # -- recording
+        display = InPlaceDisplay(
+            out=self._out,
+            size=self._size,
+            lines=self._text_lines,
+            formatter=self._formatter,
+            colour=self.style is OutputStyle.COLOUR,
+        )
+        with self._interruptible():
+            display.show(view, frames[0], keep)
+        width, height = self._size()
+        self._write(self._text_lines(cropped(frames[0], height)[0], width, min(20, height - 2))[:height])
+        self._out.flush()
+        self._record_result(frames[0])
 
-    def _start_record(self, path: Path | None) -> None:
-        self.close()
+    # -- transcript
+
+    def _change_transcript(self, path: Path | None) -> None:
         if path is None:
-            self._write(self._lines(Notice("not recording any more")))
+            self._transcript.close()
+            self._write(self._lines(Notice("recording stopped")))
             return
-        from qmf_shell.settings import SettingsError
+        self._transcript.open(path)
+        notice = Notice(f"recording to {path}")
+        self._show_notices(notice)
+        self._write(self._lines(notice))
 
-        try:
-            # Lines may hold what nobody else should read.
-            file = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise SettingsError(f"cannot record to {path}: {error.strerror or error}") from None
-        self._record = os.fdopen(file, "a", encoding="utf-8", errors="backslashreplace", buffering=1)
-        self._messages(Notice(f"recording to {path}"))
-        self._write(self._lines(Notice(f"recording to {path}")))
+    def _record_result(self, result: Result) -> None:
+        if self._transcript.active:
+            self._record(text_lines(result, TextOptions(formatter=self._formatter)))
 
-    def _note(self, texts: Iterable[str]) -> None:
-        if self._record is None:
-            return
+    def _record(self, lines: Iterable[str]) -> None:
         try:
-            self._record.writelines(f"{text}\n" for text in texts)
+            self._transcript.write(lines)
         except OSError as error:
             self.close()
-            self.error(f"recording ended: {error.strerror or error}")
+            self.error(f"recording stopped: {error.strerror or error}")
 
     # -- the terminal
 
@@ -381,14 +318,11 @@ class Screen:
         return max(20, size.columns), max(4, size.lines)
 
     def _braille(self) -> bool:
-        """Whether the output can show more than ASCII."""
+        """True if the encoding of the output has more than ASCII."""
         encoding = (getattr(self._out, "encoding", None) or "utf-8").lower().replace("-", "")
         return encoding.startswith(("utf", "cp65001"))
 
-    def _red(self) -> bool:
-        return self.style is OutputStyle.COLOUR and self._err.isatty()
-
-    def _follow_settings(self) -> None:
+    def _apply_settings(self) -> None:
         self._formatter = attrs.evolve(self._formatter, short=self.settings["time-format"] == "short")
         output = self.settings["output"]
-        self.style = self._plain if output == "table" else OutputStyle(output)
+        self.style = self._table_style if output == "table" else OutputStyle(output)

@@ -1,7 +1,7 @@
-"""Colours: what each part of a result looks like on a terminal, and how that is written.
+"""The colours of results on a terminal.
 
 Only the 16 colours of the palette: they follow the theme of the terminal, light or dark. Text is broken and padded
-before it is painted, so that no width is ever counted with colours in it.
+before it is coloured, so that widths are never computed with escape sequences in it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import attrs
 from qmf_shell.render.formatting import ABSENT
 from qmf_shell.results.result import Column, NoticeLevel, Role
 
-#: Behind what has changed: so it is seen without colour, too.
+#: Follows values that have changed, so that they are marked without colour, too.
 CHANGED_MARK = " *"
 
 _OFF = "\x1b[0m"
@@ -31,27 +31,27 @@ _SEVERITIES = {
 }
 _LEVELS = {NoticeLevel.PLAIN: "", NoticeLevel.GOOD: "\x1b[32m", NoticeLevel.WARNING: "\x1b[33m"}
 _CHANGED = "\x1b[1;30;43m"
-#: Of the lines of a plot, in this order.
+#: Colours of the lines of a plot.
 _LINES = ("\x1b[32m", "\x1b[33m", "\x1b[35m", "\x1b[36m", "\x1b[31m", "\x1b[34m")
 
 
 @attrs.frozen
 class Styler:
-    """A way to paint; without colour every text stays as it is.
+    """Adds colours to texts; without colour, texts stay unchanged.
 
     Attributes:
-        colour: there is colour.
+        colour: the terminal supports colours.
     """
 
     colour: bool = False
 
     @property
     def rule(self) -> str:
-        """What the line below headings is made of."""
+        """The character of the line below headings."""
         return "─" if self.colour else "="
 
     def title(self, text: str) -> str:
-        """A line above."""
+        """A title."""
         return self._with("\x1b[1;36m", text)
 
     def head(self, text: str) -> str:
@@ -59,20 +59,20 @@ class Styler:
         return self._with(_BOLD, text)
 
     def faint(self, text: str) -> str:
-        """What is beside the point: names of pairs, notes, rules."""
+        """Secondary text: names of details, notes, rules."""
         return self._with(_DIM, text)
 
-    def message(self, level: NoticeLevel, text: str) -> str:
-        """A sentence."""
+    def notice(self, level: NoticeLevel, text: str) -> str:
+        """A notice."""
         return self._with(_LEVELS[level], text)
 
     def cell(self, column: Column, whole: str, part: str) -> str:
         """A part of a cell.
 
         Args:
-            column: where it stands.
-            whole: all of the cell's text: it says what the cell looks like.
-            part: what is written, blanks included.
+            column: its column.
+            whole: the whole text of the cell, which determines the colour.
+            part: the part to be coloured.
         """
         if not self.colour or not part:
             return part
@@ -85,8 +85,8 @@ class Styler:
         return self._with(_ROLES.get(column.role, ""), part)
 
     def series(self, number: int | None, text: str) -> str:
-        """A piece of a plot, of the line with this number."""
+        """A segment of a plot, of the line with this number."""
         return text if number is None else self._with(_LINES[number % len(_LINES)], text)
 
-    def _with(self, sign: str, text: str) -> str:
-        return f"{sign}{text}{_OFF}" if self.colour and sign and text else text
+    def _with(self, escape: str, text: str) -> str:
+        return f"{escape}{text}{_OFF}" if self.colour and escape and text else text

@@ -1,143 +1,18 @@
-"""What commands return: values, not text. `render` turns them into lines for people or JSON for programs.
-
-A cell is a plain Python value or one of the small classes here that say what it means, so that no command formats a
-time or a number itself. Knows nothing of terminals and nothing of the bus.
-"""
+"""The results of commands: tables, notices, plots, streams, views."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import attrs
 
-
-@attrs.frozen
-class Instant:
-    """A point in time, in nanoseconds since 1970; 0 means never."""
-
-    ns: int
-
-
-@attrs.frozen
-class Duration:
-    """A duration in nanoseconds."""
-
-    ns: int
-
-
-@attrs.frozen
-class Quantity:
-    """A measured number.
-
-    Attributes:
-        value: the number.
-        unit: as the schema says, e.g. ``octet``, or None.
-    """
-
-    value: int | float
-    unit: str | None = None
-
-
-@attrs.frozen
-class HiLo:
-    """A value with its highest and lowest of the interval (hilo statistics).
-
-    Attributes:
-        value, high, low: numbers; None where the agent did not send one.
-        unit: of all three, or None.
-    """
-
-    value: int | float | None
-    high: int | float | None
-    low: int | float | None
-    unit: str | None = None
-
-
-@attrs.frozen
-class MinMaxMean:
-    """Samples of an interval (mma statistics).
-
-    Attributes:
-        count: how many samples.
-        low, high, mean: of their values.
-        unit: of the three values, or None.
-        duration: the values are nanoseconds.
-    """
-
-    count: int | None
-    low: int | float | None
-    high: int | float | None
-    mean: int | float | None
-    unit: str | None = None
-    duration: bool = False
-
-
-@attrs.frozen
-class ReferenceCell:
-    """A reference to an object.
-
-    Attributes:
-        id: its short id.
-        name: its name or key text.
-    """
-
-    id: int
-    name: str
-
-
-@attrs.frozen
-class Collection:
-    """A map or list."""
-
-    value: object
-
-
-@attrs.frozen
-class NamedValues:
-    """Named values on one line, e.g. the arguments of an event."""
-
-    values: Mapping[str, Cell]
-
-
-@attrs.frozen
-class WatchedValue:
-    """A value that is looked at again and again.
-
-    Attributes:
-        cell: the value.
-        changed: it is not what it was in the picture before.
-        rate: how fast a counter grows, per second; None where that is not known yet.
-        counter: it is a counter, so it has a rate.
-    """
-
-    cell: Cell
-    changed: bool = False
-    rate: float | None = None
-    counter: bool = False
-
-
-Cell = (
-    None
-    | bool
-    | int
-    | float
-    | str
-    | Instant
-    | Duration
-    | Quantity
-    | HiLo
-    | MinMaxMean
-    | ReferenceCell
-    | Collection
-    | NamedValues
-    | WatchedValue
-)
+from qmf_shell.results.cells import Cell, Instant
 
 
 class Role(enum.Enum):
-    """What a column holds; a terminal shows it by alignment and colour."""
+    """What a column contains; decides its alignment and colour."""
 
     TEXT = "text"
     ID = "id"
@@ -155,9 +30,9 @@ class Column:
 
     Attributes:
         title: its heading.
-        role: what it holds.
-        wraps: may be broken into lines where the terminal is narrow; others are shown whole or not side by side.
-        spare: other columns say the same: the first to be left out where the terminal is narrow.
+        role: what it contains.
+        wraps: its texts may be broken into lines on a narrow terminal; texts of other columns are never broken.
+        spare: it repeats what other columns contain: the first to be left out on a narrow terminal.
         key: name of the value in JSON and CSV; by default the heading in lower case.
     """
 
@@ -174,9 +49,9 @@ class Table:
 
     Attributes:
         columns: headings.
-        rows: one cell per column each.
+        rows: each with one cell per column.
         title: line above, or None.
-        empty: what to say instead when there are no rows.
+        empty: printed instead if there are no rows.
         note: line below, or None.
     """
 
@@ -201,7 +76,7 @@ class Details:
 
 
 class NoticeLevel(enum.Enum):
-    """How loud a message is."""
+    """How important a notice is."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -210,7 +85,7 @@ class NoticeLevel(enum.Enum):
 
 @attrs.frozen
 class Notice:
-    """A sentence, or several lines of prose."""
+    """A sentence, or several lines of prose, for people."""
 
     text: str
     level: NoticeLevel = NoticeLevel.PLAIN
@@ -222,7 +97,7 @@ class ResultGroup:
 
     Attributes:
         parts: the results.
-        data: what programs get instead: a tree of maps, lists and plain values; None where they get the parts.
+        data: printed instead as JSON: a tree of maps, lists and plain values; None: the parts are printed.
     """
 
     parts: tuple[Result, ...]
@@ -234,7 +109,7 @@ class StreamLine:
     """One line of a stream.
 
     Attributes:
-        columns: what the cells are, as of a table.
+        columns: what the cells are, as in a table.
         cells: one per column.
     """
 
@@ -244,10 +119,10 @@ class StreamLine:
 
 @attrs.frozen
 class ResultStream:
-    """Results that arrive while one waits; printed as they come, until Ctrl-C.
+    """Results that arrive over time; printed as they come, until Ctrl-C.
 
     Attributes:
-        items: blocks between results. Closed by whoever prints.
+        items: blocks between results. Closed by the part that prints.
         title: line above, or None.
     """
 
@@ -257,10 +132,10 @@ class ResultStream:
 
 @attrs.frozen
 class PlotSeries:
-    """A line of a plot.
+    """One line of a plot.
 
     Attributes:
-        name: what it shows.
+        name: of the value drawn.
         points: seconds and values, oldest first; None where there was no value.
         cell: the latest value.
     """
@@ -277,7 +152,7 @@ class Plot:
     Attributes:
         series: the lines.
         title: line above.
-        at: when the last points were taken.
+        at: time of the last points.
         note: line below, or None.
     """
 
@@ -289,12 +164,12 @@ class Plot:
 
 @attrs.frozen
 class LiveView:
-    """A picture that is drawn again and again, until Ctrl-C, ``q`` or so many pictures.
+    """A result that is refreshed again and again, until Ctrl-C, ``q`` or a number of frames.
 
     Attributes:
-        frame: makes the next picture. A `QmfError` that it raises is shown, and the view goes on.
-        interval: seconds from one picture to the next.
-        count: how many pictures; None for no end.
+        frame: makes the next frame. A `QmfError` that it raises is shown, and the view goes on.
+        interval: seconds from one frame to the next.
+        count: how many frames; None for no end.
     """
 
     frame: Callable[[], Result]
@@ -304,10 +179,10 @@ class LiveView:
 
 @attrs.frozen
 class TranscriptRequest:
-    """The user wants lines and results written to a file, or no longer.
+    """The user wants lines and results to be written to a file, or no longer.
 
     Attributes:
-        path: the file; None to end it.
+        path: the file; None ends it.
     """
 
     path: Path | None

@@ -1,7 +1,7 @@
-"""What commands may ask of the bus: the interface `Backend`, and the values that it answers with.
+"""The interface to the bus, `Backend`, and the values that it returns.
 
-`session.live` implements it over `qmf.console`; tests implement it over a list. All methods block, may be called from
-any thread and end at once on Ctrl-C. Every method raises `qmf.errors.QmfError` only.
+`session.console_backend` implements it over `qmf.console`; tests implement it over a list. All methods block, may be
+called from any thread, end at once on Ctrl-C, and raise only `qmf.errors.QmfError`.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ T = TypeVar("T")
 
 @attrs.frozen
 class ObjectKey:
-    """Names an object over restarts of its agent.
+    """Identifies an object, also after a restart of its agent.
 
     Attributes:
         agent: name of its agent.
         name: its name within the agent.
-        epoch: start of the agent that it was last seen in; 0 for objects that outlive restarts. Not compared.
-        broker: which broker it is on; empty in a session with one broker.
+        epoch: epoch of the agent when the object was last received; 0 for objects that outlive restarts. Not compared.
+        broker: the broker that it is on; empty in a session with one broker.
     """
 
     agent: str
@@ -35,20 +35,20 @@ class ObjectKey:
 
 
 ClassName = tuple[str, str]
-"""Package and name of a class, whatever its version."""
+"""Package and name of a class, without its version."""
 
 
 @attrs.frozen
 class AgentRecord:
-    """An agent that was seen.
+    """An agent on the bus.
 
     Attributes:
         name: ``vendor:product:instance``.
         vendor, product, instance: its parts.
-        epoch: number of its start, or 0 where it does not tell.
-        heartbeat: seconds between heartbeats, or 0 where it does not tell.
-        broker: URL of the broker that it was seen on.
-        seen: nanoseconds since 1970, by our clock, when it was last heard of; 0 where not known.
+        epoch: number of its start; 0 if it does not send one.
+        heartbeat: seconds between heartbeats; 0 if it does not send them.
+        broker: URL of the broker that it is on.
+        seen: when its last heartbeat was received, by our clock, in nanoseconds since 1970; 0 if unknown.
     """
 
     name: str
@@ -63,13 +63,13 @@ class AgentRecord:
 
 @attrs.frozen
 class ObjectIdentity:
-    """An object as far as one needs it to be named.
+    """What is needed to name an object.
 
     Attributes:
-        key: its name.
+        key: its key.
         class_key: its class.
-        index: its key text, e.g. ``/`` for the filesystem mounted there.
-        title: what people call it, where its key is only a number: its property `name`; or empty.
+        index: its key properties as text, e.g. ``/`` for the filesystem mounted there.
+        title: its property `name`, if that is not part of the index; or empty.
     """
 
     key: ObjectKey
@@ -80,15 +80,15 @@ class ObjectIdentity:
 
 @attrs.frozen(eq=False)
 class ObjectRecord:
-    """An object as an agent answered it.
+    """An object as received from its agent.
 
     Attributes:
         identity: how it is named.
         schema: its class.
         values: properties and statistics by wire name; references are `ObjectKey`.
-        updated, created, deleted: nanoseconds since 1970; 0 where not told, `deleted` also while it lives.
-        handle: what the source itself needs to call it.
-        broker: name of the broker that it is on, also in a session with one.
+        updated, created, deleted: nanoseconds since 1970; 0 if unknown, and `deleted` also while it exists.
+        handle: for the backend's own use.
+        broker: name of the broker that it is on, also in a session with one broker.
     """
 
     identity: ObjectIdentity
@@ -109,10 +109,10 @@ class EventRecord:
         name: ``package:name`` of its class.
         timestamp: nanoseconds since 1970.
         severity: 0 (emergency) to 7 (debug).
-        values: arguments by name, in the order of the schema where it is known.
+        values: arguments by name, in the order of the schema if that is known.
         agent: name of the agent that raised it.
-        schema: its class, where known.
-        broker: URL of the broker that it came by.
+        schema: its class, if known.
+        broker: URL of the broker that it was received from.
     """
 
     name: str
@@ -126,14 +126,14 @@ class EventRecord:
 
 @attrs.frozen
 class HeartbeatRecord:
-    """A sign of life.
+    """A heartbeat that was received.
 
     Attributes:
-        agent: whose.
+        agent: name of the agent.
         timestamp: nanoseconds since 1970 by the agent's clock.
-        received: nanoseconds since 1970 by ours.
-        interval: seconds until the next one, or 0 where it does not tell.
-        broker: URL of the broker that it came by.
+        received: nanoseconds since 1970 by our clock.
+        interval: seconds until the next one; 0 if the agent does not send it.
+        broker: URL of the broker that it was received from.
     """
 
     agent: str
@@ -149,7 +149,7 @@ class QueryResult(Generic[T]):
 
     Attributes:
         items: the answers.
-        failures: why an agent gave none, by its name; without these agents `items` is not the whole truth.
+        failures: the reason, for each agent that did not answer, by its name; with failures `items` is incomplete.
     """
 
     items: Sequence[T]
@@ -158,12 +158,12 @@ class QueryResult(Generic[T]):
 
 @attrs.frozen
 class ConnectionStatus:
-    """Whether the bus is there.
+    """The state of the connection to a broker.
 
     Attributes:
         url: of the broker, without password.
-        connected: True while it is.
-        reason: why not, in one line.
+        connected: True while connected.
+        reason: why not connected, in one line.
         name: of the broker, as the user wrote it, without user and password; objects and warnings name it so.
     """
 
@@ -174,54 +174,54 @@ class ConnectionStatus:
 
 
 CallOutcome = Mapping[str, object] | QmfError
-"""Outputs of a method by name, or why there are none."""
+"""The outputs of a method by name, or the error of the call."""
 
 
 class Backend(Protocol):
-    """Access to a bus, or to several as one."""
+    """Access to one broker, or to several as one."""
 
     @property
     def status(self) -> ConnectionStatus:
-        """Whether the bus is there, at this moment; asks nobody. Of several, the first that is not."""
+        """The state of the connection, without asking the bus. Of several brokers, the first that is not connected."""
 
     @property
     def statuses(self) -> Sequence[ConnectionStatus]:
-        """The same of each broker."""
+        """The state of each connection, without asking the bus."""
 
     def agents(self) -> Sequence[AgentRecord]:
-        """The agents that are alive, in the order of their names; asks nobody."""
+        """The agents that are alive, ordered by name, without asking the bus."""
 
     def classes(self) -> QueryResult[ClassKey]:
-        """Every version of every class of objects and events that the agents have told of."""
+        """Every version of every class of objects and events that the agents have sent."""
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
-        """The class with this key. Asks for it the first time."""
+        """The class with this key. The first time, it is requested from an agent."""
 
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
-        """All living objects of all versions of some classes, from all agents, as they are now. Asks all at once.
+        """All existing objects of all versions of some classes, from all agents. Requests them at the same time.
 
         Args:
             names: the classes.
-            where: a predicate (QMF2.md 4.4.2) for the agents; those that ignore it are filtered here.
+            where: a predicate (QMF2.md 4.4.2) for the agents; the answers of agents that ignore it are filtered here.
         """
 
     def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
-        """One object as it is now; None when its agent says that it is not there (any more)."""
+        """One object with its current values; None if its agent does not have it (any more)."""
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """Call a method.
 
         Args:
             target: the object.
-            method: the method, of its schema.
+            method: the method, from the object's schema.
             arguments: inputs by name; a reference is an `ObjectKey`.
 
         Returns:
             outputs by name.
 
         Raises:
-            RemoteError: the agent said no.
-            RequestTimeout: it did not answer. The method may have run.
+            RemoteError: the agent answered with an exception.
+            RequestTimeout: the agent did not answer. The method may have run.
         """
 
     def call_all(
@@ -229,19 +229,19 @@ class Backend(Protocol):
         targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, CallOutcome], None],
+        on_outcome: Callable[[int, CallOutcome], None],
     ) -> None:
-        """Call the same method of many objects, several at a time. Ctrl-C leaves out those that were not begun.
+        """Call the same method of many objects, several at a time. After Ctrl-C no further calls are started.
 
         Args:
-            targets, method, arguments: as of `call`.
-            done: told the place in `targets` and the answer of each call as it comes, on any thread.
+            targets, method, arguments: as in `call`.
+            on_outcome: called with the place in `targets` and the outcome of each call, on any thread.
         """
 
     def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
-        """Set read-write properties of an object, all or none.
+        """Set read-write properties of an object: all of them, or none.
 
         Raises:
             ConstraintError: a property is not read-write, or a value does not fit.
-            RemoteError: the agent said no; only agents of this project know how to.
+            RemoteError: the agent answered with an exception; only agents of this project support this.
         """

@@ -1,7 +1,7 @@
-"""A `Source` over `qmf.console`: the asynchronous client of one broker on a background loop, behind blocking calls.
+"""A `Backend` over `qmf.console`: the asynchronous client of one broker on a background loop, behind blocking calls.
 
-Calls wait on the caller's thread; Ctrl-C there cancels the question on the loop. What the client tells by itself
-(agents, events, objects that end, the connection) arrives on the loop's thread and is handed on at once.
+A call waits on the caller's thread; Ctrl-C there cancels the request on the loop. Notifications of the client (agents,
+events, deleted objects, the connection) arrive on the loop's thread and are passed to callbacks at once.
 """
 
 from __future__ import annotations
@@ -49,44 +49,44 @@ from qmf_shell.session.object_names import without_user
 
 #: Seconds to wait at most for the first agents after connecting.
 SETTLE = 1.5
-#: Seconds between attempts to reach a broker that was not there when the session began.
+#: Seconds between attempts to connect to a broker that was not reachable when the session began.
 RETRY = 2.0
-#: Calls of a method under way at a time, where it is called of many objects: enough to hide the way to the agent and
-#: back, too few to flood it.
-CALLS = 16
+#: Concurrent calls where a method is called of many objects: enough to hide the round trip to the agent, too few to
+#: flood it.
+CONCURRENT_CALLS = 16
 
 
-def _nobody(*_: object) -> None: ...
+def _ignore(*_: object) -> None: ...
 
 
 @attrs.frozen(kw_only=True)
 class BackendCallbacks:
-    """Whom to tell what the bus says by itself. All are called on the loop's thread and must not block.
+    """Callbacks for what is received without a request. All are called on the loop's thread and must not block.
 
     Attributes:
-        event: an event was received.
-        heartbeat: an agent gave a sign of life.
-        gone: an object of a class was destroyed, at a time in nanoseconds since 1970.
-        changed: agents, classes or the connection are not what they were.
-        connected: the connection to the broker with this URL is there (True) or lost, for a reason.
+        on_event: an event was received.
+        on_heartbeat: a heartbeat was received.
+        on_deleted: an object of a class was deleted, at a time in nanoseconds since 1970.
+        on_change: agents, classes or the connection have changed.
+        on_connection: the connection to the broker with this URL was made (True) or lost, for a reason.
     """
 
-    event: Callable[[EventRecord], None] = _nobody
-    heartbeat: Callable[[HeartbeatRecord], None] = _nobody
-    gone: Callable[[ObjectKey, ClassName, int], None] = _nobody
-    changed: Callable[[], None] = _nobody
-    connected: Callable[[str, bool, str], None] = _nobody
+    on_event: Callable[[EventRecord], None] = _ignore
+    on_heartbeat: Callable[[HeartbeatRecord], None] = _ignore
+    on_deleted: Callable[[ObjectKey, ClassName, int], None] = _ignore
+    on_change: Callable[[], None] = _ignore
+    on_connection: Callable[[str, bool, str], None] = _ignore
 
 
 class ConsoleBackend:
-    """One broker as commands see it; see `Source`. Any thread may call, but the loop's own."""
+    """Access to one broker; see `Backend`. May be called from any thread except the loop's."""
 
     def __init__(
         self,
         url: str,
         *,
         timeout: float,
-        watcher: BackendCallbacks,
+        callbacks: BackendCallbacks,
         objects: bool,
         label: str = "",
         persist: bool = False,
@@ -98,16 +98,16 @@ class ConsoleBackend:
         Args:
             url: of the broker.
             timeout: seconds to wait for the connection, and for every answer.
-            watcher: whom to tell news.
-            objects: receive all objects that agents publish, to learn which end.
-            label: tells this broker's objects from those of others, in sessions with several.
-            persist: where the broker cannot be reached, go on without it, and try again until it can.
+            callbacks: called for what is received without a request.
+            objects: receive all objects that agents publish, to notice which are deleted.
+            label: the broker in the keys of objects, in sessions with several brokers.
+            persist: if the broker cannot be reached, go on without it, and retry until it can.
             settle: seconds to wait at most for the first agents.
             events: receive events.
-            discover: ask agents for their classes as they appear; None: where objects are received.
+            discover: request the classes of agents as they appear; None: if objects are received.
         """
         self._timeout = timeout
-        self._watcher = watcher
+        self._callbacks = callbacks
         self._objects = objects
         self._label = label
         self._persist = persist
@@ -124,11 +124,11 @@ class ConsoleBackend:
         self._seen: dict[str, int] = {}
 
     def __enter__(self) -> Self:
-        """Connect and wait for the first agents, a short while.
+        """Connect, and wait a short time for the first agents.
 
         Raises:
-            ConnectError: no connection; names the URL and the reason. Not with `persist`.
-            UrlError: the URL is none.
+            ConnectError: no connection. Not raised with `persist`.
+            UrlError: the URL is not valid.
         """
         try:
             self._loop.run(self._begin())
@@ -141,7 +141,7 @@ class ConsoleBackend:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         client, self._client = self._client, None
-        # Without a loop there is nothing to close: the connection failed, or it was never begun.
+        # Without a loop there is nothing to close: the connection failed, or was never started.
         if client is not None and self._loop.running:
             with contextlib.suppress(CallerError):
                 self._loop.run(client.close())
@@ -176,7 +176,7 @@ class ConsoleBackend:
             self._health = attrs.evolve(self._health, reason=reason)
             raise
         self._health = ConnectionStatus(client.url, name=self._name)
-        self._take_agents()
+        self._update_agents()
 
     async def _open_later(self) -> None:
         while True:
@@ -185,46 +185,46 @@ class ConsoleBackend:
                 await self._open()
             except NetworkError:
                 continue
-            self._watcher.changed()
+            self._callbacks.on_change()
             return
 
-    # -- what is known without asking
+    # -- state that is known without a request
 
     @property
     def status(self) -> ConnectionStatus:
-        """See `Source.health`."""
+        """See `Backend.health`."""
         return self._health
 
     @property
     def statuses(self) -> Sequence[ConnectionStatus]:
-        """See `Source.healths`."""
+        """See `Backend.healths`."""
         return (self._health,)
 
     def agents(self) -> Sequence[AgentRecord]:
-        """See `Source.agents`."""
+        """See `Backend.agents`."""
         return tuple(attrs.evolve(item, seen=self._seen.get(item.name, 0)) for item in self._agents)
 
-    # -- questions
+    # -- requests
 
     def classes(self) -> QueryResult[ClassKey]:
-        """See `Source.classes`."""
+        """See `Backend.classes`."""
         answers = self._loop.run(self._open_client().classes())
         return QueryResult(answers.items, _reasons(answers.failures))
 
     def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
-        """See `Source.schema`."""
+        """See `Backend.schema`."""
         return self._loop.run(self._open_client().schema(key))
 
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
-        """See `Source.objects`."""
-        return self._loop.run(self._ask(self._open_client(), names, where))
+        """See `Backend.objects`."""
+        return self._loop.run(self._query(self._open_client(), names, where))
 
     def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
-        """See `Source.get`."""
+        """See `Backend.get`."""
         return self._loop.run(self._get(self._open_client(), identity))
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
-        """See `Source.call`."""
+        """See `Backend.call`."""
         return self._loop.run(self._call(target, method, arguments))
 
     def call_all(
@@ -232,10 +232,10 @@ class ConsoleBackend:
         targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, CallOutcome], None],
+        on_outcome: Callable[[int, CallOutcome], None],
     ) -> None:
-        """See `Source.call_all`."""
-        self._loop.run(self._call_all(targets, method, arguments, done))
+        """See `Backend.call_all`."""
+        self._loop.run(self._call_all(targets, method, arguments, on_outcome))
 
     def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
         """See `Backend.set_properties`."""
@@ -249,7 +249,7 @@ class ConsoleBackend:
             raise DisconnectedError(self._health.url, self._health.reason or "closed")
         return self._client
 
-    async def _ask(
+    async def _query(
         self, client: Client, names: Sequence[ClassName], where: Sequence[object]
     ) -> QueryResult[ObjectRecord]:
         predicate = list(where) if where else None
@@ -265,12 +265,12 @@ class ConsoleBackend:
         try:
             found = await client.objects(object_id=core_id(key))
             if not found and key.epoch:
-                # The agent was started again: the object may be there as part of its new life.
+                # The agent was restarted: the object may exist again, with the new epoch.
                 found = await client.objects(
                     identity.class_key.name, package=identity.class_key.package, agent=key.agent
                 )
         except NotFoundError:
-            return None  # its agent is gone
+            return None  # its agent no longer exists
         objects = [self._object(item) for item in found]
         objects = [item for item in objects if item.identity.key == key and not item.deleted]
         return objects[0] if objects else None
@@ -292,52 +292,52 @@ class ConsoleBackend:
         targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, CallOutcome], None],
+        on_outcome: Callable[[int, CallOutcome], None],
     ) -> None:
-        gate = asyncio.Semaphore(CALLS)
+        slots = asyncio.Semaphore(CONCURRENT_CALLS)
 
         async def one(number: int, target: ObjectRecord) -> None:
-            async with gate:
+            async with slots:
                 try:
-                    answer: CallOutcome = await self._call(target, method, arguments)
+                    outcome: CallOutcome = await self._call(target, method, arguments)
                 except QmfError as error:
-                    answer = error
-            done(number, answer)
+                    outcome = error
+            on_outcome(number, outcome)
 
         await asyncio.gather(*(one(number, target) for number, target in enumerate(targets)))
 
-    # -- news
+    # -- notifications
 
-    def _notified(self, news: Notification) -> None:
-        match news:
+    def _notified(self, notification: Notification) -> None:
+        match notification:
             case EventRaised(event):
-                self._watcher.event(to_event(event, self._health.url, self._label))
+                self._callbacks.on_event(to_event(event, self._health.url, self._label))
             case ObjectUpdated(object=item):
                 if item.is_deleted:
                     key = ObjectKey(item.agent, item.object_id.object_name, broker=self._label)
                     class_key = item.class_key or ClassKey("", "")
-                    self._watcher.gone(key, (class_key.package, class_key.name), item.timestamps.delete)
+                    self._callbacks.on_deleted(key, (class_key.package, class_key.name), item.timestamps.delete)
             case BusConnected(url=url):
                 self._health = ConnectionStatus(self._health.url, name=self._name)
-                self._watcher.connected(url, True, "")
-                self._watcher.changed()
+                self._callbacks.on_connection(url, True, "")
+                self._callbacks.on_change()
             case BusDisconnected(url=url, reason=reason):
                 self._health = ConnectionStatus(self._health.url, connected=False, reason=reason, name=self._name)
-                self._watcher.connected(url, False, reason)
-                self._watcher.changed()
+                self._callbacks.on_connection(url, False, reason)
+                self._callbacks.on_change()
             case HeartbeatSeen(agent=agent, timestamp=timestamp):
                 now = self._seen[agent.name] = time.time_ns()
                 interval = agent.info.heartbeat_interval
-                self._watcher.heartbeat(HeartbeatRecord(agent.name, timestamp, now, interval, self._health.url))
+                self._callbacks.on_heartbeat(HeartbeatRecord(agent.name, timestamp, now, interval, self._health.url))
                 if not any(item.name == agent.name and item.epoch == agent.epoch for item in self._agents):
-                    self._take_agents()
+                    self._update_agents()
             case AgentAdded() | AgentRemoved() | AgentRestarted():
-                self._take_agents()
-                self._watcher.changed()
+                self._update_agents()
+                self._callbacks.on_change()
             case ClassSeen():
-                self._watcher.changed()
+                self._callbacks.on_change()
 
-    def _take_agents(self) -> None:
+    def _update_agents(self) -> None:
         if self._client is not None:
             agents = [to_agent(item, self._health.url) for item in self._client.agents]
             self._agents = tuple(sorted(agents, key=lambda item: item.name))

@@ -1,4 +1,4 @@
-"""What the console says, as the values that commands see: from `qmf.console.aio` to `session.source`."""
+"""Converts values of `qmf.console.aio` to those of `session.backend`, and back."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
 from qmf.schema import ClassKey, ClassSchema
 from qmf_shell.session.backend import AgentRecord, EventRecord, ObjectIdentity, ObjectKey, ObjectRecord
 
-#: Values of an object that are converted one by one; who reads more gets all of them at once.
-FEW = 3
+#: So many values of an object are converted one by one; a reader of more gets all of them converted at once.
+SINGLE_READS = 3
 
 
 class RemoteValues(Mapping[str, object]):
-    """The values of a remote object, converted as they are read: of thousands of objects mostly a few are wanted."""
+    """The values of a remote object, converted when read: of thousands of objects, mostly a few are needed."""
 
     __slots__ = ("_all", "_broker", "_item", "_reads")
 
@@ -26,7 +26,7 @@ class RemoteValues(Mapping[str, object]):
         self._reads = 0
 
     def __getitem__(self, name: str) -> object:
-        if self._all is None and self._reads < FEW:
+        if self._all is None and self._reads < SINGLE_READS:
             if name not in self._item.data.values:
                 raise KeyError(name)
             self._reads += 1
@@ -51,7 +51,13 @@ class RemoteValues(Mapping[str, object]):
 
 
 def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRecord:
-    """A remote object as commands see it; `broker` goes into its keys, `name` is that broker's in any session."""
+    """Convert an object.
+
+    Args:
+        item: the object.
+        broker: the broker in its keys; empty in a session with one broker.
+        name: name of its broker, in any session.
+    """
     class_key = item.class_key or ClassKey("", "")
     schema = item.schema or ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash)
     values = RemoteValues(item, broker)
@@ -65,10 +71,10 @@ def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRec
 
 
 def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
-    """An object's key text: its name without package and class, or its index properties where the name is arbitrary.
+    """The index of an object: its name without package and class, or its key properties if the name is arbitrary.
 
-    Names of other objects in it, as of a binding's exchange and queue, go without their package and class, too. It is
-    empty for an object whose key is: qpidd's default exchange.
+    Names of other objects in it, such as the exchange and queue of a binding, lose their package and class, too. It is
+    empty if the key is empty, as that of qpidd's default exchange.
     """
     package, _, rest = name.partition(":")
     class_name, colon, key = rest.partition(":")
@@ -89,30 +95,30 @@ def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:
 
 
 def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> EventRecord:
-    """A remote event as commands see it; `url` is the broker's that it came by, `broker` goes into references."""
+    """Convert an event; `url` is that of its broker, `broker` the broker in the keys of references."""
     name = f"{event.class_key.package}:{event.class_key.name}" if event.class_key else "event"
     values = {name: from_core(value, event.agent.name, broker) for name, value in event.arguments.items()}
     return EventRecord(name, event.timestamp, event.severity, values, event.agent.name, event.schema, url)
 
 
 def to_agent(item: CoreAgent, url: str, seen: int = 0) -> AgentRecord:
-    """An agent as commands see it; `seen` is when it was last heard of."""
+    """Convert an agent; `seen` is when its last heartbeat was received, in nanoseconds since 1970."""
     interval = item.info.heartbeat_interval
     return AgentRecord(item.name, item.vendor, item.product, item.instance, item.epoch, interval, url, seen)
 
 
 def from_core(value: object, agent: str, broker: str = "") -> object:
-    """A value: references become `ObjectKey`, of `agent` where they don't say whose."""
+    """Convert a value: a reference becomes an `ObjectKey`, of `agent` if it does not name one."""
     if isinstance(value, ObjectId):
         return ObjectKey(value.agent_name or agent, value.object_name, value.agent_epoch, broker)
     return value
 
 
 def to_core(value: object) -> object:
-    """The opposite of `from_core`."""
+    """Convert a value back: the opposite of `from_core`."""
     return core_id(value) if isinstance(value, ObjectKey) else value
 
 
 def core_id(key: ObjectKey) -> ObjectId:
-    """An object's id on the wire."""
+    """The object id of a key."""
     return ObjectId(key.name, key.agent, key.epoch)

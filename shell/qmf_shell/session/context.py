@@ -1,4 +1,4 @@
-"""The state of one session, handed to every command: no globals."""
+"""The state of one session, passed to every command instead of globals."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ import attrs
 
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
-from qmf_shell.parsing.command import Registry
+from qmf_shell.parsing.registry import Registry
 from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectRecord, QueryResult
-from qmf_shell.session.heartbeats import DeletionCounts, RecentHeartbeats
 from qmf_shell.session.prompts import Prompter
-from qmf_shell.session.recent import RecentEvents
+from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
 from qmf_shell.settings import Settings
 
 T = TypeVar("T")
 
 
-def _tell_nobody(text: str) -> None:
+def _ignore(text: str) -> None:
     del text
 
 
@@ -34,27 +33,27 @@ class Context:
         ids: short ids.
         events: events received so far.
         heartbeats: heartbeats received so far.
-        deletions: how many objects ended so far, where objects are followed.
-        settings: what the user has set.
-        prompter: somebody to ask, or None.
-        report: told how far long work is, in a few words; must be quick, may be called from any thread.
-        warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied with each
-            command.
+        deletions: how many objects were deleted so far, if objects are followed.
+        settings: the user's settings.
+        prompter: asks the user; None: there is no terminal.
+        report: called with the progress of long work, in a few words; must be quick, may be called from any thread.
+        warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied before
+            each command.
     """
 
     backend: Backend
-    registry: Registry
+    registry: Registry[Context] = attrs.field(factory=Registry)
     ids: ShortIds = attrs.field(factory=ShortIds)
     events: RecentEvents = attrs.field(factory=RecentEvents)
     heartbeats: RecentHeartbeats = attrs.field(factory=RecentHeartbeats)
     deletions: DeletionCounts = attrs.field(factory=DeletionCounts)
     settings: Settings = attrs.field(factory=Settings)
     prompter: Prompter | None = None
-    report: Callable[[str], None] = _tell_nobody
+    report: Callable[[str], None] = _ignore
     warnings: list[str] = attrs.field(factory=list)
 
     def agents(self) -> Sequence[AgentRecord]:
-        """The agents that are alive, see `Backend.agents`. Brokers that are not there become warnings."""
+        """The agents that are alive, see `Backend.agents`. Brokers that are not connected become warnings."""
         for status in self.backend.statuses:
             if not status.connected:
                 self._warn("broker", status.name, str(DisconnectedError(status.url, status.reason)))
@@ -65,16 +64,16 @@ class Context:
         return self._complete(self.backend.classes())
 
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Sequence[ObjectRecord]:
-        """All living objects of some classes, see `Backend.objects`. Agents that did not answer become warnings."""
+        """All existing objects of some classes, see `Backend.objects`. Agents that did not answer become warnings."""
         return self._complete(self.backend.objects(names, where)) if names else ()
 
-    def _complete(self, found: QueryResult[T]) -> Sequence[T]:
-        for agent, reason in found.failures.items():
-            who = "broker" if agent.startswith("at ") else "agent"
-            self._warn(who, agent.removeprefix("at "), reason)
-        return found.items
+    def _complete(self, result: QueryResult[T]) -> Sequence[T]:
+        for agent, reason in result.failures.items():
+            kind = "broker" if agent.startswith("at ") else "agent"
+            self._warn(kind, agent.removeprefix("at "), reason)
+        return result.items
 
-    def _warn(self, who: str, name: str, reason: str) -> None:
-        warning = f"incomplete: {who} {name} did not answer: {reason}"
+    def _warn(self, kind: str, name: str, reason: str) -> None:
+        warning = f"incomplete: {kind} {name} did not answer: {reason}"
         if warning not in self.warnings:
             self.warnings.append(warning)

@@ -1,4 +1,4 @@
-"""Several brokers as one `Backend`. Objects know their broker by `ObjectKey.broker`; the rest is joined."""
+"""Several brokers as one `Backend`: objects have their broker in `ObjectKey.broker`, answers are joined."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 class MultiBackend:
-    """Several sources, asked at the same time; see `Backend`."""
+    """Several backends, used at the same time; see `Backend`."""
 
     def __init__(self, backends: Mapping[str, Backend]) -> None:
         """
         Args:
-            sources: by the label in the keys of their objects, which is the broker's URL.
+            backends: by the label in the keys of their objects, which is the broker's URL.
         """
         self._backends = dict(backends)
 
@@ -69,37 +69,37 @@ class MultiBackend:
 
     def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
         """See `Backend.get`."""
-        return self._of(identity.key.broker).get(identity)
+        return self._backend_of(identity.key.broker).get(identity)
 
     def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """See `Backend.call`."""
-        return self._of(target.identity.key.broker).call(target, method, arguments)
+        return self._backend_of(target.identity.key.broker).call(target, method, arguments)
 
     def call_all(
         self,
         targets: Sequence[ObjectRecord],
         method: Method,
         arguments: Mapping[str, object],
-        done: Callable[[int, CallOutcome], None],
+        on_outcome: Callable[[int, CallOutcome], None],
     ) -> None:
-        """See `Backend.call_all`. One broker after the other."""
+        """See `Backend.call_all`. Calls one broker after the other."""
         for label, backend in self._backends.items():
             places = [at for at, item in enumerate(targets) if item.identity.key.broker == label]
 
-            def tell(number: int, answer: CallOutcome, places: Sequence[int] = places) -> None:
-                done(places[number], answer)
+            def on_local(number: int, outcome: CallOutcome, places: Sequence[int] = places) -> None:
+                on_outcome(places[number], outcome)
 
-            backend.call_all([targets[at] for at in places], method, arguments, tell)
+            backend.call_all([targets[at] for at in places], method, arguments, on_local)
 
     def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
         """See `Backend.set_properties`."""
-        self._of(target.identity.key.broker).set_properties(target, values)
+        self._backend_of(target.identity.key.broker).set_properties(target, values)
 
-    def _of(self, label: str) -> Backend:
+    def _backend_of(self, label: str) -> Backend:
         return self._backends[label]
 
     def _join(self, ask: Callable[[Backend], QueryResult[T]]) -> QueryResult[T]:
-        """Ask all at the same time; a broker that is not there is told among the failures, unless none is.
+        """Ask all backends at the same time. A broker that does not answer is among the failures.
 
         Raises:
             QmfError: every broker failed.

@@ -1,7 +1,7 @@
-"""What Tab and the toolbar see: a value that a background thread replaces, so that reading it never waits.
+"""The names that Tab and the toolbar use: a snapshot that a background thread replaces, so that reading never waits.
 
-The refresher asks for classes and schemas when agents come and go, and for the names of objects when somebody types
-where one could stand.
+The refresher requests classes and schemas when agents appear or disappear, and names of objects when the user types
+where one could be.
 """
 
 from __future__ import annotations
@@ -16,29 +16,28 @@ import attrs
 
 from qmf.errors import QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
-from qmf_shell.objects.lookup import class_names
 from qmf_shell.session.backend import Backend, ObjectIdentity
-from qmf_shell.session.object_names import search_text
+from qmf_shell.session.object_names import class_names, search_text
 
 logger = logging.getLogger("qmf.shell")
 
-#: Seconds after which names are asked for again, when somebody wants them.
+#: Seconds for which names of objects stay fresh, at least.
 FRESH = 5.0
-#: How much longer than a fetch took its names stay fresh: with 10,000 objects, fetching must not be all that we do.
-SHARE = 20
-#: Seconds between looks at the classes when nothing has told us to.
+#: They stay fresh for so many times the duration of the request, so that requests of 10,000 objects stay rare.
+FRESH_FACTOR = 20
+#: Seconds between requests of the classes when no change is reported.
 IDLE = 30.0
 
 
 @attrs.frozen
 class NameSnapshot:
-    """What was known at one moment.
+    """The names at one moment.
 
     Attributes:
-        schemas: classes and events by key; None while a schema could not be had.
-        objects: names of living objects, as of the last time that somebody wanted them.
-        searches: what each of these is found by, see `names.search_text`.
-        uses: how many objects have the same key text.
+        schemas: classes and events by key; None if the schema could not be fetched.
+        objects: existing objects, as of the last time that they were wanted.
+        searches: the search text of each of these, see `object_names.search_text`.
+        uses: how many objects have an index.
     """
 
     schemas: Mapping[ClassKey, ClassSchema | EventSchema | None] = attrs.field(factory=dict)
@@ -52,16 +51,16 @@ class NameSnapshot:
 
 
 class NameRefresher:
-    """Keeps a snapshot fresh, on a thread of its own.
+    """Keeps a snapshot fresh, on its own thread.
 
     Attributes:
-        snapshot: the latest; read it once and use that.
+        snapshot: the latest one; read this attribute once and use that value.
     """
 
     def __init__(self, backend: Backend) -> None:
         """
         Args:
-            source: the bus.
+            backend: access to the bus.
         """
         self.snapshot = NameSnapshot()
         self._backend = backend
@@ -77,36 +76,36 @@ class NameRefresher:
 
     @property
     def has_objects(self) -> bool:
-        """Names of objects were fetched."""
+        """True after names of objects were fetched."""
         return self._objects_at >= 0
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener`, on the refresher's thread, after each new snapshot; it takes the place of an earlier one."""
+        """Call `listener` on the refresher's thread after each new snapshot; it replaces an earlier listener."""
         self._listener = listener
 
     def start(self) -> None:
-        """Begin. A second call does nothing."""
+        """Start the thread. A second call does nothing."""
         with self._wake:
             if not self._started and not self._closed:
                 self._started = True
                 self._thread.start()
 
     def close(self, timeout: float = 1.0) -> None:
-        """Stop; waits at most `timeout` seconds for an answer that is under way."""
+        """Stop the thread; waits at most `timeout` seconds for a request that is running."""
         with self._wake:
             self._closed = True
             self._wake.notify()
         if self._thread.is_alive():
             self._thread.join(timeout)
 
-    def want_classes(self) -> None:
-        """Ask for the classes again: an agent or a class is new, or one is gone. Returns at once."""
+    def request_classes(self) -> None:
+        """Request the classes again: an agent or a class has appeared or disappeared. Returns at once."""
         with self._wake:
             self._classes_wanted = True
             self._wake.notify()
 
-    def want_objects(self) -> None:
-        """Ask for names of objects, unless they are fresh. Returns at once."""
+    def request_objects(self) -> None:
+        """Request names of objects, unless they are fresh. Returns at once."""
         with self._wake:
             if time.monotonic() - self._objects_at >= self._fresh:
                 self._objects_wanted = True
@@ -139,7 +138,7 @@ class NameRefresher:
         began = time.monotonic()
         names = class_names(sorted(key for key in schemas if key.kind is Kind.DATA))
         found = self._backend.objects(names).items if names else ()
-        # Made here, on this thread, so that Tab finds it ready.
+        # The derived attributes are computed here, on this thread, so that Tab need not compute them.
         self.snapshot = NameSnapshot(schemas, tuple(item.identity for item in found))
         self._objects_at = time.monotonic()
-        self._fresh = max(FRESH, SHARE * (self._objects_at - began))
+        self._fresh = max(FRESH, FRESH_FACTOR * (self._objects_at - began))

@@ -1,22 +1,20 @@
-"""The ways to write an object, and to find it by what was typed of one of them; what a broker is called."""
+"""The names of objects, classes and brokers: how they are written, and how typed text is compared with them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from qmf.schema import ClassKey
 from qmf_shell.session.backend import ClassName, ObjectIdentity
 
-#: Stands in front of each name in a search text; no typed text holds it.
+#: Precedes each name in a search text; typed text never contains it.
 MARK = "\n"
 
 
 def names_of(identity: ObjectIdentity) -> tuple[str, ...]:
-    """Every way to write an object but its short id."""
-    key = identity.class_key
-    return (
-        identity.index,
-        f"{key.name}:{identity.index}",
-        f"{key.package}:{key.name}:{identity.index}",
-        identity.key.name,
-    )
+    """Every way to write an object, except its short id."""
+    key, index = identity.class_key, identity.index
+    return index, f"{key.name}:{index}", f"{key.package}:{key.name}:{index}", identity.key.name
 
 
 def without_user(url: str) -> str:
@@ -30,10 +28,21 @@ def class_name(identity: ObjectIdentity) -> ClassName:
     return identity.class_key.package, identity.class_key.name
 
 
-def search_text(identity: ObjectIdentity, *more: str) -> str:
-    """All of an object's names in one text: one look for ``MARK + typed`` finds what begins so, whatever the name.
+def class_names(keys: Iterable[ClassKey]) -> list[ClassName]:
+    """Package and name of each class, without versions, in the order of `keys`."""
+    return list(dict.fromkeys((key.package, key.name) for key in keys))
 
-    Completion compares what was typed with 10,000 objects; so each of them takes one look.
+
+def names_class(text: str, key: ClassKey) -> bool:
+    """True if `text`, which is ``name`` or ``package:name`` in any case of letters, names this class."""
+    package, _, name = text.lower().rpartition(":")
+    return key.name.lower() == name and package in ("", key.package.lower())
+
+
+def search_text(identity: ObjectIdentity, *more: str) -> str:
+    """All names of an object in one text: it contains ``MARK + typed`` if one of them begins with the typed text.
+
+    Completion compares the typed text with up to 10,000 objects; this way each takes one substring search.
     """
     key = identity.class_key
     names = (*more, identity.index, f"{key.name}:{identity.index}", identity.title)

@@ -1,4 +1,4 @@
-"""Opening a session: on the broker that the user named, or on an embedded one with a host agent to look at."""
+"""Opens a session: with the brokers that the user named, or with an embedded broker and a host agent."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from qmf.errors import ConnectError
-from qmf_shell.commands import standard
+from qmf_shell.parsing.registry import Registry
 from qmf_shell.session.backend import Backend, ClassName, ObjectKey
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from qmf_shell.session.context import Context
-from qmf_shell.session.heartbeats import DeletionCounts, RecentHeartbeats
 from qmf_shell.session.multi_backend import MultiBackend
 from qmf_shell.session.object_names import without_user
-from qmf_shell.session.recent import RecentEvents
+from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
 from qmf_shell.settings import Settings
 
@@ -27,7 +26,7 @@ class OpenSession:
 
     Attributes:
         context: what commands get.
-        embedded: the broker is our own.
+        embedded: the broker is the embedded one.
     """
 
     context: Context
@@ -35,7 +34,7 @@ class OpenSession:
     _listeners: list[Callable[[], None]] = attrs.field(factory=list)
 
     def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when agents, classes or the connection change; from another thread, so it must be quick."""
+        """Call `listener` when agents, classes or the connection change: on another thread; it must be quick."""
         self._listeners.append(listener)
 
 
@@ -45,24 +44,26 @@ def open_session(
     *,
     timeout: float,
     interval: float,
-    live: bool,
+    follow: bool,
+    registry: Registry[Context] | None = None,
     settings: Settings | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[OpenSession]:
-    """A session, closed with the block.
+    """Open a session; it is closed at the end of the block.
 
     Args:
-        urls: of the brokers; none for the embedded default. Of several, those that are not there are tried again
-            later, as long as one is.
+        urls: of the brokers; none for the embedded default. Of several brokers, one must be reachable; connections to
+            the others are retried.
         timeout: seconds to wait for the connection and for every answer.
         interval: seconds between samples of the embedded host agent.
-        live: follow the objects that agents publish, for sessions that stay.
-        settings: the user's; None for the defaults.
-        meanwhile: called while the connection is made, which is mostly waiting.
+        follow: receive the objects that agents publish, to notice which are deleted: for interactive sessions.
+        registry: all commands; None for none.
+        settings: the user's settings; None for the defaults.
+        meanwhile: called while the connection is being made, which is mostly waiting.
 
     Raises:
         ConnectError: no connection.
-        UrlError: a URL is none.
+        UrlError: a URL is not valid.
     """
     listeners: list[Callable[[], None]] = []
     ids, events, heartbeats, deletions = ShortIds(), RecentEvents(), RecentHeartbeats(), DeletionCounts()
@@ -71,44 +72,49 @@ def open_session(
         for listener in listeners:
             listener()
 
-    def gone(key: ObjectKey, name: ClassName, when: int) -> None:
+    def deleted(key: ObjectKey, name: ClassName, when: int) -> None:
         ids.mark_deleted(key, when)
         deletions.add(name)
 
-    watcher = BackendCallbacks(event=events.add, heartbeat=heartbeats.add, gone=gone, changed=changed)
+    callbacks = BackendCallbacks(
+        on_event=events.add, on_heartbeat=heartbeats.add, on_deleted=deleted, on_change=changed
+    )
     with contextlib.ExitStack() as stack:
         where = list(dict.fromkeys(urls)) or [stack.enter_context(_embedded(interval))]
-        lives = _make(where, timeout, watcher, live)
-        connecting = [_Connecting(item) for item in lives.values()]
-        for item in connecting:
-            stack.callback(item.close)
-            item.start()
+        backends = _make(where, timeout, callbacks, follow)
+        threads = [_ConnectThread(item) for item in backends.values()]
+        for thread in threads:
+            stack.callback(thread.close)
+            thread.start()
         meanwhile()
-        for item in connecting:
-            item.wait()
-        backend: Backend = next(iter(lives.values())) if len(lives) == 1 else MultiBackend(lives)
+        for thread in threads:
+            thread.wait()
+        backend: Backend = next(iter(backends.values())) if len(backends) == 1 else MultiBackend(backends)
         if not any(item.connected for item in backend.statuses):
             raise ConnectError(backend.status.url, backend.status.reason)
-        context = Context(backend, standard(), ids, events, heartbeats, deletions, settings or Settings())
+        context = Context(backend, registry or Registry(), ids, events, heartbeats, deletions, settings or Settings())
         yield OpenSession(context, embedded=not urls, listeners=listeners)
 
 
-def _make(urls: Sequence[str], timeout: float, watcher: BackendCallbacks, live: bool) -> dict[str, ConsoleBackend]:
+def _make(urls: Sequence[str], timeout: float, callbacks: BackendCallbacks, follow: bool) -> dict[str, ConsoleBackend]:
+    """Backends by the label in the keys of their objects."""
     if len(urls) == 1:
-        return {"": ConsoleBackend(urls[0], timeout=timeout, watcher=watcher, objects=live)}
-    lives: dict[str, ConsoleBackend] = {}
+        return {"": ConsoleBackend(urls[0], timeout=timeout, callbacks=callbacks, objects=follow)}
+    backends: dict[str, ConsoleBackend] = {}
     for number, url in enumerate(urls, 1):
         label = without_user(url)
-        label = f"{label}#{number}" if label in lives else label
-        lives[label] = ConsoleBackend(url, timeout=timeout, watcher=watcher, objects=live, label=label, persist=True)
-    return lives
+        label = f"{label}#{number}" if label in backends else label
+        backends[label] = ConsoleBackend(
+            url, timeout=timeout, callbacks=callbacks, objects=follow, label=label, persist=True
+        )
+    return backends
 
 
-class _Connecting:
-    """A connection that is being made on a thread of its own, so that several are made at a time."""
+class _ConnectThread:
+    """A thread that makes one connection, so that several are made at the same time."""
 
-    def __init__(self, live: ConsoleBackend) -> None:
-        self._live = live
+    def __init__(self, backend: ConsoleBackend) -> None:
+        self._backend = backend
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="qmf-shell-connect", daemon=True)
 
@@ -117,26 +123,26 @@ class _Connecting:
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until it is made; raises what went wrong."""
+        """Wait for the connection; raises the error of the thread."""
         self._thread.join()
         if self._error is not None:
             raise self._error
 
     def close(self) -> None:
-        """End it, also while it is being made."""
-        self._live.__exit__(None, None, None)
+        """Close the connection, even while it is being made."""
+        self._backend.__exit__(None, None, None)
 
     def _run(self) -> None:
         try:
-            self._live.__enter__()
-        except BaseException as error:  # noqa: BLE001 - it is raised by `wait`, on the thread that cares
+            self._backend.__enter__()
+        except BaseException as error:  # noqa: BLE001 - raised again by `wait`, on its caller's thread
             self._error = error
 
 
 @contextlib.contextmanager
 def _embedded(interval: float) -> Iterator[str]:
     """An embedded broker with a host agent; its URL."""
-    # Late: with -b neither is needed.
+    # Imported here: with -b neither is needed.
     from qmf.broker import EmbeddedBroker
     from qmf.hostagent import EmbeddedHostAgent
 

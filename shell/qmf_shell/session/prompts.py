@@ -1,4 +1,4 @@
-"""Asking the user, where there is one: the value of an argument, or whether to go on."""
+"""Asks the user at the terminal for the value of an argument, or for a confirmation."""
 
 from __future__ import annotations
 
@@ -7,51 +7,49 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from qmf.errors import CallerError
+from qmf.errors import CallerError, QmfError
 
 
 class PromptCancelledError(CallerError):
-    """The user was asked, and said no."""
+    """The user was asked, and cancelled or refused."""
 
 
 class Prompter(Protocol):
-    """Somebody at a terminal."""
+    """Asks the user."""
 
     def value(self, question: str, check: Callable[[str], object], default: str | None) -> str:
-        """A text that `check` does not refuse with a `QmfError`; asks again until it is one.
+        """Ask for a text, again and again until `check` raises no `QmfError`.
 
         Args:
             question: what is wanted, in one line.
-            check: raises what is wrong with a text.
-            default: taken for an empty line; None: an empty line is a text like others.
+            check: raises an error if a text is not valid.
+            default: used for an empty line; None: an empty line is a text like others.
 
         Raises:
-            CancelledError: the user gave up (Ctrl-C or Ctrl-D).
+            PromptCancelledError: the user cancelled with Ctrl-C or Ctrl-D.
         """
 
     def confirm(self, question: str) -> bool:
-        """Whether the user says yes."""
+        """True if the user answers yes."""
 
 
 class TerminalPrompter:
     """Asks on the terminal."""
 
-    def __init__(self, quiet: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext) -> None:
+    def __init__(self, exclusive: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext) -> None:
         """
         Args:
-            quiet: gives a block in which nobody else draws on the terminal.
+            exclusive: returns a context manager; while it is open, nothing else draws on the terminal.
         """
-        self._quiet = quiet
+        self._exclusive = exclusive
 
     def value(self, question: str, check: Callable[[str], object], default: str | None) -> str:
         """See `Prompter.value`."""
-        # Late: a session that never asks does not load it.
+        # Imported here, so that a session that never asks does not load it.
         from prompt_toolkit import prompt
         from prompt_toolkit.validation import ValidationError, Validator
 
-        from qmf.errors import QmfError
-
-        class Check(Validator):
+        class QmfValidator(Validator):
             def validate(self, document: object) -> None:
                 text = getattr(document, "text", "")
                 try:
@@ -60,8 +58,8 @@ class TerminalPrompter:
                     raise ValidationError(len(text), str(error)) from None
 
         try:
-            with self._quiet():
-                return prompt(f"{question}: ", validator=Check(), validate_while_typing=False) or default or ""
+            with self._exclusive():
+                return prompt(f"{question}: ", validator=QmfValidator(), validate_while_typing=False) or default or ""
         except (KeyboardInterrupt, EOFError):
             raise PromptCancelledError("cancelled: nothing was called") from None
 
@@ -70,7 +68,7 @@ class TerminalPrompter:
         from prompt_toolkit import prompt
 
         try:
-            with self._quiet():
+            with self._exclusive():
                 return prompt(f"{question} [y/N] ").strip().lower() in ("y", "yes")
         except (KeyboardInterrupt, EOFError):
             return False

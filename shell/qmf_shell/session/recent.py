@@ -1,4 +1,4 @@
-"""The events received in this session: the last of them, and waiting for more.
+"""What was received in this session: the latest events and heartbeats, and how many objects were deleted.
 
 Filled by a callback thread, read by commands.
 """
@@ -8,52 +8,97 @@ from __future__ import annotations
 import collections
 import itertools
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
 
-from qmf_shell.session.backend import EventRecord
+from qmf_shell.session.backend import ClassName, EventRecord, HeartbeatRecord
 
-#: Events kept. An event is about a kilobyte, so a storm costs a few megabytes at most.
+T = TypeVar("T")
+
+#: Items kept. An event takes about a kilobyte, so a burst of them takes a few megabytes at most.
 KEPT = 1000
 
 
-class RecentEvents:
-    """The last events, oldest first.
-
-    Attributes:
-        since: seconds since 1970 when collecting began.
-    """
+class RecentItems(Generic[T]):
+    """The last items that were received, oldest first."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        self.since = time.time()
+        """
+        Args:
+            kept: how many items are kept.
+        """
         self._changed = threading.Condition()
-        self._events: collections.deque[EventRecord] = collections.deque(maxlen=kept)
+        self._items: collections.deque[T] = collections.deque(maxlen=kept)
         self._total = 0
 
     @property
     def total(self) -> int:
-        """How many events were received, those no longer kept included."""
+        """How many items were received, including those that are no longer kept."""
         return self._total
 
-    def add(self, event: EventRecord) -> None:
-        """Append an event; the oldest leaves when the ring is full."""
+    def add(self, item: T) -> None:
+        """Append an item; the oldest one is dropped when there are too many."""
         with self._changed:
-            self._events.append(event)
+            self._items.append(item)
             self._total += 1
             self._changed.notify_all()
 
-    def recent(self) -> tuple[EventRecord, ...]:
-        """The events kept, oldest first."""
+    def recent(self) -> tuple[T, ...]:
+        """The items kept, oldest first."""
         with self._changed:
-            return tuple(self._events)
+            return tuple(self._items)
 
-    def follow(self) -> Iterator[EventRecord]:
-        """Events from now on, for ever; blocks between them. A reader slower than the ring misses the oldest."""
+    def follow(self) -> Iterator[T]:
+        """Items from now on, without end; blocks between them. A reader that is too slow misses the oldest ones."""
         seen = self._total
         while True:
             with self._changed:
                 self._changed.wait_for(lambda before=seen: self._total > before)  # type: ignore[misc]
-                fresh = min(self._total - seen, len(self._events))
-                new = list(itertools.islice(self._events, len(self._events) - fresh, None))
+                fresh = min(self._total - seen, len(self._items))
+                new = list(itertools.islice(self._items, len(self._items) - fresh, None))
                 seen = self._total
             yield from new
+
+
+class RecentEvents(RecentItems[EventRecord]):
+    """The last events."""
+
+
+class RecentHeartbeats(RecentItems[HeartbeatRecord]):
+    """The last heartbeats, and the latest one of each agent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._latest: dict[tuple[str, str], HeartbeatRecord] = {}
+        self._counts: collections.Counter[tuple[str, str]] = collections.Counter()
+
+    def add(self, item: HeartbeatRecord) -> None:
+        """See `RecentItems.add`."""
+        with self._changed:
+            key = (item.agent, item.broker)
+            self._latest[key] = item
+            self._counts[key] += 1
+            super().add(item)
+
+    def latest(self) -> Mapping[tuple[str, str], tuple[HeartbeatRecord, int]]:
+        """By agent and broker: the latest heartbeat, and how many were received."""
+        with self._changed:
+            return {key: (item, self._counts[key]) for key, item in self._latest.items()}
+
+
+class DeletionCounts:
+    """How many objects of each class were deleted while the session lasted."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: collections.Counter[ClassName] = collections.Counter()
+
+    def add(self, name: ClassName) -> None:
+        """Count one."""
+        with self._lock:
+            self._counts[name] += 1
+
+    def of(self, name: ClassName) -> int:
+        """How many of this class."""
+        with self._lock:
+            return self._counts[name]

@@ -1,6 +1,6 @@
-"""Short numbers for objects: 101, 102, ... in the order in which they are first listed, stable within a session.
+"""Short ids of objects: 101, 102, ... in the order in which they are first listed, stable within a session.
 
-A number belongs to agent and object name, so an object keeps it when its agent restarts. Numbers are never used again.
+An id belongs to an agent and an object name, so an object keeps it when its agent restarts. Ids are never reused.
 Called from the commands' thread, from the completer and from callbacks: a lock guards it.
 """
 
@@ -18,14 +18,14 @@ FIRST = 101
 
 @attrs.frozen
 class NumberedObject:
-    """An object with a number.
+    """An object with a short id.
 
     Attributes:
         number: its short id.
-        identity: its name, class and key text as last seen.
-        deleted: nanoseconds since 1970 when it was destroyed; 0 as far as we know it lives.
-        created: nanoseconds since 1970, or 0 where not told.
-        search: what it is found by, see `names.search_text`.
+        identity: its key, class and index as last received.
+        deleted: when it was destroyed, in nanoseconds since 1970; 0 if it is not known to be destroyed.
+        created: nanoseconds since 1970; 0 if unknown.
+        search: all its names, see `object_names.search_text`.
     """
 
     number: int
@@ -36,7 +36,7 @@ class NumberedObject:
 
 
 class ShortIds:
-    """The numbers given in this session."""
+    """The short ids assigned in this session."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,31 +44,31 @@ class ShortIds:
         self._entries: dict[int, NumberedObject] = {}
 
     def assign(self, identity: ObjectIdentity, created: int = 0) -> int:
-        """The number of a living object; a new one if it has none."""
+        """The short id of an existing object; a new one if it has none."""
         with self._lock:
             number = self._by_key.setdefault(identity.key, FIRST + len(self._by_key))
             before = self._entries.get(number)
             search = before.search if before is not None else search_text(identity, str(number))
-            # The latest `known` has the epoch that finds the object after its agent was restarted.
+            # The latest identity has the epoch that finds the object after its agent was restarted.
             self._entries[number] = NumberedObject(number, identity, 0, created, search)
             return number
 
     def number(self, key: ObjectKey) -> int | None:
-        """The number that `key` has, or None."""
+        """The short id of `key`, or None."""
         return self._by_key.get(key)
 
     def entry(self, number: int) -> NumberedObject | None:
-        """The object with this number, or None."""
+        """The object with this short id, or None."""
         return self._entries.get(number)
 
     def entries(self) -> tuple[NumberedObject, ...]:
-        """All of them, by number."""
+        """All of them, ordered by short id."""
         with self._lock:
-            # Numbers are given in rising order and never taken back.
+            # Ids are assigned in ascending order and never removed.
             return tuple(self._entries.values())
 
     def mark_deleted(self, key: ObjectKey, deleted: int) -> None:
-        """Note that an object was destroyed; without a number it is nobody's concern."""
+        """Note that an object was destroyed, in nanoseconds since 1970; ignored if it has no short id."""
         with self._lock:
             number = self._by_key.get(key)
             if number is not None:

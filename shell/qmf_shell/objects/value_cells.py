@@ -1,11 +1,11 @@
-"""From schema and values to cells: what each property, statistic and argument means when it is shown."""
+"""Converts values of objects, methods and events to cells, by their schema."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from qmf.schema import Argument, Property, QmfType, Statistic, Style
-from qmf_shell.results.result import (
+from qmf_shell.results.cells import (
     Cell,
     Collection,
     Duration,
@@ -19,18 +19,18 @@ from qmf_shell.results.result import (
 from qmf_shell.session.backend import EventRecord, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
-#: What the manual of qpid-tool calls properties and statistics in the column "Type".
+#: Names of properties and statistics in the column "Type", as in qpid-tool.
 CONFIG, INST = "config", "inst"
 
 
 def value_cell(
     context: Context, kind: QmfType, value: object, unit: str | None = None, *, measured: bool = False
 ) -> Cell:
-    """One value of a schema type. `measured` numbers get separators; others may be names, such as ports and pids."""
+    """The cell of a value of a schema type. `measured` numbers get separators; others may be names, such as ports."""
     if value is None:
         return None
     if isinstance(value, ObjectKey):
-        return link_cell(context, value)
+        return reference_cell(context, value)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if kind.base == "absTime":
             return Instant(int(value))
@@ -41,11 +41,11 @@ def value_cell(
 
 
 def free_cell(context: Context, value: object) -> Cell:
-    """A value of which no schema is known."""
+    """The cell of a value without a schema."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, ObjectKey):
-        return link_cell(context, value)
+        return reference_cell(context, value)
     if isinstance(value, Mapping | list | tuple):
         return Collection(value)
     if isinstance(value, bytes | bytearray):
@@ -53,8 +53,8 @@ def free_cell(context: Context, value: object) -> Cell:
     return str(value)
 
 
-def link_cell(context: Context, key: ObjectKey) -> Cell:
-    """A reference: by short id where the object has one. An empty name refers to nothing."""
+def reference_cell(context: Context, key: ObjectKey) -> Cell:
+    """The cell of a reference: with the short id if the object has one. An empty name refers to nothing."""
     if not key.name:
         return None
     number = context.ids.number(key)
@@ -67,7 +67,7 @@ def link_cell(context: Context, key: ObjectKey) -> Cell:
 
 
 def property_cell(context: Context, item: Property, values: Mapping[str, object]) -> Cell:
-    """A property's value."""
+    """The cell of a property."""
     return value_cell(context, item.type, values.get(item.name), item.unit)
 
 
@@ -76,7 +76,7 @@ def _number(value: object) -> int | float | None:
 
 
 def statistic_cell(context: Context, item: Statistic, values: Mapping[str, object]) -> Cell:
-    """A statistic's value, with its extremes or averages where its type has them."""
+    """The cell of a statistic, with all values of a hilo or mma statistic."""
     parts = [values.get(entry.name) for entry in item.entries]
     if all(part is None for part in parts):
         return None
@@ -93,10 +93,10 @@ def statistic_cell(context: Context, item: Statistic, values: Mapping[str, objec
 
 
 def element_cells(context: Context, target: ObjectRecord) -> dict[tuple[str, str], Cell]:
-    """Everything of an object by (`CONFIG` or `INST`, name), in schema order.
+    """All cells of an object by (`CONFIG` or `INST`, name), in schema order.
 
-    Statistics that a peer described only in their expanded form fall together here: ``x``, ``xHigh``, ``xLow``.
-    Values that the schema does not name come last, as ``other``.
+    The values ``x``, ``xHigh`` and ``xLow`` of a hilo statistic become one cell; the same goes for mma statistics.
+    Values that the schema does not have come last, as ``other``.
     """
     cells: dict[tuple[str, str], Cell] = {}
     used: set[str] = set()
@@ -113,7 +113,7 @@ def element_cells(context: Context, target: ObjectRecord) -> dict[tuple[str, str
 
 
 def argument_cells(context: Context, arguments: Sequence[Argument], values: Mapping[str, object]) -> dict[str, Cell]:
-    """Values of arguments by name, in schema order; unknown ones last."""
+    """The cells of arguments by name, in schema order; values without an argument in the schema come last."""
     cells: dict[str, Cell] = {}
     for item in arguments:
         if item.name in values:
@@ -125,5 +125,5 @@ def argument_cells(context: Context, arguments: Sequence[Argument], values: Mapp
 
 
 def event_fields(context: Context, event: EventRecord) -> NamedValues:
-    """The arguments of an event on one line."""
+    """The cell of the arguments of an event, on one line."""
     return NamedValues(argument_cells(context, event.schema.arguments if event.schema else (), event.values))

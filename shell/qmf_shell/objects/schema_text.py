@@ -1,0 +1,46 @@
+"""Short descriptions of parts of a schema, for menus and the toolbar."""
+
+from __future__ import annotations
+
+from qmf.schema import Argument, Direction, Method, Property
+from qmf_shell.objects.fields import ObjectField
+from qmf_shell.parsing.method_arguments import value_text
+from qmf_shell.text import plural
+
+#: Directions of arguments as shown to the user.
+DIRECTIONS = {Direction.IN: "in", Direction.OUT: "out", Direction.IN_OUT: "in/out"}
+
+
+def about_argument(item: Argument | Property) -> str:
+    """Type, direction, unit, bounds, default and description: ``uint32, in/out, 1 to 64, default 5: Any number``."""
+    parts = [f"reference to {item.references}" if item.references else item.type.name]
+    if isinstance(item, Argument) and item.direction is not Direction.IN:
+        parts.append(DIRECTIONS[item.direction])
+    if item.unit:
+        parts.append(item.unit)
+    parts += bounds_text(item)
+    if isinstance(item, Argument) and item.default is not None:
+        parts.append(f"default {value_text(item.default)}")
+    return ", ".join(parts) + (f": {item.desc}" if item.desc else "")
+
+
+def bounds_text(item: Argument | Property) -> list[str]:
+    """The bounds of a number: ``1 to 64``, ``at least 1``; an empty list if there are none."""
+    if item.minimum is not None and item.maximum is not None:
+        return [f"{item.minimum} to {item.maximum}"]
+    if item.minimum is not None:
+        return [f"at least {item.minimum}"]
+    if item.maximum is not None:
+        return [f"at most {item.maximum}"]
+    return []
+
+
+def about_field(field: ObjectField) -> str:
+    """Type, unit and description of a field."""
+    parts = [field.type.name if field.type else "", field.unit or ""]
+    return ", ".join(part for part in parts if part) + (f": {field.desc}" if field.desc else "")
+
+
+def about_method(method: Method) -> str:
+    """The description of a method, or its number of arguments."""
+    return method.desc or plural(len(method.inputs), "argument")

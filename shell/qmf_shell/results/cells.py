@@ -1,0 +1,133 @@
+"""The contents of tables and other results: plain Python values, or one of these classes, which give them a meaning.
+
+So no command formats a time or a number itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+
+@attrs.frozen
+class Instant:
+    """A point in time, in nanoseconds since 1970; 0 means never."""
+
+    ns: int
+
+
+@attrs.frozen
+class Duration:
+    """A duration in nanoseconds."""
+
+    ns: int
+
+
+@attrs.frozen
+class Quantity:
+    """A measured number.
+
+    Attributes:
+        value: the number.
+        unit: as in the schema, e.g. ``octet``, or None.
+    """
+
+    value: int | float
+    unit: str | None = None
+
+
+@attrs.frozen
+class HiLo:
+    """The value of a hilo statistic, with the highest and lowest value of the interval.
+
+    Attributes:
+        value, high, low: numbers; None where the agent did not send one.
+        unit: of all three, or None.
+    """
+
+    value: int | float | None
+    high: int | float | None
+    low: int | float | None
+    unit: str | None = None
+
+
+@attrs.frozen
+class MinMaxMean:
+    """The value of an mma statistic: the samples of an interval.
+
+    Attributes:
+        count: how many samples.
+        low, high, mean: of the samples.
+        unit: of the three values, or None.
+        duration: the values are nanoseconds.
+    """
+
+    count: int | None
+    low: int | float | None
+    high: int | float | None
+    mean: int | float | None
+    unit: str | None = None
+    duration: bool = False
+
+
+@attrs.frozen
+class ReferenceCell:
+    """A reference to an object.
+
+    Attributes:
+        id: its short id.
+        name: its name or index.
+    """
+
+    id: int
+    name: str
+
+
+@attrs.frozen
+class Collection:
+    """A map or list."""
+
+    value: object
+
+
+@attrs.frozen
+class NamedValues:
+    """Named values on one line, e.g. the arguments of an event."""
+
+    values: Mapping[str, Cell]
+
+
+@attrs.frozen
+class WatchedValue:
+    """A value in a view that is refreshed again and again.
+
+    Attributes:
+        cell: the value.
+        changed: it is different from the value in the previous frame.
+        rate: growth of a counter per second; None before it is known.
+        counter: it is a counter, so it has a rate.
+    """
+
+    cell: Cell
+    changed: bool = False
+    rate: float | None = None
+    counter: bool = False
+
+
+Cell = (
+    None
+    | bool
+    | int
+    | float
+    | str
+    | Instant
+    | Duration
+    | Quantity
+    | HiLo
+    | MinMaxMean
+    | ReferenceCell
+    | Collection
+    | NamedValues
+    | WatchedValue
+)

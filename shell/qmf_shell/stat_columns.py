@@ -1,0 +1,118 @@
+"""The columns of the views of `qmf-stat`, by the classes of qpidd."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from qmf_shell.results.cells import Cell, Duration, Quantity
+from qmf_shell.results.result import Role
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
+
+
+@attrs.frozen
+class ViewColumn:
+    """A column of a view.
+
+    Attributes:
+        title: its heading.
+        value: makes the cell of an object.
+        role, wraps, spare: as in `Column`.
+    """
+
+    title: str
+    value: Callable[[ObjectRecord], Cell]
+    role: Role = Role.NUMBER
+    wraps: bool = False
+    spare: bool = False
+
+
+def _identifier(value: object) -> Cell:
+    """The cell of a number that identifies something: without separators."""
+    return value if isinstance(value, int) else None
+
+
+def _value(*names: str) -> Callable[[ObjectRecord], Cell]:
+    """Makes the cell of the first of these values that an object has."""
+    return lambda item: next((_plain(item.values[name]) for name in names if name in item.values), None)
+
+
+def _plain(value: object) -> Cell:
+    if isinstance(value, ObjectKey):
+        return short_name(value.name)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return Quantity(value)
+    return value if isinstance(value, str) else None
+
+
+def short_name(name: str) -> str:
+    """An object's name without package and class: ``org.apache.qpid.broker:queue:orders`` is ``orders``."""
+    parts = name.split(":", 2)
+    return parts[2] if len(parts) == 3 else name
+
+
+def _since(item: ObjectRecord) -> Cell:
+    return Duration(max(0, item.updated - item.created)) if item.created else None
+
+
+_QUEUES = (
+    ViewColumn("queue", lambda item: item.identity.index, Role.NAME, wraps=True),
+    ViewColumn("dur", _value("durable"), Role.TEXT, spare=True),
+    ViewColumn("autoDel", _value("autoDelete"), Role.TEXT, spare=True),
+    ViewColumn("excl", _value("exclusive"), Role.TEXT, spare=True),
+    ViewColumn("msg", _value("msgDepth")),
+    ViewColumn("msgIn", _value("msgTotalEnqueues")),
+    ViewColumn("msgOut", _value("msgTotalDequeues")),
+    ViewColumn("bytes", _value("byteDepth"), spare=True),
+    ViewColumn("bytesIn", _value("byteTotalEnqueues"), spare=True),
+    ViewColumn("bytesOut", _value("byteTotalDequeues"), spare=True),
+    ViewColumn("cons", _value("consumerCount")),
+    ViewColumn("bind", _value("bindingCount"), spare=True),
+)
+_EXCHANGES = (
+    ViewColumn("exchange", lambda item: item.identity.index or "(default)", Role.NAME, wraps=True),
+    ViewColumn("type", _value("type"), Role.TEXT),
+    ViewColumn("dur", _value("durable"), Role.TEXT, spare=True),
+    ViewColumn("bind", _value("bindingCount")),
+    ViewColumn("msgIn", _value("msgReceives")),
+    ViewColumn("msgOut", _value("msgRoutes")),
+    ViewColumn("msgDrop", _value("msgDrops")),
+    ViewColumn("byteIn", _value("byteReceives"), spare=True),
+    ViewColumn("byteOut", _value("byteRoutes"), spare=True),
+    ViewColumn("byteDrop", _value("byteDrops"), spare=True),
+)
+_CONNECTIONS = (
+    ViewColumn("connection", lambda item: item.identity.index, Role.NAME, wraps=True),
+    ViewColumn("process", _value("remoteProcessName"), Role.TEXT),
+    ViewColumn("pid", lambda item: _identifier(item.values.get("remotePid")), spare=True),
+    ViewColumn("mech", _value("saslMechanism"), Role.TEXT, spare=True),
+    ViewColumn("user", _value("authIdentity"), Role.TEXT, wraps=True),
+    ViewColumn("protocol", _value("protocol"), Role.TEXT, spare=True),
+    ViewColumn("since", _since),
+    ViewColumn("msgIn", _value("msgsFromClient")),
+    ViewColumn("msgOut", _value("msgsToClient")),
+)
+_SUBSCRIPTIONS = (
+    ViewColumn(
+        "subscription", lambda item: _plain(item.values.get("name")) or item.identity.index, Role.NAME, wraps=True
+    ),
+    ViewColumn("queue", _value("queueRef", "source"), Role.TEXT, wraps=True),
+    ViewColumn("session", _value("sessionRef"), Role.FAINT, wraps=True, spare=True),
+    ViewColumn("browse", _value("browsing"), Role.TEXT, spare=True),
+    ViewColumn("acked", _value("acknowledged"), Role.TEXT, spare=True),
+    ViewColumn("excl", _value("exclusive"), Role.TEXT, spare=True),
+    ViewColumn("credit", _value("creditMode"), Role.TEXT, spare=True),
+    ViewColumn("delivered", _value("delivered", "transfers")),
+)
+#: Classes of subscriptions in AMQP 0-10 and in AMQP 1.0. A broker without AMQP 1.0 lacks the second one.
+SUBSCRIPTION_CLASSES = ("subscription", "outgoing")
+#: Views with the classes of their rows; the first class is one that every qpidd has.
+VIEW_COLUMNS: Mapping[str, tuple[Sequence[str], Sequence[ViewColumn]]] = {
+    "queues": (("queue",), _QUEUES),
+    "exchanges": (("exchange",), _EXCHANGES),
+    "connections": (("connection",), _CONNECTIONS),
+    "subscriptions": (SUBSCRIPTION_CLASSES, _SUBSCRIPTIONS),
+}
