@@ -14,8 +14,9 @@ from typing import Any
 import proton
 from cproton import ffi, lib
 
-from qmf.bus.engine.events import Delivery, EngineEvent, OutcomeReceived
+from qmf.bus.engine.events import Delivery, Drained, EngineEvent, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, read_state, write_state
 from qmf.bus.engine.values import Outcome
 
 _OUTCOMES: dict[int, Outcome] = {
@@ -38,15 +39,23 @@ class Deliveries:
     """The deliveries on all links of one engine."""
 
     def __init__(
-        self, limit: int, emit: Callable[[EngineEvent], None], detach: Callable[[Link, str, str], None]
+        self,
+        limit: int,
+        emit: Callable[[EngineEvent], None],
+        detach: Callable[[Link, str, str], None],
+        *,
+        server: bool,
     ) -> None:
         """Args:
 
         limit: largest message that is accepted, in bytes.
         emit: called with each event.
         detach: ends a link whose peer exceeds the limit: link, condition, description.
+        server: True on the side that has the transactions: `Delivery` names them, and messages with an outcome within
+            one stay unsettled until it ends.
         """
         self._limit = limit
+        self._server = server
         self._emit = emit
         self._detach = detach
         self._numbers = itertools.count(1)
@@ -57,12 +66,14 @@ class Deliveries:
         self._tag_struct.size = len(self._tag)
         self._buffer: Any = None
 
-    def send(self, link: Link, data: bytes, *, settled: bool) -> int:
+    def send(self, link: Link, data: bytes, *, settled: bool, transaction: bytes | None) -> int:
         """See `Engine.send`."""
         delivery_tag = next(self._numbers)
         self._tag[:] = b"%08x" % (delivery_tag & 0xFFFFFFFF)
         impl = link.impl
         delivery = lib.pn_delivery(impl, self._tag_struct[0])
+        if transaction is not None:
+            write_state(delivery, TRANSACTIONAL, transaction)
         lib.pn_link_send(impl, data, len(data))
         lib.pn_link_advance(impl)
         if settled or link.presettled:
@@ -82,6 +93,39 @@ class Deliveries:
         else:
             _settle(delivery, outcome, condition, description)
 
+    def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
+        """See `Engine.modify`."""
+        impl = link.received.pop(delivery_tag, None)
+        if impl is None:
+            return
+        delivery = _wrap(impl)
+        delivery.local.failed = failed
+        delivery.local.undeliverable = undeliverable
+        delivery.update(_STATES[Outcome.MODIFIED])
+        delivery.settle()
+
+    def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes | None) -> None:
+        """See `Engine.set_outcome`."""
+        if (delivery := link.received.get(delivery_tag)) is None:
+            return
+        if transaction is not None:
+            write_state(delivery, TRANSACTIONAL, transaction, _STATES[outcome])
+        else:
+            link.confirming[delivery] = delivery_tag
+            lib.pn_delivery_update(delivery, _STATES[outcome])
+
+    def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
+        """See `Engine.declare`."""
+        if (delivery := link.received.pop(delivery_tag, None)) is not None:
+            write_state(delivery, DECLARED, transaction)
+            lib.pn_delivery_settle(delivery)
+
+    def settle_sent(self, link: Link, delivery_tag: int, outcome: Outcome) -> None:
+        """See `Engine.settle_sent`."""
+        if (delivery := link.transactional.pop(delivery_tag, None)) is not None:
+            lib.pn_delivery_update(delivery, _STATES[outcome])
+            lib.pn_delivery_settle(delivery)
+
     def on_changed(self, link: Link | None, delivery: Any) -> None:
         """Something happened to a delivery; `link` is None when the engine has forgotten the link."""
         if link is None or link.detached:
@@ -97,19 +141,42 @@ class Deliveries:
     def _on_outcome(self, link: Link, delivery: Any) -> None:
         if not lib.pn_delivery_updated(delivery):
             return
-        outcome = _OUTCOMES.get(lib.pn_delivery_remote_state(delivery))
-        if outcome is None and not lib.pn_delivery_settled(delivery):
+        state = lib.pn_delivery_remote_state(delivery)
+        outcome = _OUTCOMES.get(state)
+        if outcome is None and state not in (DECLARED, TRANSACTIONAL) and not lib.pn_delivery_settled(delivery):
             return
         delivery_tag = link.sent.pop(delivery, None)
         if delivery_tag is None:
+            if lib.pn_delivery_settled(delivery):  # has an outcome within a transaction, and the peer settled it since
+                link.transactional = {tag: other for tag, other in link.transactional.items() if other != delivery}
+                lib.pn_delivery_settle(delivery)
             return
-        if outcome is Outcome.REJECTED and (condition := _wrap(delivery).remote.condition):
-            event = OutcomeReceived(link, delivery_tag, outcome, condition.name, condition.description or "")
+        if outcome is Outcome.ACCEPTED:
+            event = OutcomeReceived(link, delivery_tag, outcome)
         else:
-            # Settled without an outcome: the peer has the message.
-            event = OutcomeReceived(link, delivery_tag, outcome or Outcome.ACCEPTED)
-        lib.pn_delivery_settle(delivery)
+            event = self._read_outcome(link, delivery, delivery_tag, state)
+        if event.final:
+            lib.pn_delivery_settle(delivery)
+        else:
+            link.transactional[delivery_tag] = delivery
         self._emit(event)
+
+    def _read_outcome(self, link: Link, delivery: Any, delivery_tag: int, state: int) -> OutcomeReceived:
+        """The event for all states but acceptance."""
+        outcome = _OUTCOMES.get(state)
+        remote = _wrap(delivery).remote
+        if outcome is Outcome.REJECTED and (condition := remote.condition):
+            return OutcomeReceived(link, delivery_tag, outcome, condition.name, condition.description or "")
+        if outcome is Outcome.MODIFIED:
+            failed, undeliverable = bool(remote.failed), bool(remote.undeliverable)
+            return OutcomeReceived(link, delivery_tag, outcome, failed=failed, undeliverable=undeliverable)
+        if state in (DECLARED, TRANSACTIONAL):
+            transaction, number = read_state(delivery)
+            inner = Outcome.ACCEPTED if number is None else _OUTCOMES.get(number, Outcome.ACCEPTED)
+            final = not self._server or bool(lib.pn_delivery_settled(delivery))
+            return OutcomeReceived(link, delivery_tag, inner, transaction=transaction, final=final)
+        # Settled without an outcome: the peer has the message.
+        return OutcomeReceived(link, delivery_tag, outcome or Outcome.ACCEPTED)
 
     def _on_transfer(self, link: Link, delivery: Any) -> None:
         impl = link.impl
@@ -120,6 +187,8 @@ class Deliveries:
             lib.pn_link_flow(impl, 1)
             return
         if not lib.pn_delivery_readable(delivery) or lib.pn_link_current(impl) != delivery:
+            if link.confirming and lib.pn_delivery_settled(delivery):
+                self._on_confirmed(link, delivery)
             return
         data = b""
         if size := lib.pn_delivery_pending(delivery):
@@ -130,13 +199,32 @@ class Deliveries:
                 return
             data = whole
         lib.pn_link_advance(impl)
+        transaction = None
+        if self._server and lib.pn_delivery_remote_state(delivery) == TRANSACTIONAL:
+            transaction = read_state(delivery)[0]
         if lib.pn_delivery_settled(delivery):
             lib.pn_delivery_settle(delivery)
-            self._emit(Delivery(link, None, data))
+            self._emit(Delivery(link, None, data, transaction))
         else:
             delivery_tag = next(self._numbers)
             link.received[delivery_tag] = delivery
-            self._emit(Delivery(link, delivery_tag, data))
+            self._emit(Delivery(link, delivery_tag, data, transaction))
+        if link.draining:
+            self.check_drained(link)
+
+    def check_drained(self, link: Link) -> None:
+        """Report the end of a drain: the peer has used all credit for messages, or returned the rest."""
+        if not lib.pn_link_draining(link.impl):
+            link.draining = False
+            lib.pn_link_set_drain(link.impl, False)
+            self._emit(Drained(link))
+
+    def _on_confirmed(self, link: Link, delivery: Any) -> None:
+        delivery_tag = link.confirming.pop(delivery, None)
+        if delivery_tag is not None:
+            link.received.pop(delivery_tag, None)
+            lib.pn_delivery_settle(delivery)
+            self._emit(OutcomeConfirmed(link, delivery_tag))
 
     def _read(self, impl: Any, size: int) -> bytes:
         buffer = self._buffer if size <= _BUFFER else None

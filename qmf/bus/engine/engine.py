@@ -14,7 +14,7 @@ This package knows nothing of sockets, asyncio, exchanges and QMF.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import proton
@@ -30,8 +30,10 @@ from qmf.bus.engine.events import (
     LinkAttached,
     LinkDetached,
     LinkRequested,
+    SessionEnded,
 )
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS, read_terminus, write_terminus
 from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
 
@@ -58,8 +60,9 @@ class Engine:
         self._events: deque[EngineEvent] = deque()
         #: By C object, which each link keeps alive.
         self._links: dict[Any, Link] = {}
-        self._deliveries = Deliveries(settings.max_message, self._events.append, self.detach)
-        self._session: proton.Session | None = None
+        self._deliveries = Deliveries(settings.max_message, self._events.append, self.detach, server=settings.server)
+        self._session: EngineSession | None = None
+        self._sessions: list[EngineSession] = []
         self._failed = False
         self._peer_closed = False
         self._first_bytes = b""
@@ -84,7 +87,7 @@ class Engine:
         self._open_reported = settings.server
         if not settings.server:
             self._connection.open()
-            self._begin()
+            self._session = self.begin()
 
     def _configure(self) -> None:
         settings, connection, transport = self.settings, self._connection, self._transport
@@ -200,6 +203,7 @@ class Engine:
         self._links.clear()
         self._events.clear()
         self._session = None
+        self._sessions.clear()
         self._handlers.clear()
         self._transport.unbind()
         self._connection.free()
@@ -222,10 +226,38 @@ class Engine:
             self._connection.open()
         self._connection.close()
 
+    # Sessions
+
+    def begin(self) -> EngineSession:
+        """Begin a session, besides the one that a client has from the start."""
+        session = EngineSession(self._connection.session())
+        self._sessions.append(session)
+        session.raw.open()
+        return session
+
+    def end(self, session: EngineSession) -> None:
+        """End a session with its links. `SessionEnded` confirms, after a `LinkDetached` for each link."""
+        if session.ended:
+            return
+        session.ended = True
+        for link in self._links.values():
+            if link.session == session.raw:
+                link.mark_detached()
+        session.raw.close()
+
     # Links
 
     def attach(
-        self, name: str, *, is_sender: bool, terminus: Terminus, credit: int = 0, presettled: bool = False
+        self,
+        name: str,
+        *,
+        is_sender: bool,
+        terminus: Terminus,
+        credit: int = 0,
+        presettled: bool = False,
+        session: EngineSession | None = None,
+        own_terminus: Terminus | None = None,
+        properties: Mapping[str, object] | None = None,
     ) -> Link:
         """Ask the peer for a link. `LinkAttached` or `LinkDetached` answers.
 
@@ -235,10 +267,19 @@ class Engine:
             terminus: the target of a link on which we send, the source of one on which we receive.
             credit: for a link on which we receive: messages that the peer may send at once.
             presettled: ask for the sender to settle every message at once.
+            session: None for the session that a client has from the start.
+            own_terminus: the terminus of our side.
+            properties: of the link, by name.
         """
-        session = self._session or self._begin()
-        raw = session.sender(name) if is_sender else session.receiver(name)
+        if session is None:
+            session = self._session = self._session or self.begin()
+        raw = session.raw.sender(name) if is_sender else session.raw.receiver(name)
         write_terminus(raw.target if is_sender else raw.source, terminus)
+        if own_terminus is not None:
+            write_terminus(raw.source if is_sender else raw.target, own_terminus)
+        if properties:
+            values: dict[Any, Any] = {proton.symbol(key): value for key, value in properties.items()}
+            raw.properties = values
         if not is_sender:
             raw.max_message_size = self.settings.max_message
         if presettled:
@@ -248,11 +289,6 @@ class Engine:
         if credit and isinstance(raw, proton.Receiver):
             raw.flow(credit)
         return link
-
-    def _begin(self) -> proton.Session:
-        self._session = self._connection.session()
-        self._session.open()
-        return self._session
 
     def accept_link(self, link: Link, *, source: Terminus | None, target: Terminus | None) -> None:
         """Grant a link that the peer asked for.
@@ -291,6 +327,15 @@ class Engine:
         if not link.detached and not link.is_sender:
             lib.pn_link_flow(link.impl, credit)
 
+    def drain(self, link: Link, credit: int) -> None:
+        """Ask the peer to send what it has now, for the credit it holds and `credit` more, and to return the rest.
+
+        `Drained` follows, after the messages.
+        """
+        if not link.detached and not link.is_sender:
+            link.draining = True
+            lib.pn_link_drain(link.impl, credit)
+
     def credit(self, link: Link) -> int:
         """Messages that we may send, or the peer may still send, on a link."""
         if link.detached:
@@ -312,18 +357,19 @@ class Engine:
 
     # Messages
 
-    def send(self, link: Link, data: bytes, *, settled: bool = False) -> int:
+    def send(self, link: Link, data: bytes, *, settled: bool = False, transaction: bytes | None = None) -> int:
         """Send one message. The owner has checked `credit` before.
 
         Args:
             link: on which we send.
             data: the encoded message.
             settled: settle it at once: there will be no outcome.
+            transaction: id of the transaction that the message is part of.
 
         Returns:
             delivery tag, the same as in `OutcomeReceived`.
         """
-        return self._deliveries.send(link, data, settled=settled)
+        return self._deliveries.send(link, data, settled=settled, transaction=transaction)
 
     def settle(
         self,
@@ -341,6 +387,32 @@ class Engine:
             condition, description: error, for a rejected message.
         """
         self._deliveries.settle(link, delivery_tag, outcome, condition, description)
+
+    def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
+        """Settle a message that was received with the outcome modified: it returns to its node.
+
+        Args:
+            link, delivery_tag: of `Delivery`.
+            failed: the attempt to deliver it counts.
+            undeliverable: it must not be sent on this link again.
+        """
+        self._deliveries.modify(link, delivery_tag, failed=failed, undeliverable=undeliverable)
+
+    def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes | None = None) -> None:
+        """Give a message that was received an outcome without settling it.
+
+        Within a transaction `settle` follows when that has ended. Without one, the peer settles, which
+        `OutcomeConfirmed` reports.
+        """
+        self._deliveries.set_outcome(link, delivery_tag, outcome, transaction)
+
+    def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
+        """Settle a message to the coordinator with the id of the transaction that it has declared."""
+        self._deliveries.declare(link, delivery_tag, transaction)
+
+    def settle_sent(self, link: Link, delivery_tag: int, outcome: Outcome) -> None:
+        """Settle a message that we sent, whose outcome was within a transaction that has ended."""
+        self._deliveries.settle_sent(link, delivery_tag, outcome)
 
     # Proton's events
 
@@ -390,8 +462,7 @@ class Engine:
             names = frozenset([str(offered)])
         else:
             names = frozenset(str(name) for name in getattr(offered, "elements", offered))
-        found = self._connection.remote_properties
-        properties = {str(name): value for name, value in found.items()} if isinstance(found, dict) else {}
+        properties = _text_keys(self._connection.remote_properties)
         self._events.append(ConnectionOpened(self._connection.remote_container or "", names, properties))
 
     def _on_close(self, _event: proton.Event) -> None:
@@ -419,8 +490,14 @@ class Engine:
                 self._events.append(LinkDetached(link, condition, description, link.detached))
                 link.mark_detached()
                 del self._links[impl]
-        if session == self._session:
-            self._session = None
+        for own in self._sessions:
+            if own.raw == session:
+                self._events.append(SessionEnded(own, condition, description, own.ended))
+                own.ended = True
+                self._sessions.remove(own)
+                if own is self._session:
+                    self._session = None
+                break
         session.close()
         session.free()
 
@@ -431,6 +508,8 @@ class Engine:
         link = known or self._add_link(raw)
         link.source = read_terminus(raw.remote_source)
         link.target = read_terminus(raw.remote_target)
+        link.properties = _text_keys(raw.remote_properties)
+        link.max_message = raw.remote_max_message_size
         mode = raw.remote_snd_settle_mode if known is None else raw.snd_settle_mode
         link.presettled = mode == proton.Link.SND_SETTLED
         if known is None:
@@ -457,8 +536,12 @@ class Engine:
         raw.free()
 
     def _on_flow(self, link: Link) -> None:
-        if link.is_sender and not link.detached:
+        if link.detached:
+            return
+        if link.is_sender:
             self._events.append(CreditChanged(link))
+        elif link.draining:
+            self._deliveries.check_drained(link)
 
     # Links by C object
 
@@ -469,6 +552,10 @@ class Engine:
 
     def _link_of(self, raw: proton.Link) -> Link | None:
         return self._links.get(raw._impl)
+
+
+def _text_keys(properties: object) -> Mapping[str, object]:
+    return {str(name): value for name, value in properties.items()} if isinstance(properties, dict) else {}
 
 
 def _error_of(endpoint: proton.Connection | proton.Session | proton.Link) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 import attrs
 
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome
 
 
@@ -119,11 +120,13 @@ class Delivery:
         link: on which link.
         delivery_tag: for `Engine.settle`; None when the peer has settled the message already.
         data: the encoded message.
+        transaction: id of the transaction that the message is part of, or None; only on the server's side.
     """
 
     link: Link
     delivery_tag: int | None
     data: bytes
+    transaction: bytes | None = None
 
 
 @attrs.frozen
@@ -135,6 +138,10 @@ class OutcomeReceived:
         delivery_tag: as `Engine.send` returned it.
         outcome: of the message; accepted when the peer settled it without one.
         condition, description: the peer's error, for a rejected message; else empty.
+        failed: of a modified message: the attempt to deliver it counts.
+        undeliverable: of a modified message: it must not be sent on this link again.
+        transaction: id of the transaction in which the peer decided, or which it has declared; else None.
+        final: False if the outcome depends on the transaction: `Engine.settle_sent` settles the message when that ends.
     """
 
     link: Link
@@ -142,6 +149,49 @@ class OutcomeReceived:
     outcome: Outcome
     condition: str = ""
     description: str = ""
+    failed: bool = False
+    undeliverable: bool = False
+    transaction: bytes | None = None
+    final: bool = True
+
+
+@attrs.frozen
+class OutcomeConfirmed:
+    """The peer has settled a message that we received, after `Engine.set_outcome` without a transaction.
+
+    Attributes:
+        link, delivery_tag: of `Delivery`.
+    """
+
+    link: Link
+    delivery_tag: int
+
+
+@attrs.frozen
+class Drained:
+    """The peer has used or returned all credit, as `Engine.drain` asked for.
+
+    Attributes:
+        link: on which we receive.
+    """
+
+    link: Link
+
+
+@attrs.frozen
+class SessionEnded:
+    """A session that we began has ended, after all its links.
+
+    Attributes:
+        session: which.
+        condition, description: the peer's error; empty when it gave none.
+        answer: True when this confirms our own `Engine.end`.
+    """
+
+    session: EngineSession
+    condition: str
+    description: str
+    answer: bool
 
 
 EngineEvent = (
@@ -151,7 +201,10 @@ EngineEvent = (
     | LinkRequested
     | LinkAttached
     | LinkDetached
+    | SessionEnded
     | CreditChanged
+    | Drained
     | Delivery
     | OutcomeReceived
+    | OutcomeConfirmed
 )

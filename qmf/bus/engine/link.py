@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import proton
@@ -19,17 +19,24 @@ class Link:
         source, target: as the peer gave them in its attach, known from then on; None for a null terminus, with which
             a peer announces that it refuses the link.
         presettled: True when the sender settles every message at once, so that there are no outcomes.
-        raw, session, impl, session_impl, received, sent, chunks, chunks_size, detached: for the engine alone.
+        properties: of the link as the peer sent them, by name; known from its attach on.
+        max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
+        raw, session, impl, session_impl, received, sent, confirming, transactional, chunks, chunks_size, draining,
+            detached: for the engine alone.
     """
 
     __slots__ = (
         "chunks",
         "chunks_size",
+        "confirming",
         "detached",
+        "draining",
         "impl",
         "is_sender",
+        "max_message",
         "name",
         "presettled",
+        "properties",
         "raw",
         "received",
         "sent",
@@ -37,6 +44,7 @@ class Link:
         "session_impl",
         "source",
         "target",
+        "transactional",
     )
 
     def __init__(self, raw: proton.Link) -> None:
@@ -45,6 +53,8 @@ class Link:
         self.source: Terminus | None = None
         self.target: Terminus | None = None
         self.presettled = False
+        self.properties: Mapping[str, object] = {}
+        self.max_message = 0
         self.raw = raw
         self.session = raw.session
         #: The C objects behind `raw` and `session`, which live as long as those do. What is needed for every message is
@@ -55,9 +65,15 @@ class Link:
         #: when the link ends: proton frees the deliveries then, and must not be called with them later.
         self.received: dict[int, Any] = {}
         self.sent: dict[Any, int] = {}
+        #: Tags of received messages with an outcome that the peer has to settle first.
+        self.confirming: dict[Any, int] = {}
+        #: Sent messages with an outcome within a transaction that has not ended, by delivery tag.
+        self.transactional: dict[int, Any] = {}
         #: Transfers of the message that is being received: AMQP allows one at a time per link.
         self.chunks: list[bytes] = []
         self.chunks_size = 0
+        #: The peer was asked to use or return all credit, and has not done so yet.
+        self.draining = False
         #: We have detached the link and wait for the peer's answer, or it has ended.
         self.detached = False
 
@@ -72,6 +88,8 @@ class Link:
         self.detached = True
         self.received.clear()
         self.sent.clear()
+        self.confirming.clear()
+        self.transactional.clear()
         self.chunks.clear()
 
     def __repr__(self) -> str:

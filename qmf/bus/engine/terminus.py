@@ -7,7 +7,7 @@ from typing import Any
 
 import proton
 
-from qmf.bus.engine.values import Filter, Terminus
+from qmf.bus.engine.values import Described, Durability, ExpiryPolicy, Filter, Terminus
 
 #: What proton's Python objects raise for malformed values: text that is not UTF-8, invalid characters, maps as keys of
 #: maps, lists nested too deeply. They decode lazily, when a value is read.
@@ -28,6 +28,11 @@ def read_terminus(terminus: proton.Terminus) -> Terminus | None:
         filters=tuple(_filters(terminus.filter)),
         browse=terminus.distribution_mode == proton.Terminus.DIST_MODE_COPY,
         coordinator=terminus.type == proton.Terminus.COORDINATOR,
+        capabilities=tuple(_symbols(terminus.capabilities)),
+        properties=dict(_properties(terminus.properties)),
+        durability=Durability(terminus.durability),
+        expiry=_EXPIRY_POLICIES[terminus.expiry_policy],
+        timeout=terminus.timeout,
     )
 
 
@@ -36,9 +41,18 @@ def write_terminus(terminus: proton.Terminus, value: Terminus | None) -> None:
     if value is None:
         terminus.type = proton.Terminus.UNSPECIFIED
         return
+    if value.coordinator:
+        terminus.type = proton.Terminus.COORDINATOR
     if value.address is not None:
         terminus.address = value.address
     terminus.dynamic = value.dynamic
+    if value.browse:
+        terminus.distribution_mode = proton.Terminus.DIST_MODE_COPY
+    terminus.durability = int(value.durability)
+    terminus.expiry_policy = _EXPIRY_NUMBERS[value.expiry]
+    terminus.timeout = value.timeout
+    if value.properties:
+        terminus.properties.put_object({proton.symbol(name): _plain(item) for name, item in value.properties.items()})
     if value.capabilities:
         terminus.capabilities.put_array(False, proton.Data.SYMBOL)
         terminus.capabilities.enter()
@@ -47,6 +61,50 @@ def write_terminus(terminus: proton.Terminus, value: Terminus | None) -> None:
         terminus.capabilities.exit()
     if value.filters:
         terminus.filter.put_object({proton.symbol(entry.name): _described(entry) for entry in value.filters})
+
+
+_EXPIRY_POLICIES = {
+    proton.Terminus.EXPIRE_WITH_LINK: ExpiryPolicy.LINK,
+    proton.Terminus.EXPIRE_WITH_SESSION: ExpiryPolicy.SESSION,
+    proton.Terminus.EXPIRE_WITH_CONNECTION: ExpiryPolicy.CONNECTION,
+    proton.Terminus.EXPIRE_NEVER: ExpiryPolicy.NEVER,
+}
+_EXPIRY_NUMBERS = {policy: number for number, policy in _EXPIRY_POLICIES.items()}
+
+
+def _object(data: proton.Data) -> Any:
+    """The value of a field; None if it is absent."""
+    data.rewind()
+    return None if data.next() is None else data.get_object()
+
+
+def _symbols(data: proton.Data) -> Iterator[str]:
+    """A field with one symbol, or an array of them."""
+    found = _object(data)
+    if isinstance(found, str):
+        yield str(found)
+    elif found is not None:
+        yield from (str(name) for name in getattr(found, "elements", found))
+
+
+def _properties(data: proton.Data) -> Iterator[tuple[str, object]]:
+    found = _object(data)
+    if found is None:
+        return
+    if not isinstance(found, dict):
+        raise ValueError("the properties of a terminus are not a map")
+    for name, value in found.items():
+        if isinstance(value, proton.Described):
+            yield str(name), Described(str(value.descriptor), value.value)
+        else:
+            yield str(name), str(value) if isinstance(value, str) else value
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, Described):
+        return value
+    inner: Any = value.value
+    return proton.Described(proton.symbol(value.descriptor), inner)
 
 
 def _described(entry: Filter) -> proton.Described:
@@ -58,10 +116,7 @@ def _described(entry: Filter) -> proton.Described:
 
 
 def _filters(data: proton.Data) -> Iterator[Filter]:
-    data.rewind()
-    if data.next() is None:
-        return
-    entries = data.get_object()
+    entries = _object(data)
     if entries is None:
         return
     if not isinstance(entries, dict):

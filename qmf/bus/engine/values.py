@@ -30,6 +30,36 @@ class Filter:
 
 
 @attrs.frozen
+class Described:
+    """A described value among the properties of a terminus.
+
+    Attributes:
+        descriptor: what the value means, as symbol.
+        value: the value itself.
+    """
+
+    descriptor: str
+    value: object
+
+
+class Durability(enum.IntEnum):
+    """What of a terminus survives a restart of its container (AMQP 1.0, part 3.5.5)."""
+
+    NONE = 0
+    CONFIGURATION = 1
+    UNSETTLED_STATE = 2
+
+
+class ExpiryPolicy(enum.Enum):
+    """The event that starts the expiry timer of a terminus (AMQP 1.0, part 3.5.6)."""
+
+    LINK = "link-detach"
+    SESSION = "session-end"
+    CONNECTION = "connection-close"
+    NEVER = "never"
+
+
+@attrs.frozen
 class Terminus:
     """One end of a link: its source or its target.
 
@@ -40,6 +70,10 @@ class Terminus:
         browse: messages shall stay in the node (distribution mode `copy`).
         coordinator: the terminus is a transaction coordinator.
         capabilities: what is required of the node, in symbols that the broker defines.
+        properties: of a dynamic node, by name; values are simple, or `Described`.
+        durability: what of the terminus survives.
+        expiry: the event that starts its expiry timer.
+        timeout: seconds of that timer.
     """
 
     address: str | None = None
@@ -48,6 +82,10 @@ class Terminus:
     browse: bool = False
     coordinator: bool = False
     capabilities: tuple[str, ...] = ()
+    properties: Mapping[str, object] = attrs.field(factory=dict)
+    durability: Durability = Durability.NONE
+    expiry: ExpiryPolicy = ExpiryPolicy.SESSION
+    timeout: int = 0
 
 
 @attrs.frozen

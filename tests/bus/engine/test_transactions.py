@@ -1,0 +1,197 @@
+"""Transactions, modified messages, drains, sessions and all fields of a terminus, between two engines."""
+
+from __future__ import annotations
+
+import pytest
+from support.engines import Pair
+
+from qmf.bus.engine.events import Delivery, Drained, LinkRequested, OutcomeConfirmed, OutcomeReceived, SessionEnded
+from qmf.bus.engine.values import Described, Durability, ExpiryPolicy, Filter, Outcome, Terminus
+
+TRANSACTION = b"\x00tx\xff"
+
+
+def test_a_transaction_is_declared() -> None:
+    pair = Pair()
+    coordinator = Terminus(coordinator=True, capabilities=("amqp:local-transactions",))
+    mine, theirs = pair.link(sending=True, node=coordinator)
+    assert theirs.target == coordinator
+    tag = pair.client.send(mine, b"declare")
+    pair.pump()
+    (request,) = pair.at_server
+    assert isinstance(request, Delivery)
+    assert request.delivery_tag is not None
+    pair.server.declare(theirs, request.delivery_tag, TRANSACTION)
+    pair.pump()
+    assert pair.at_client == [OutcomeReceived(mine, tag, Outcome.ACCEPTED, transaction=TRANSACTION)]
+
+
+def test_a_message_is_sent_in_a_transaction() -> None:
+    pair = Pair()
+    mine, _ = pair.link(sending=True)
+    pair.client.send(mine, b"inside", transaction=TRANSACTION)
+    pair.client.send(mine, b"outside")
+    pair.pump()
+    assert [(item.data, item.transaction) for item in pair.at_server if isinstance(item, Delivery)] == [
+        (b"inside", TRANSACTION),
+        (b"outside", None),
+    ]
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_a_message_is_decided_about_in_a_transaction(outcome: Outcome) -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False)
+    tag = pair.server.send(theirs, b"data")
+    pair.pump()
+    (delivery,) = pair.at_client
+    assert isinstance(delivery, Delivery)
+    assert delivery.delivery_tag is not None
+    pair.client.set_outcome(mine, delivery.delivery_tag, outcome, TRANSACTION)
+    pair.pump()
+    assert pair.at_server == [OutcomeReceived(theirs, tag, outcome, transaction=TRANSACTION, final=False)]
+    pair.server.settle_sent(theirs, tag, Outcome.ACCEPTED)
+    pair.server.settle_sent(theirs, tag, Outcome.ACCEPTED)  # does nothing
+    pair.client.settle(mine, delivery.delivery_tag)
+    pair.pump()
+    assert not theirs.transactional
+    assert not mine.received
+
+
+def test_a_receiver_that_settles_first_leaves_nothing_behind() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False)
+    pair.server.send(theirs, b"data")
+    pair.pump()
+    (delivery,) = pair.at_client
+    assert isinstance(delivery, Delivery)
+    assert delivery.delivery_tag is not None
+    pair.client.set_outcome(mine, delivery.delivery_tag, Outcome.ACCEPTED, TRANSACTION)
+    pair.pump()
+    assert len(theirs.transactional) == 1
+    pair.client.settle(mine, delivery.delivery_tag)
+    pair.pump()
+    assert not theirs.transactional
+
+
+@pytest.mark.parametrize(("failed", "undeliverable"), [(False, True), (True, False), (True, True)])
+def test_a_modified_message(failed: bool, undeliverable: bool) -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False)
+    tag = pair.server.send(theirs, b"data")
+    pair.pump()
+    (delivery,) = pair.at_client
+    assert isinstance(delivery, Delivery)
+    assert delivery.delivery_tag is not None
+    pair.client.modify(mine, delivery.delivery_tag, failed=failed, undeliverable=undeliverable)
+    pair.pump()
+    assert pair.at_server == [
+        OutcomeReceived(theirs, tag, Outcome.MODIFIED, failed=failed, undeliverable=undeliverable)
+    ]
+
+
+def test_a_drain_ends_when_the_peer_has_no_more() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False, credit=0)
+    pair.client.drain(mine, 5)
+    pair.pump()
+    pair.server.send(theirs, b"only")
+    pair.server.answer_drain(theirs)
+    pair.pump()
+    delivery, drained = pair.at_client
+    assert isinstance(delivery, Delivery)
+    assert drained == Drained(mine)
+    assert pair.client.credit(mine) == 0
+    pair.at_client.clear()
+    pair.client.add_credit(mine, 1)  # a drain is over once it has ended
+    pair.pump()
+    pair.server.answer_drain(theirs)
+    pair.pump()
+    assert pair.at_client == []
+    assert pair.server.credit(theirs) == 1
+
+
+def test_a_drain_ends_when_all_credit_is_used() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False, credit=0)
+    pair.client.drain(mine, 1)
+    pair.pump()
+    pair.server.send(theirs, b"one")
+    pair.server.answer_drain(theirs)
+    pair.pump()
+    assert pair.at_client[-1] == Drained(mine)
+
+
+def test_sessions_are_apart() -> None:
+    pair = Pair()
+    pair.pump()
+    session = pair.client.begin()
+    first = pair.client.attach("a", is_sender=True, terminus=Terminus("there"), session=session)
+    second = pair.client.attach("a", is_sender=True, terminus=Terminus("there"))
+    pair.pump()
+    requests = [event.link for event in pair.at_server if isinstance(event, LinkRequested)]
+    assert len({link.session_id for link in requests}) == 2
+    for link in requests:
+        pair.server.accept_link(link, source=link.source, target=link.target)
+    pair.pump()
+    pair.client.end(session)
+    pair.client.end(session)  # does nothing
+    pair.pump()
+    assert pair.at_client[-1] == SessionEnded(session, "", "", answer=True)
+    assert first.detached
+    assert not second.detached
+
+
+def test_every_field_of_a_terminus_arrives() -> None:
+    source = Terminus(
+        address="queue",
+        filters=(Filter("selector", "apache.org:selector-filter:string", "a = 1"),),
+        browse=True,
+        capabilities=("queue", "create-on-demand"),
+        durability=Durability.UNSETTLED_STATE,
+        expiry=ExpiryPolicy.NEVER,
+        timeout=120,
+    )
+    pair = Pair()
+    _, theirs = pair.link(sending=False, node=source)
+    assert theirs.source == source
+
+
+def test_the_properties_of_a_dynamic_node_arrive() -> None:
+    pair = Pair()
+    policy = Described("amqp:delete-on-close:list", [])
+    wanted = Terminus(dynamic=True, properties={"lifetime-policy": policy, "qpid.max_count": 5, "durable": True})
+    _, theirs = pair.link(sending=True, node=wanted)
+    assert theirs.target == wanted
+
+
+def test_the_properties_of_a_link_and_the_other_terminus_arrive() -> None:
+    pair = Pair()
+    pair.client.attach(
+        "x",
+        is_sender=True,
+        terminus=Terminus("there"),
+        own_terminus=Terminus("here"),
+        properties={"shared": True, "text": "ä"},
+    )
+    pair.pump()
+    (request,) = [event for event in pair.at_server if isinstance(event, LinkRequested)]
+    assert request.link.source == Terminus("here")
+    assert request.link.properties == {"shared": True, "text": "ä"}
+
+
+def test_an_acceptance_is_confirmed_by_the_settlement_of_the_peer() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False)
+    tag = pair.server.send(theirs, b"data")
+    pair.pump()
+    (delivery,) = pair.at_client
+    assert isinstance(delivery, Delivery)
+    assert delivery.delivery_tag is not None
+    pair.client.set_outcome(mine, delivery.delivery_tag, Outcome.ACCEPTED)
+    pair.at_client.clear()
+    pair.pump()
+    assert pair.at_server == [OutcomeReceived(theirs, tag, Outcome.ACCEPTED)]
+    assert pair.at_client == [OutcomeConfirmed(mine, delivery.delivery_tag)]
+    assert not mine.received
+    assert not mine.confirming
