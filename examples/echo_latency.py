@@ -1,4 +1,4 @@
-"""Measure how long a method call takes: the echo of a qpidd, of a host agent, or of any class that has one.
+"""Measure the latency of a method call: the echo of a qpidd, of a host agent, or of any class that has this method.
 
 python examples/echo_latency.py
 python examples/echo_latency.py amqp://broker.example.org:5672 --count 10000 --at-once 50 --size 1000
@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def measure(url: str, classes: Sequence[tuple[str, str]], count: int, at_once: int, body: str) -> None:
-    """Print a line for each object that has an echo."""
+    """Print a line for each object with a method echo."""
     async with Client(url, events=False, data=False) as client:
         targets = [
             obj
@@ -50,7 +50,7 @@ async def measure(url: str, classes: Sequence[tuple[str, str]], count: int, at_o
 
 
 async def line(target: RemoteObject, count: int, at_once: int, body: str) -> str:
-    """What calling one object was like."""
+    """Call one object, and return the result as a line."""
     numbers = iter(range(count))
     times: list[float] = []
 
@@ -77,25 +77,25 @@ async def line(target: RemoteObject, count: int, at_once: int, body: str) -> str
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command line may hold."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="echo_latency", description="Measure how long a method call takes.")
     parser.add_argument("url", nargs="?", default="amqp://127.0.0.1:5672", help="broker (%(default)s)")
     parser.add_argument("--count", type=positive, default=1000, metavar="N", help="calls to each (%(default)s)")
-    parser.add_argument("--at-once", type=positive, default=1, metavar="N", help="of these under way (%(default)s)")
-    parser.add_argument("--size", type=positive, default=10, metavar="N", help="letters sent (%(default)s)")
+    parser.add_argument("--at-once", type=positive, default=1, metavar="N", help="concurrent calls (%(default)s)")
+    parser.add_argument("--size", type=positive, default=10, metavar="N", help="characters sent (%(default)s)")
     parser.add_argument("--class", dest="cls", type=class_name, metavar="PACKAGE:CLASS", help="another class with echo")
     return parser
 
 
 def positive(text: str) -> int:
-    """A number of the command line."""
+    """Convert an option to a number."""
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 
 def class_name(text: str) -> tuple[str, str]:
-    """A class of the command line."""
+    """Convert an option to a class name."""
     package, colon, name = text.partition(":")
     if not (package and colon and name):
         raise argparse.ArgumentTypeError(f"{text!r} is not PACKAGE:CLASS")

@@ -1,6 +1,6 @@
 """Print the events of brokers and agents until Ctrl-C: a script of the published console API with callbacks.
 
-Connections are managed: a broker that is not there yet, or restarts, is waited for.
+Connections are managed: if a broker cannot be reached yet, or restarts, the session retries.
 
     python examples/event_watcher.py
     python examples/event_watcher.py broker1 broker2 --package org.apache.qpid.broker --severity warn
@@ -21,7 +21,7 @@ SEVERITIES = ("emerg", "alert", "crit", "error", "warn", "notice", "inform", "de
 
 
 class Watcher(Console):
-    """Prints events, and on standard error what happens to the connections."""
+    """Prints events, and on standard error the state of connections."""
 
     def __init__(self, severity: int, count: int) -> None:
         self.done = threading.Event()
@@ -63,14 +63,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"event_watcher: {error}", file=sys.stderr)
         return 1
     finally:
-        # Closing takes a moment; whoever presses Ctrl-C again cannot make it shorter.
+        # Closing takes a moment; a second Ctrl-C must not interrupt it.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         session.close()
     return 0
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command line may hold."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="event_watcher", description="Print events until Ctrl-C.")
     parser.add_argument("url", nargs="*", help="brokers (amqp://127.0.0.1:5672)")
     parser.add_argument("--package", help="only events of this package")

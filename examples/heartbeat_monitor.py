@@ -1,4 +1,4 @@
-"""Tell which agents are on a bus and what becomes of them, until Ctrl-C: news as an asynchronous iterator.
+"""Report the agents on a bus and their changes, until Ctrl-C: notifications as an asynchronous iterator.
 
 python examples/heartbeat_monitor.py
 python examples/heartbeat_monitor.py amqp://broker.example.org:5672 --beats
@@ -41,52 +41,52 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def monitor(url: str, beats: bool, seconds: float | None) -> None:
-    """Print a line for each piece of news; of heartbeats only when `beats`."""
+    """Print a line for each notification; for heartbeats only with `beats`."""
     kinds = (AgentAdded, AgentRemoved, AgentRestarted, HeartbeatSeen, BusConnected, BusDisconnected, Missed)
     async with asyncio.timeout(seconds), Client(url, events=False, data=False) as client:
         for agent in client.agents:
-            tell(f"{agent.name} is there{_facts(agent)}")
+            report(f"{agent.name} is present{_interval_text(agent)}")
         last: dict[str, float] = {}
-        async for news in client.notifications(*kinds):
-            match news:
+        async for notification in client.notifications(*kinds):
+            match notification:
                 case AgentAdded(agent=agent):
-                    tell(f"{agent.name} appeared{_facts(agent)}")
+                    report(f"{agent.name} appeared{_interval_text(agent)}")
                 case AgentRestarted(agent=agent, old=old):
-                    tell(f"{agent.name} restarted: start {agent.epoch} after {old.epoch}")
+                    report(f"{agent.name} restarted: start {agent.epoch} after {old.epoch}")
                 case AgentRemoved(agent=agent, reason=reason):
                     last.pop(agent.name, None)
-                    tell(f"{agent.name} is gone: {reason.value}")
+                    report(f"{agent.name} has disappeared: {reason.value}")
                 case HeartbeatSeen(agent=agent):
                     now = time.monotonic()
                     since = f", {now - last[agent.name]:.1f} s after the last" if agent.name in last else ""
                     last[agent.name] = now
                     if beats:
-                        tell(f"{agent.name} beats{since}")
+                        report(f"{agent.name} beats{since}")
                 case Missed(agent=agent, count=count):
-                    tell(f"{count} messages of {agent.name} did not arrive")
+                    report(f"{count} messages of {agent.name} did not arrive")
                 case BusDisconnected(reason=reason):
-                    tell(f"connection lost: {reason}")
+                    report(f"connection lost: {reason}")
                 case BusConnected():
-                    tell("connected again")
+                    report("connected again")
                 case Dropped(count=count):
-                    tell(f"{count} news were too many to tell")
+                    report(f"{count} notifications were dropped")
 
 
-def tell(text: str) -> None:
+def report(text: str) -> None:
     """Print a line with the time."""
     print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
 
 
-def _facts(agent: Agent) -> str:
+def _interval_text(agent: Agent) -> str:
     interval = agent.info.heartbeat_interval
     return f", a heartbeat every {interval:g} s" if interval else ""
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command line may hold."""
-    parser = argparse.ArgumentParser(prog="heartbeat_monitor", description="Tell which agents are on a bus.")
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(prog="heartbeat_monitor", description="Report changes of the agents on a bus.")
     parser.add_argument("url", nargs="?", default="amqp://127.0.0.1:5672", help="broker (%(default)s)")
-    parser.add_argument("--beats", action="store_true", help="tell every heartbeat, too")
+    parser.add_argument("--beats", action="store_true", help="report every heartbeat, too")
     parser.add_argument("--seconds", type=float, metavar="S", help="end after so many seconds")
     return parser
 

@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        sys.stderr.close()  # whoever reads has seen enough
+        sys.stderr.close()  # the reader of the output has ended
         return 0
     except QmfError as error:
         print(f"list_queues: {error}", file=sys.stderr)
@@ -48,12 +48,12 @@ def show(queues: Sequence[Object], sort: str) -> None:
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command line may hold."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="list_queues", description="List the queues of brokers that speak QMF.")
     parser.add_argument("url", nargs="*", help="brokers (amqp://127.0.0.1:5672)")
-    parser.add_argument("--match", default="*", metavar="GLOB", help="only queues whose name is like this")
+    parser.add_argument("--match", default="*", metavar="GLOB", help="only queues whose name matches")
     parser.add_argument("--sort", choices=["name", "depth"], default="name", help="order (%(default)s)")
-    parser.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="patience (%(default)g)")
+    parser.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="timeout (%(default)g)")
     return parser
 
 

@@ -1,6 +1,7 @@
-"""Show at which rates queues fill and empty, until Ctrl-C: generated classes, followed with asyncio.
+"""Show the rates of incoming and outgoing messages of queues, until Ctrl-C: generated classes, followed with asyncio.
 
-`client.follow(Queue)` keeps all queues up to date in whatever way the broker offers, and mypy knows what a queue has.
+`client.follow(Queue)` keeps all queues up to date in the way that the broker supports, and mypy knows the properties of
+a queue.
 
     python examples/queue_rates.py
     python examples/queue_rates.py amqp://broker.example.org:5672 --interval 10 --match 'orders.*'
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 0
     except BrokenPipeError:
-        sys.stderr.close()  # whoever reads has seen enough
+        sys.stderr.close()  # the reader of the output has ended
         return 0
     except QmfError as error:
         print(f"queue_rates: {error}", file=sys.stderr)
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 async def watch(url: str, interval: float, match: str, count: int) -> None:
-    """Print a table every interval, `count` times or for ever."""
+    """Print a table every interval, `count` times; without end if that is 0."""
     async with Client(url, events=False, data=False) as client, client.follow(Queue, interval=interval) as queues:
         last = read(queues)
         rounds = 0
@@ -63,7 +64,7 @@ async def watch(url: str, interval: float, match: str, count: int) -> None:
 
 
 async def drain(queues: Follow[Queue], seconds: float) -> None:
-    """Take the changes of so many seconds. The picture is up to date anyway; what counts here is its state."""
+    """Discard the changes of so many seconds. The followed objects are up to date without them; only these are used."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             async for _ in queues:
@@ -77,7 +78,7 @@ def read(queues: Follow[Queue]) -> dict[ObjectId, Reading]:
 
 
 def show(queues: Follow[Queue], last: dict[ObjectId, Reading], now: dict[ObjectId, Reading], match: str) -> None:
-    """Print one table: queues that were there at both times."""
+    """Print one table of the queues that existed at both times."""
     rows = []
     for queue in queues.objects:
         key = object_id(queue)
@@ -94,17 +95,17 @@ def show(queues: Follow[Queue], last: dict[ObjectId, Reading], now: dict[ObjectI
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command line may hold."""
-    parser = argparse.ArgumentParser(prog="queue_rates", description="Show at which rates queues fill and empty.")
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(prog="queue_rates", description="Show message rates of queues.")
     parser.add_argument("url", nargs="?", default="amqp://127.0.0.1:5672", help="broker (%(default)s)")
-    parser.add_argument("--interval", type=seconds, default=5.0, help="seconds from table to table (%(default)g)")
-    parser.add_argument("--match", default="*", metavar="GLOB", help="only queues whose name is like this")
+    parser.add_argument("--interval", type=seconds, default=5.0, help="seconds between tables (%(default)g)")
+    parser.add_argument("--match", default="*", metavar="GLOB", help="only queues whose name matches")
     parser.add_argument("--count", type=int, default=0, metavar="N", help="end after so many tables")
     return parser
 
 
 def seconds(text: str) -> float:
-    """A time of the command line."""
+    """Convert an option to seconds."""
     try:
         value = float(text)
     except ValueError:

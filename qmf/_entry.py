@@ -1,8 +1,6 @@
-"""Entry points of the commands: each is loaded only when it runs, and a missing extra is told in one line.
+"""Entry points of the commands. A command is imported only when it runs; a missing extra is reported in one line.
 
-Ctrl-C while a command is still loading ends it without a word, as it does later.
-
-The commands live in different rooms and need different extras; this module knows their names and nothing else.
+Ctrl-C ends a command without a message, even while it is being imported.
 """
 
 from __future__ import annotations
@@ -10,13 +8,13 @@ from __future__ import annotations
 import importlib
 import sys
 
-#: Exit code when a command cannot run as it is installed.
+#: Exit code if a library that the command needs is not installed.
 EXIT_NOT_INSTALLED = 2
 
-#: Exit code after Ctrl-C, as of shells.
+#: Exit code after Ctrl-C, as shells use it.
 EXIT_INTERRUPTED = 130
 
-#: Modules that come with extras: what a ModuleNotFoundError may name without being a fault of ours.
+#: Libraries that come with extras; any other missing module is a bug.
 _OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "pyarrow", "pyspark", "rich"}
 
 

@@ -1,27 +1,27 @@
-"""Every error that this project raises on purpose.
+"""The exceptions of this project.
 
-The tree, by guilt::
+The tree, by cause::
 
     QmfError
-    ├── CallerError            the calling program or its user asked for something wrong
+    ├── CallerError            the calling program or its user made a mistake
     │   ├── SchemaError        an XML schema is invalid; carries every problem with file and line
     │   ├── ConstraintError    a value does not fit its property, statistic or argument
-    │   ├── EncodeError        a value that the wire cannot hold (`qmf.codec`)
-    │   └── NotFoundError      no such class, object, method or agent; carries near matches
-    ├── PeerError              the other side misbehaved or said no
-    │   ├── DecodeError        bytes that no valid message starts with
-    │   ├── ProtocolError      a valid message with invalid QMF content
-    │   │   └── ContentError   the same, with what is needed to answer it (`qmf.protocol`)
+    │   ├── EncodeError        a value cannot be encoded (`qmf.codec`)
+    │   └── NotFoundError      no such class, object, method or agent; carries similar names
+    ├── PeerError              the peer violated the protocol, or refused a request
+    │   ├── DecodeError        bytes are not a valid encoding
+    │   ├── ProtocolError      a valid message has invalid QMF content
+    │   │   └── ContentError   the same, with the data that an answer needs (`qmf.protocol`)
     │   │       └── UnknownOpcode
     │   └── RemoteError        an agent answered with `_exception`
-    ├── NetworkError           the broker or the way to it
-    │   ├── ConnectError       no connection; names the URL and the reason
+    ├── NetworkError           the broker or the network failed
+    │   ├── ConnectError       no connection could be made; names the URL and the reason
     │   │   └── AuthenticationError
-    │   ├── DisconnectedError  the connection is gone (and may come back)
+    │   ├── DisconnectedError  the connection is lost, and may be restored
     │   └── LinkError          the broker refused or closed a link or a message
-    └── RequestTimeout         nobody answered in time
+    └── RequestTimeout         no answer in time
 
-Errors store facts as attributes; `__str__` makes the sentence. Anything else that escapes from this project is a bug.
+Errors have their data as attributes; `__str__` makes the message. Any other exception from this project is a bug.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ import attrs
 
 
 class QmfError(Exception):
-    """Base of all errors of this project; never raised itself."""
+    """Base of all errors of this project; not raised itself."""
 
 
 class CallerError(QmfError):
-    """The calling program, or its user, asked for something that cannot be."""
+    """The calling program, or its user, made a mistake."""
 
 
 @attrs.frozen
@@ -79,7 +79,7 @@ class ConstraintError(CallerError, ValueError):
     Attributes:
         where: what the value was for, e.g. ``filesystem.threshold`` or ``argument 'signal' of process.signal``.
         type_name: the schema type, e.g. ``uint8``.
-        value: the offending value.
+        value: the rejected value.
         reason: the bound or rule, e.g. ``must be 0 to 255``.
     """
 
@@ -101,9 +101,9 @@ class NotFoundError(CallerError, LookupError):
     """No such class, object, method or agent.
 
     Attributes:
-        kind: what was looked for, e.g. ``class``.
-        name: the name that is not there.
-        near: names that are there and look alike, best first.
+        kind: what was searched for, e.g. ``class``.
+        name: the name that does not exist.
+        near: existing names that are similar, the most similar first.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str] = ()) -> None:
@@ -118,14 +118,14 @@ class NotFoundError(CallerError, LookupError):
 
 
 def _near(name: str, known: Sequence[str]) -> list[str]:
-    """At most three of the names that `name` may have been meant for: those it begins, then those that look alike."""
+    """At most three names that are similar to `name`: those that begin with it, then others."""
     begun = sorted(item for item in known if name and item.lower().startswith(name.lower()))
     alike = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     return list(dict.fromkeys(begun + alike))[:3]
 
 
 class PeerError(QmfError):
-    """The other side misbehaved or refused."""
+    """The peer violated the protocol, or refused a request."""
 
 
 class DecodeError(PeerError):
@@ -140,10 +140,10 @@ class RemoteError(PeerError):
     """An agent answered with an exception.
 
     Attributes:
-        text: the agent's words.
+        text: the error text of the agent.
         code: QMF error code, or None when the agent sent none (QMF2.md 4.6).
-        agent: name of the agent, where known.
-        values: everything else that the agent put into the exception.
+        agent: name of the agent, if known.
+        values: all other values of the exception.
     """
 
     def __init__(
@@ -162,15 +162,15 @@ class RemoteError(PeerError):
 
 
 class NetworkError(QmfError):
-    """The broker, or the way to it, failed."""
+    """The broker or the network failed."""
 
 
 class ConnectError(NetworkError):
     """No connection could be made.
 
     Attributes:
-        url: where to, without password.
-        reason: why not, in the words of the system or the broker.
+        url: of the broker, without password.
+        reason: why not, as reported by the system or the broker.
     """
 
     def __init__(self, url: str, reason: str) -> None:
@@ -183,15 +183,15 @@ class ConnectError(NetworkError):
 
 
 class AuthenticationError(ConnectError):
-    """The broker refused the user, the password or every SASL mechanism we offer."""
+    """The broker refused the user, the password, or every SASL mechanism that we offer."""
 
 
 class DisconnectedError(NetworkError):
-    """The connection is not there (any more).
+    """There is no connection (any more).
 
     Attributes:
-        url: where to, without password.
-        reason: what ended it.
+        url: of the broker, without password.
+        reason: why not.
     """
 
     def __init__(self, url: str, reason: str) -> None:
@@ -207,9 +207,9 @@ class LinkError(NetworkError):
     """The broker refused or closed a link, or refused a message.
 
     Attributes:
-        address: node the link was for; empty for the anonymous sender.
+        address: address of the link's node; empty for the anonymous sender.
         condition: AMQP error condition, e.g. ``amqp:not-found``.
-        description: the broker's words.
+        description: the error text of the broker.
     """
 
     def __init__(self, address: str, condition: str, description: str) -> None:
@@ -220,17 +220,17 @@ class LinkError(NetworkError):
 
     def __str__(self) -> str:
         where = f"link to {self.address!r}" if self.address else "sending link"
-        words = f": {self.description}" if self.description else ""
-        return f"{where} refused by the broker with {self.condition}{words}"
+        description = f": {self.description}" if self.description else ""
+        return f"{where} refused by the broker with {self.condition}{description}"
 
 
 class RequestTimeout(QmfError, TimeoutError):
-    """Nobody answered in time.
+    """No answer was received in time.
 
     Attributes:
-        what: what was asked, e.g. ``method echo of filesystem '/'``.
-        agent: who was asked, where it was one agent.
-        seconds: how long we waited.
+        what: the request, e.g. ``method echo of filesystem '/'``.
+        agent: the agent that was asked, if it was one agent.
+        seconds: the timeout.
     """
 
     def __init__(self, what: str, agent: str | None, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The program: an agent, some tills, and customers who come and pay until Ctrl-C.
+"""The program: an agent, some tills, and simulated customers who pay, until Ctrl-C.
 
 python -m shop
 python -m shop amqp://broker.example.org:5672 --tills 8 --pace 20
@@ -50,7 +50,7 @@ async def run(options: argparse.Namespace) -> None:
     )
     tills = furnish(agent, options.name, options.tills)
     async with agent:
-        # Without a directory nobody counts, and the epoch is the time of the start.
+        # Without a directory for state, the epoch is not a count of starts but the time of the start.
         print(f"{agent.name} is open" + (f", the {agent.epoch}. time" if options.state_dir else ""), flush=True)
         for till, cashier in zip(tills, CASHIERS, strict=False):
             till.open(cashier)
@@ -60,7 +60,7 @@ async def run(options: argparse.Namespace) -> None:
 
 
 def furnish(agent: Agent, name: str, count: int) -> list[ShopTill]:
-    """Put a shop and its tills into an agent."""
+    """Add a shop and its tills to an agent."""
     ledger = Ledger()
     shop = Shop(name=name)
     agent.add(shop)
@@ -73,14 +73,14 @@ def furnish(agent: Agent, name: str, count: int) -> list[ShopTill]:
 
 
 def access(request: AccessRequest) -> bool | str:
-    """Everybody may do everything, but for one thing. Who somebody is says the broker."""
+    """Allow everything, except refunds by trainees. The user id comes from the broker."""
     if request.user_id == "trainee" and request.action is Action.METHOD and request.method == "refund":
         return "trainees give no money back"
     return True
 
 
 async def customers(till: ShopTill, pace: float) -> None:
-    """People queue at a till while it is open, so many a second, and pay what they pay."""
+    """Simulate customers at a till while it is open: `pace` per second on average."""
     while True:
         pause = random.expovariate(pace)
         await asyncio.sleep(pause)
@@ -93,30 +93,30 @@ async def customers(till: ShopTill, pace: float) -> None:
 
 
 def tills(text: str) -> int:
-    """How many tills an option asks for."""
+    """Convert an option to a number of tills."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 99:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 99")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 99")
     return int(text)
 
 
 def pace(text: str) -> float:
-    """How many customers a second an option asks for."""
+    """Convert an option to customers per second."""
     try:
         value = float(text)
     except ValueError:
         value = 0
     if not 0.001 <= value <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0.001 to 10000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0.001 to 10000")
     return value
 
 
 def arguments() -> argparse.ArgumentParser:
-    """What the command line may hold."""
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="shop", description="A shop whose tills can be managed.")
     parser.add_argument("url", nargs="?", default="amqp://127.0.0.1:5672", help="broker (%(default)s)")
-    parser.add_argument("--name", default="corner", help="of the shop (%(default)s)")
+    parser.add_argument("--name", default="corner", help="name of the shop (%(default)s)")
     parser.add_argument("--tills", type=tills, default=3, metavar="N", help="1 to 99 (%(default)d)")
-    parser.add_argument("--pace", type=pace, default=4.0, metavar="N", help="customers a second (%(default)g)")
+    parser.add_argument("--pace", type=pace, default=4.0, metavar="N", help="customers per second (%(default)g)")
     parser.add_argument("--interval", type=float, default=5.0, metavar="S", help="seconds between publications")
-    parser.add_argument("--state-dir", type=Path, metavar="DIR", help="where it counts how often it was opened")
+    parser.add_argument("--state-dir", type=Path, metavar="DIR", help="directory for the number of starts")
     return parser

@@ -19,27 +19,27 @@ from .tills import IS_OPEN, NOT_ENOUGH, ShopTill
 
 @pytest.fixture
 def exchange() -> MemoryExchange:
-    """What joins agent and recorder."""
+    """Connects agent and recorder."""
     return MemoryExchange()
 
 
 @pytest.fixture
 async def recorder(exchange: MemoryExchange) -> AsyncIterator[Recorder]:
-    """Hears all that is published."""
+    """Records everything that is published."""
     async with Recorder(exchange) as recorder:
         yield recorder
 
 
 @pytest.fixture
 async def agent(exchange: MemoryExchange) -> AsyncIterator[Agent]:
-    """The shop's agent. It publishes when a test says so."""
+    """The shop's agent. It publishes only on request."""
     async with Agent(MemoryBus(exchange), vendor="v", product="shop", interval=3600, access=access) as agent:
         yield agent
 
 
 @pytest.fixture
 def till(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> ShopTill:
-    """Till 1 of two."""
+    """The first of two tills."""
     monkeypatch.setattr(ShopTill, "counting", 0)
     return furnish(agent, "corner", 2)[0]
 
@@ -60,7 +60,7 @@ async def test_what_is_paid_is_published(till: ShopTill, agent: Agent, recorder:
     assert (shop.name, shop.openTills) == ("corner", 1)
 
 
-async def test_a_full_drawer_is_told_once(till: ShopTill, recorder: Recorder) -> None:
+async def test_a_full_drawer_raises_one_event(till: ShopTill, recorder: Recorder) -> None:
     for _ in range(5):
         till.pay(30_000, 1)
     event = await recorder.event(DrawerFull, till=1)

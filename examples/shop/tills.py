@@ -1,4 +1,4 @@
-"""The tills: what they do when somebody pays, and what consoles may do with them."""
+"""The tills: what happens when a customer pays, and the methods that consoles call."""
 
 from __future__ import annotations
 
@@ -11,47 +11,55 @@ from qmf.agent import Event, MethodError
 from .models.shop.agent import DrawerFull, Shop, Till, TillClosed, TillCloseResult, TillOpened, TillRefundResult
 from .receipts import Ledger
 
-#: Codes of refusals, for programs; those of applications begin at 65536.
+#: Error codes for programs; those of applications begin at 65536.
 IS_OPEN, IS_CLOSED, NO_SUCH_RECEIPT, NOT_ENOUGH = range(65_536, 65_540)
 
-#: Cents in a new till's drawer before it complains.
+#: Cash limit of a new till's drawer, in cents.
 LIMIT = 100_000
 
 
 class ShopTill(Till):
-    """A till at work.
+    """A till with its behaviour.
 
     Attributes:
-        counting: seconds that it takes to count the drawer.
+        counting: seconds that counting the drawer takes.
     """
 
     counting = 0.2
 
-    def __init__(self, shop: Shop, number: int, ledger: Ledger, tell: Callable[[Event], None]) -> None:
-        """Args:
-
-        shop: where it stands.
-        number: above it.
-        ledger: where receipts go.
-        tell: raises events.
+    def __init__(self, shop: Shop, number: int, ledger: Ledger, raise_event: Callable[[Event], None]) -> None:
+        """
+        Args:
+            shop: the shop that it belongs to.
+            number: its number.
+            ledger: stores receipts.
+            raise_event: raises an event.
         """
         super().__init__(shopRef=shop, number=number, drawerLimit=LIMIT)
         self._shop = shop
         self._ledger = ledger
-        self._tell = tell
+        self._raise_event = raise_event
 
     def pay(self, amount: int, waited: int) -> int:
-        """A customer pays, in cents, after having been served for so many nanoseconds; returns the receipt's number."""
+        """Record a payment.
+
+        Args:
+            amount: in cents.
+            waited: nanoseconds that serving the customer took.
+
+        Returns:
+            number of the receipt.
+        """
         was_full = self.drawer > self.drawerLimit
         self.drawer += amount
         self.takings.inc(amount)
         self.receipts.inc()
         self.serving.sample(waited)
         if self.drawer > self.drawerLimit and not was_full:
-            self._tell(DrawerFull(till=self.number, drawer=self.drawer))
+            self._raise_event(DrawerFull(till=self.number, drawer=self.drawer))
         return self._ledger.add(self, amount, time.time_ns())
 
-    # -- what consoles call
+    # -- methods that consoles call
 
     def open(self, cashier: str) -> None:
         """See `Till.open`."""
@@ -59,17 +67,17 @@ class ShopTill(Till):
             raise MethodError(f"{self.cashier} sits at till {self.number}", code=IS_OPEN)
         self.cashier = cashier
         self._shop.openTills += 1
-        self._tell(TillOpened(till=self.number, cashier=cashier))
+        self._raise_event(TillOpened(till=self.number, cashier=cashier))
 
     async def close(self) -> TillCloseResult:
-        """See `Till.close`. Counting takes its time, and other calls go on meanwhile."""
+        """See `Till.close`. While the drawer is counted, other calls are handled."""
         if self.cashier is None:
             raise MethodError(f"till {self.number} is closed already", code=IS_CLOSED)
         cashier, self.cashier = self.cashier, None
         self._shop.openTills -= 1
         await asyncio.sleep(self.counting)
         counted, self.drawer = self.drawer, 0
-        self._tell(TillClosed(till=self.number, cashier=cashier, drawer=counted))
+        self._raise_event(TillClosed(till=self.number, cashier=cashier, drawer=counted))
         return TillCloseResult(counted=counted)
 
     def refund(self, receipt: int, amount: int) -> TillRefundResult:
@@ -84,7 +92,7 @@ class ShopTill(Till):
         return TillRefundResult(left=self.drawer)
 
     def _qmf_set_property(self, name: str, value: object) -> None:
-        """Consoles may set the limit, but not below what is in the drawer."""
+        """Allow consoles to set the limit, but not below the cash in the drawer."""
         if name == "drawerLimit" and isinstance(value, int) and value < self.drawer:
             raise MethodError(f"there are {self.drawer} in the drawer: empty it first")
         super()._qmf_set_property(name, value)

@@ -148,9 +148,9 @@ def test_heartbeat_monitor(site: Site) -> None:
     site.loop.run(other.start())
     process.wait_for("example.org:guest:g appeared, a heartbeat every 1 s")
     site.loop.run(other.close())
-    process.wait_for("example.org:guest:g is gone: goodbye")
+    process.wait_for("example.org:guest:g has disappeared: goodbye")
     assert process.end(signal.SIGINT) == 0
-    assert any("is there" in line for line in process.lines)
+    assert any("is present" in line for line in process.lines)
 
 
 def test_echo_latency(site: Site) -> None:
@@ -190,7 +190,7 @@ def test_a_url_that_is_none_is_one_line(name: str) -> None:
 @pytest.mark.parametrize("name", STREAMS)
 def test_ctrl_c_is_a_clean_end(name: str, site: Site) -> None:
     process = Process(*example(name, site.url, *["--interval=0.2"] * (name == "queue_rates")))
-    process.wait_for({"event_watcher": "connected", "heartbeat_monitor": "is there", "queue_rates": "orders"}[name])
+    process.wait_for({"event_watcher": "connected", "heartbeat_monitor": "is present", "queue_rates": "orders"}[name])
     assert process.end(signal.SIGINT) == 0
     assert "Traceback" not in "".join(process.lines)
 

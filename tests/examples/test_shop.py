@@ -72,11 +72,11 @@ def test_without_a_directory_nobody_counts(shop: list[str], broker: EmbeddedBrok
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("--pace", "0", "'0' is no number from 0.001 to 10000"),
-        ("--pace", "-1", "'-1' is no number from 0.001 to 10000"),
-        ("--pace", "nan", "'nan' is no number from 0.001 to 10000"),
-        ("--tills", "0", "'0' is no number from 1 to 99"),
-        ("--tills", "100", "'100' is no number from 1 to 99"),
+        ("--pace", "0", "'0' is not a number from 0.001 to 10000"),
+        ("--pace", "-1", "'-1' is not a number from 0.001 to 10000"),
+        ("--pace", "nan", "'nan' is not a number from 0.001 to 10000"),
+        ("--tills", "0", "'0' is not a number from 1 to 99"),
+        ("--tills", "100", "'100' is not a number from 1 to 99"),
     ],
 )
 def test_wrong_numbers(shop: list[str], option: str, value: str, message: str) -> None:

@@ -24,7 +24,7 @@ from qmf_shell.parsing.conditions import (
     Truthy,
     compile_pattern,
 )
-from qmf_shell.session.backend import EventRecord, ObjectKey
+from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord, ObjectKey
 
 #: Other names of severities: those of syslog and of the old tools.
 _SPELLINGS = {
@@ -38,9 +38,6 @@ _SPELLINGS = {
     "informational": 6,
 }
 SEVERITIES: Mapping[str, int] = {item.word: item.value for item in Severity} | _SPELLINGS
-
-#: The severity of a heartbeat where it is shown among events.
-HEARTBEAT = Severity.INFORM
 
 Values = Callable[[str], object]
 
@@ -80,8 +77,8 @@ class EventFilter:
             check_patterns(self.condition)
 
     def passes_heartbeat(self, agent: str) -> bool:
-        """True if a heartbeat of this agent passes. Its severity is `HEARTBEAT`; it has neither class nor arguments."""
-        return self.severity >= HEARTBEAT and self.agent.lower() in agent.lower()
+        """True if a heartbeat of this agent passes: it has `HEARTBEAT_SEVERITY`, and neither class nor arguments."""
+        return self.severity >= HEARTBEAT_SEVERITY and self.agent.lower() in agent.lower()
 
     def passes(self, event: EventRecord) -> bool:
         """True if the event passes. Severities that QMF does not define count as the least severe."""

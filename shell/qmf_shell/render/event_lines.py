@@ -9,10 +9,9 @@ from collections.abc import Collection, Mapping
 import attrs
 
 from qmf.schema import Severity
-from qmf_shell.objects.event_filter import HEARTBEAT
 from qmf_shell.render.json_lines import cell_value, plain_tree
 from qmf_shell.results.cells import Instant
-from qmf_shell.session.backend import EventRecord, HeartbeatRecord, ObjectKey
+from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord, HeartbeatRecord, ObjectKey
 from qmf_shell.text import clean
 
 #: Five letters each, as in the old tool.
@@ -38,7 +37,7 @@ class EventLineFormatter:
         """One line, without its end."""
         if isinstance(item, HeartbeatRecord):
             arguments: dict[str, object] = {"agent": item.agent, "interval": item.interval}
-            item = EventRecord("qmf:heartbeat", item.timestamp, HEARTBEAT, arguments, "", None, item.broker)
+            item = EventRecord("qmf:heartbeat", item.timestamp, HEARTBEAT_SEVERITY, arguments, "", None, item.broker)
         return _json_line(item) if self.json else self._text_line(item)
 
     def _text_line(self, event: EventRecord) -> str:

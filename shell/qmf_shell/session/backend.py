@@ -12,9 +12,12 @@ from typing import Generic, Protocol, TypeVar
 import attrs
 
 from qmf.errors import QmfError
-from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Method, Severity
 
 T = TypeVar("T")
+
+#: The severity of a heartbeat where it is shown among events.
+HEARTBEAT_SEVERITY = Severity.INFORM
 
 
 @attrs.frozen

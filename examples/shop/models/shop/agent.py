@@ -28,9 +28,9 @@ class Shop(ManagedObject):
     """A shop.
 
     Properties:
-        name: sstr, RC, index. What it is called.
-        motto: sstr, at most 40 bytes, RW, optional. What the receipts say at their end.
-        openTills: uint16, till, RO. Tills with somebody at them.
+        name: sstr, RC, index. Name.
+        motto: sstr, at most 40 bytes, RW, optional. Text at the end of receipts.
+        openTills: uint16, till, RO. Open tills.
     """
 
     _qmf_schema_: ClassVar[ClassSchema] = schema.SHOP
@@ -48,7 +48,7 @@ class TillCloseResult(Result):
     """What `Till.close` returns.
 
     Attributes:
-        counted: uint32, cent. Cash that was in it.
+        counted: uint32, cent. Cash in the drawer.
     """
 
     counted: int
@@ -69,19 +69,19 @@ class Till(ManagedObject):
     """A till: where customers pay.
 
     Properties:
-        shopRef: objId, RC, names the parent, refers to Shop. The shop that it stands in.
-        number: uint16, RC, index. Number above it.
-        cashier: sstr, RO, optional. Who sits at it; absent while it is closed.
+        shopRef: objId, RC, names the parent, refers to Shop. Shop that it belongs to.
+        number: uint16, RC, index. Number of the till.
+        cashier: sstr, RO, optional. Cashier; absent while it is closed.
         drawerLimit: uint32, cent, 10000 to 500000, RW. Cash above which it raises drawerFull.
 
     Statistics:
-        receipts: count64, receipt. Customers that paid.
-        takings: count64, cent. What they paid.
-        refunds: count64, cent. What was given back.
-        balance: count64, cent, equals takings - refunds. What is left of it.
+        receipts: count64, receipt. Number of payments.
+        takings: count64, cent. Sum of payments.
+        refunds: count64, cent. Sum of refunds.
+        balance: count64, cent, equals takings - refunds. Payments minus refunds.
         drawer: uint32, cent. Cash in the drawer.
         waiting: hilo16, person. People in the queue.
-        serving: mmaTime, nanosecond. Time that serving a customer took.
+        serving: mmaTime, nanosecond. Time to serve a customer.
     """
 
     _qmf_schema_: ClassVar[ClassSchema] = schema.TILL
@@ -109,27 +109,27 @@ class Till(ManagedObject):
         super().__init__(shopRef=shopRef, number=number, cashier=cashier, drawerLimit=drawerLimit)
 
     def open(self, cashier: str) -> MaybeAwaitable[None]:
-        """Let somebody sit down at it.
+        """Open the till.
 
         Args:
-            cashier: sstr. Who.
+            cashier: sstr. Name of the cashier.
         """
         raise NotImplementedError
 
     def close(self) -> MaybeAwaitable[TillCloseResult]:
-        """Send the cashier home, and empty the drawer.
+        """Close the till, and empty the drawer.
 
         Returns:
-            counted: uint32, cent. Cash that was in it.
+            counted: uint32, cent. Cash in the drawer.
         """
         raise NotImplementedError
 
     def refund(self, receipt: int, amount: int) -> MaybeAwaitable[TillRefundResult]:
-        """Give money back.
+        """Pay money back.
 
         Args:
             receipt: uint64. Number on the receipt.
-            amount: uint32, cent, at least 1. How much.
+            amount: uint32, cent, at least 1. Amount to pay back.
 
         Returns:
             left: uint32, cent. Cash that is left in the drawer.
@@ -138,13 +138,13 @@ class Till(ManagedObject):
 
 
 class Receipt(ManagedObject):
-    """What a customer paid.
+    """A payment of a customer.
 
     Properties:
-        number: uint64, RC, index. Number on it.
-        tillRef: objId, RC, refers to Till. Where it was.
-        amount: uint32, cent, RC. How much it was.
-        time: absTime, RC. When it was.
+        number: uint64, RC, index. Number of the receipt.
+        tillRef: objId, RC, refers to Till. Till of the payment.
+        amount: uint32, cent, RC. Amount paid.
+        time: absTime, RC. Time of the payment.
     """
 
     _qmf_schema_: ClassVar[ClassSchema] = schema.RECEIPT
@@ -160,13 +160,13 @@ class Receipt(ManagedObject):
 
 @attrs.frozen(kw_only=True)
 class TillOpened(Event):
-    """Somebody sat down at a till.
+    """A till was opened.
 
     Severity: inform.
 
     Attributes:
         till: uint16. Number of the till.
-        cashier: sstr. Who sits at it.
+        cashier: sstr. Name of the cashier.
     """
 
     _qmf_schema_: ClassVar[EventSchema] = schema.TILL_OPENED
@@ -177,13 +177,13 @@ class TillOpened(Event):
 
 @attrs.frozen(kw_only=True)
 class TillClosed(Event):
-    """Somebody left a till.
+    """A till was closed.
 
     Severity: inform.
 
     Attributes:
         till: uint16. Number of the till.
-        cashier: sstr. Who sits at it.
+        cashier: sstr. Name of the cashier.
         drawer: uint32, cent. Cash in the drawer.
     """
 
@@ -196,7 +196,7 @@ class TillClosed(Event):
 
 @attrs.frozen(kw_only=True)
 class DrawerFull(Event):
-    """There is more cash in a till than its limit.
+    """The cash in a till exceeds its limit.
 
     Severity: warn.
 

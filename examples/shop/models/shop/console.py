@@ -27,9 +27,9 @@ class Shop(TypedObject):
     """A shop.
 
     Properties:
-        name: sstr, RC, index. What it is called.
-        motto: sstr, at most 40 bytes, RW, optional. What the receipts say at their end.
-        openTills: uint16, till, RO. Tills with somebody at them.
+        name: sstr, RC, index. Name.
+        motto: sstr, at most 40 bytes, RW, optional. Text at the end of receipts.
+        openTills: uint16, till, RO. Open tills.
     """
 
     _qmf_schema_: ClassVar[ClassSchema] = schema.SHOP
@@ -42,7 +42,7 @@ class Shop(TypedObject):
         """Set properties, all or none; those that are not given stay as they are.
 
         Args:
-            motto: sstr, at most 40 bytes, RW, optional. What the receipts say at their end.
+            motto: sstr, at most 40 bytes, RW, optional. Text at the end of receipts.
             timeout: Seconds to wait for the answer; None for the client's.
         """
         await self._qmf_set(timeout, {"motto": motto})
@@ -53,7 +53,7 @@ class TillCloseResult(TypedResult):
     """What `Till.close` returns.
 
     Attributes:
-        counted: uint32, cent. Cash that was in it.
+        counted: uint32, cent. Cash in the drawer.
     """
 
     counted: int
@@ -74,19 +74,19 @@ class Till(TypedObject):
     """A till: where customers pay.
 
     Properties:
-        shopRef: objId, RC, names the parent, refers to Shop. The shop that it stands in.
-        number: uint16, RC, index. Number above it.
-        cashier: sstr, RO, optional. Who sits at it; absent while it is closed.
+        shopRef: objId, RC, names the parent, refers to Shop. Shop that it belongs to.
+        number: uint16, RC, index. Number of the till.
+        cashier: sstr, RO, optional. Cashier; absent while it is closed.
         drawerLimit: uint32, cent, 10000 to 500000, RW. Cash above which it raises drawerFull.
 
     Statistics:
-        receipts: count64, receipt. Customers that paid.
-        takings: count64, cent. What they paid.
-        refunds: count64, cent. What was given back.
-        balance: count64, cent, equals takings - refunds. What is left of it.
+        receipts: count64, receipt. Number of payments.
+        takings: count64, cent. Sum of payments.
+        refunds: count64, cent. Sum of refunds.
+        balance: count64, cent, equals takings - refunds. Payments minus refunds.
         drawer: uint32, cent. Cash in the drawer.
         waiting: hilo16, person. People in the queue.
-        serving: mmaTime, nanosecond. Time that serving a customer took.
+        serving: mmaTime, nanosecond. Time to serve a customer.
     """
 
     _qmf_schema_: ClassVar[ClassSchema] = schema.TILL
@@ -113,31 +113,31 @@ class Till(TypedObject):
         await self._qmf_set(timeout, {"drawerLimit": drawerLimit})
 
     async def open(self, cashier: str, *, timeout: float | None = None) -> None:
-        """Let somebody sit down at it.
+        """Open the till.
 
         Args:
-            cashier: sstr. Who.
+            cashier: sstr. Name of the cashier.
             timeout: Seconds to wait for the answer; None for the client's.
         """
         await self._qmf_call("open", timeout, None, cashier)
 
     async def close(self, *, timeout: float | None = None) -> TillCloseResult:
-        """Send the cashier home, and empty the drawer.
+        """Close the till, and empty the drawer.
 
         Args:
             timeout: Seconds to wait for the answer; None for the client's.
 
         Returns:
-            counted: uint32, cent. Cash that was in it.
+            counted: uint32, cent. Cash in the drawer.
         """
         return await self._qmf_call("close", timeout, TillCloseResult)
 
     async def refund(self, receipt: int, amount: int, *, timeout: float | None = None) -> TillRefundResult:
-        """Give money back.
+        """Pay money back.
 
         Args:
             receipt: uint64. Number on the receipt.
-            amount: uint32, cent, at least 1. How much.
+            amount: uint32, cent, at least 1. Amount to pay back.
             timeout: Seconds to wait for the answer; None for the client's.
 
         Returns:
@@ -147,13 +147,13 @@ class Till(TypedObject):
 
 
 class Receipt(TypedObject):
-    """What a customer paid.
+    """A payment of a customer.
 
     Properties:
-        number: uint64, RC, index. Number on it.
-        tillRef: objId, RC, refers to Till. Where it was.
-        amount: uint32, cent, RC. How much it was.
-        time: absTime, RC. When it was.
+        number: uint64, RC, index. Number of the receipt.
+        tillRef: objId, RC, refers to Till. Till of the payment.
+        amount: uint32, cent, RC. Amount paid.
+        time: absTime, RC. Time of the payment.
     """
 
     _qmf_schema_: ClassVar[ClassSchema] = schema.RECEIPT
@@ -166,13 +166,13 @@ class Receipt(TypedObject):
 
 @attrs.frozen(kw_only=True)
 class TillOpened(TypedEvent):
-    """Somebody sat down at a till.
+    """A till was opened.
 
     Severity: inform.
 
     Attributes:
         till: uint16. Number of the till.
-        cashier: sstr. Who sits at it.
+        cashier: sstr. Name of the cashier.
     """
 
     _qmf_schema_: ClassVar[EventSchema] = schema.TILL_OPENED
@@ -183,13 +183,13 @@ class TillOpened(TypedEvent):
 
 @attrs.frozen(kw_only=True)
 class TillClosed(TypedEvent):
-    """Somebody left a till.
+    """A till was closed.
 
     Severity: inform.
 
     Attributes:
         till: uint16. Number of the till.
-        cashier: sstr. Who sits at it.
+        cashier: sstr. Name of the cashier.
         drawer: uint32, cent. Cash in the drawer.
     """
 
@@ -202,7 +202,7 @@ class TillClosed(TypedEvent):
 
 @attrs.frozen(kw_only=True)
 class DrawerFull(TypedEvent):
-    """There is more cash in a till than its limit.
+    """The cash in a till exceeds its limit.
 
     Severity: warn.
 

@@ -25,18 +25,18 @@ PACKAGE = "org.example.shop"
 SHOP = ClassSchema(
     package=PACKAGE,
     name="Shop",
-    hash=UUID("86de5961-3f93-5ba5-0017-bef346277313"),
+    hash=UUID("d55a217d-13eb-ef03-0bff-09fb6cdacdc9"),
     properties=(
-        Property(name="name", type=TYPES["sstr"], access=Access.RC, index=True, desc="What it is called"),
+        Property(name="name", type=TYPES["sstr"], access=Access.RC, index=True, desc="Name"),
         Property(
             name="motto",
             type=TYPES["sstr"],
             access=Access.RW,
             optional=True,
             max_len=40,
-            desc="What the receipts say at their end",
+            desc="Text at the end of receipts",
         ),
-        Property(name="openTills", type=TYPES["uint16"], unit="till", desc="Tills with somebody at them"),
+        Property(name="openTills", type=TYPES["uint16"], unit="till", desc="Open tills"),
     ),
     desc="A shop",
 )
@@ -44,7 +44,7 @@ SHOP = ClassSchema(
 TILL = ClassSchema(
     package=PACKAGE,
     name="Till",
-    hash=UUID("573a7877-91a2-39c0-9e10-198be7af575e"),
+    hash=UUID("642861f8-ac9b-746e-3e1e-71b39abafffb"),
     properties=(
         Property(
             name="shopRef",
@@ -52,10 +52,10 @@ TILL = ClassSchema(
             access=Access.RC,
             parent_ref=True,
             references=Reference(None, "Shop"),
-            desc="The shop that it stands in",
+            desc="Shop that it belongs to",
         ),
-        Property(name="number", type=TYPES["uint16"], access=Access.RC, index=True, desc="Number above it"),
-        Property(name="cashier", type=TYPES["sstr"], optional=True, desc="Who sits at it; absent while it is closed"),
+        Property(name="number", type=TYPES["uint16"], access=Access.RC, index=True, desc="Number of the till"),
+        Property(name="cashier", type=TYPES["sstr"], optional=True, desc="Cashier; absent while it is closed"),
         Property(
             name="drawerLimit",
             type=TYPES["uint32"],
@@ -67,25 +67,25 @@ TILL = ClassSchema(
         ),
     ),
     statistics=(
-        Statistic(name="receipts", type=TYPES["count64"], unit="receipt", desc="Customers that paid"),
-        Statistic(name="takings", type=TYPES["count64"], unit="cent", desc="What they paid"),
-        Statistic(name="refunds", type=TYPES["count64"], unit="cent", desc="What was given back"),
+        Statistic(name="receipts", type=TYPES["count64"], unit="receipt", desc="Number of payments"),
+        Statistic(name="takings", type=TYPES["count64"], unit="cent", desc="Sum of payments"),
+        Statistic(name="refunds", type=TYPES["count64"], unit="cent", desc="Sum of refunds"),
         Statistic(
             name="balance",
             type=TYPES["count64"],
             assign="takings - refunds",
             unit="cent",
-            desc="What is left of it",
+            desc="Payments minus refunds",
         ),
         Statistic(name="drawer", type=TYPES["uint32"], unit="cent", desc="Cash in the drawer"),
         Statistic(name="waiting", type=TYPES["hilo16"], unit="person", desc="People in the queue"),
-        Statistic(name="serving", type=TYPES["mmaTime"], unit="nanosecond", desc="Time that serving a customer took"),
+        Statistic(name="serving", type=TYPES["mmaTime"], unit="nanosecond", desc="Time to serve a customer"),
     ),
     methods=(
         Method(
             name="open",
-            arguments=(Argument(name="cashier", type=TYPES["sstr"], desc="Who"),),
-            desc="Let somebody sit down at it",
+            arguments=(Argument(name="cashier", type=TYPES["sstr"], desc="Name of the cashier"),),
+            desc="Open the till",
         ),
         Method(
             name="close",
@@ -95,16 +95,16 @@ TILL = ClassSchema(
                     type=TYPES["uint32"],
                     direction=Direction.OUT,
                     unit="cent",
-                    desc="Cash that was in it",
+                    desc="Cash in the drawer",
                 ),
             ),
-            desc="Send the cashier home, and empty the drawer",
+            desc="Close the till, and empty the drawer",
         ),
         Method(
             name="refund",
             arguments=(
                 Argument(name="receipt", type=TYPES["uint64"], desc="Number on the receipt"),
-                Argument(name="amount", type=TYPES["uint32"], unit="cent", minimum=1, desc="How much"),
+                Argument(name="amount", type=TYPES["uint32"], unit="cent", minimum=1, desc="Amount to pay back"),
                 Argument(
                     name="left",
                     type=TYPES["uint32"],
@@ -113,7 +113,7 @@ TILL = ClassSchema(
                     desc="Cash that is left in the drawer",
                 ),
             ),
-            desc="Give money back",
+            desc="Pay money back",
         ),
     ),
     desc="A till: where customers pay",
@@ -122,57 +122,57 @@ TILL = ClassSchema(
 RECEIPT = ClassSchema(
     package=PACKAGE,
     name="Receipt",
-    hash=UUID("83052573-535e-a8de-c159-c52e621a0740"),
+    hash=UUID("ed69be01-2502-3456-07e0-71bbcde4ea97"),
     properties=(
-        Property(name="number", type=TYPES["uint64"], access=Access.RC, index=True, desc="Number on it"),
+        Property(name="number", type=TYPES["uint64"], access=Access.RC, index=True, desc="Number of the receipt"),
         Property(
             name="tillRef",
             type=TYPES["objId"],
             access=Access.RC,
             references=Reference(None, "Till"),
-            desc="Where it was",
+            desc="Till of the payment",
         ),
-        Property(name="amount", type=TYPES["uint32"], access=Access.RC, unit="cent", desc="How much it was"),
-        Property(name="time", type=TYPES["absTime"], access=Access.RC, desc="When it was"),
+        Property(name="amount", type=TYPES["uint32"], access=Access.RC, unit="cent", desc="Amount paid"),
+        Property(name="time", type=TYPES["absTime"], access=Access.RC, desc="Time of the payment"),
     ),
-    desc="What a customer paid",
+    desc="A payment of a customer",
 )
 
 TILL_OPENED = EventSchema(
     package=PACKAGE,
     name="tillOpened",
     severity=Severity.INFORM,
-    hash=UUID("28db4fa5-9144-35b7-dc59-990769a6a719"),
+    hash=UUID("5ccbc153-25c4-346a-196b-8c9c31d758fd"),
     arguments=(
         Argument(name="till", type=TYPES["uint16"], desc="Number of the till"),
-        Argument(name="cashier", type=TYPES["sstr"], desc="Who sits at it"),
+        Argument(name="cashier", type=TYPES["sstr"], desc="Name of the cashier"),
     ),
-    desc="Somebody sat down at a till",
+    desc="A till was opened",
 )
 
 TILL_CLOSED = EventSchema(
     package=PACKAGE,
     name="tillClosed",
     severity=Severity.INFORM,
-    hash=UUID("7507a405-aca3-03dc-4b7e-e75d90749231"),
+    hash=UUID("0ade87bc-ac49-90cf-57cd-8365d253b72f"),
     arguments=(
         Argument(name="till", type=TYPES["uint16"], desc="Number of the till"),
-        Argument(name="cashier", type=TYPES["sstr"], desc="Who sits at it"),
+        Argument(name="cashier", type=TYPES["sstr"], desc="Name of the cashier"),
         Argument(name="drawer", type=TYPES["uint32"], unit="cent", desc="Cash in the drawer"),
     ),
-    desc="Somebody left a till",
+    desc="A till was closed",
 )
 
 DRAWER_FULL = EventSchema(
     package=PACKAGE,
     name="drawerFull",
     severity=Severity.WARN,
-    hash=UUID("36e81049-7319-1c55-5810-63c0dd650008"),
+    hash=UUID("19368a3d-1aa5-8cfb-59d7-c96802030585"),
     arguments=(
         Argument(name="till", type=TYPES["uint16"], desc="Number of the till"),
         Argument(name="drawer", type=TYPES["uint32"], unit="cent", desc="Cash in the drawer"),
     ),
-    desc="There is more cash in a till than its limit",
+    desc="The cash in a till exceeds its limit",
 )
 
 SCHEMA = Schema(
