@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from qmf.console.aio.agents.registry import (
-    AFTERGLOW,
+    GOODBYE_PERIOD,
     TRANSITIONS,
     Agent,
     AgentChange,
@@ -34,7 +34,7 @@ def info(name: str = NAME, **changes: object) -> AgentInfo:
 
 
 def change(found: AgentChange | None) -> AgentChangeKind:
-    return found.change if found else AgentChangeKind.NONE
+    return found.kind if found else AgentChangeKind.NONE
 
 
 @pytest.mark.parametrize(("presence", "sign"), list(itertools.product(AgentState, AgentEvent)))
@@ -50,7 +50,7 @@ def test_the_broker_is_only_lost_with_the_connection_or_by_its_own_word(presence
 
 def test_a_sign_that_the_table_lacks_raises_and_changes_nothing() -> None:
     registry = AgentRegistry()
-    with pytest.raises(IllegalAgentEvent, match="absent: no sign silent"):
+    with pytest.raises(IllegalAgentEvent, match="absent: no event silent"):
         registry._apply(NAME, AgentEvent.SILENT, 0.0, Agent(info()))
     assert len(registry) == 0
 
@@ -86,7 +86,7 @@ def test_an_agent_is_given_up_after_three_silent_intervals_and_ten_seconds(inter
     registry.announced(info(heartbeat_interval=interval) if interval else info_from_name(NAME), 100.0)
     assert registry.next_check() == 100.0 + patience
     assert registry.silent(100.0 + patience) == []
-    assert [item.change for item in registry.silent(100.0 + patience + 0.1)] == [AgentChangeKind.REMOVED]
+    assert [item.kind for item in registry.silent(100.0 + patience + 0.1)] == [AgentChangeKind.REMOVED]
     assert len(registry) == 0
     assert change(registry.mentioned(NAME, 300.0)) is AgentChangeKind.ADDED
 
@@ -160,7 +160,7 @@ def test_losing_the_connection_removes_all() -> None:
     registry = AgentRegistry()
     registry.announced(info(), 0.0)
     registry.announced(info(QPIDD), 0.0)
-    assert {item.change for item in registry.cut(1.0)} == {AgentChangeKind.REMOVED}
+    assert {item.kind for item in registry.cut(1.0)} == {AgentChangeKind.REMOVED}
     assert len(registry) == 0
     assert registry.broker is None
 
@@ -170,11 +170,11 @@ def test_a_goodbye_removes_at_once_and_what_was_on_its_way_does_not_bring_the_ag
     registry.announced(info(), 0.0)
     gone = registry.announced(info(attributes={"_goodbye": True}), 1.0)
     assert gone is not None
-    assert (gone.change, gone.sign, gone.agent.info.attributes) == (AgentChangeKind.REMOVED, AgentEvent.GOODBYE, {})
+    assert (gone.kind, gone.event, gone.agent.info.attributes) == (AgentChangeKind.REMOVED, AgentEvent.GOODBYE, {})
     assert registry.mentioned(NAME, 2.0) is None
     assert registry.announced(info(attributes={"_goodbye": True}), 3.0) is None
     assert len(registry) == 0
-    assert change(registry.mentioned(NAME, 3.0 + AFTERGLOW)) is AgentChangeKind.ADDED
+    assert change(registry.mentioned(NAME, 3.0 + GOODBYE_PERIOD)) is AgentChangeKind.ADDED
     registry.announced(info(attributes={"_goodbye": True}), 20.0)
     assert change(registry.announced(info(epoch=2), 20.1)) is AgentChangeKind.ADDED
 
@@ -182,7 +182,7 @@ def test_a_goodbye_removes_at_once_and_what_was_on_its_way_does_not_bring_the_ag
 @pytest.mark.parametrize(("value", "yes"), [(1, True), (2, True), (0, False), ("1", False), (None, False)])
 def test_subscriptions_are_announced_by_an_attribute(value: object, yes: bool) -> None:
     attributes = {} if value is None else {"_subscriptions": value}
-    assert Agent(info(attributes=attributes)).takes_subscriptions is yes
+    assert Agent(info(attributes=attributes)).supports_subscriptions is yes
 
 
 def test_an_agent_is_announced_when_more_than_its_name_is_known() -> None:
@@ -206,7 +206,7 @@ async def test_the_tracker_gives_up_silent_agents_by_the_clock(monkeypatch: pyte
     now += 31
     tracker._check()
     tracker.close()
-    assert [item.change for item in changes] == [AgentChangeKind.ADDED, AgentChangeKind.REMOVED]
+    assert [item.kind for item in changes] == [AgentChangeKind.ADDED, AgentChangeKind.REMOVED]
 
 
 async def test_settling_ends_at_the_limit_when_nobody_answers() -> None:

@@ -157,7 +157,7 @@ async def test_an_agent_that_closes_fails_calls_and_is_found_again(broker: Broke
         await until(lambda: heard.of(AgentAdded))
         (obj,) = await client.objects("shelf", where={"number": 9})
         calling = asyncio.create_task(obj.call("move", 1))
-        await until(lambda: len(client._core.requests) == 1)
+        await until(lambda: client.counts.pending == 1)
         await agent.close()
         again, _ = make_agent(broker.url, epoch=2)
         async with again:

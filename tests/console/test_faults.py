@@ -40,7 +40,7 @@ AGENT = "qmf:host:"
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agents here tell an interval of one second, the shortest that can be told."""
-    monkeypatch.setattr("qmf.console.aio.agents.registry.SHORTEST_PATIENCE", 0.0)
+    monkeypatch.setattr("qmf.console.aio.agents.registry.MIN_SILENCE", 0.0)
     monkeypatch.setattr("qmf.console.aio.agents.registry.MISSED_HEARTBEATS", 2)
     monkeypatch.setattr("qmf.console.broker_connection.FIRST_DELAY", 0.05)
     monkeypatch.setattr("qmf.bus.client.amqp_bus.Backoff", lambda: Backoff(first=0.05, limit=0.2))
@@ -141,7 +141,7 @@ async def test_an_agent_killed_and_started_at_once_was_restarted(
     process = peers.agents["one"]
     process.popen.send_signal(signal.SIGSTOP)
     calling = asyncio.create_task(obj.call("echo", 1, "x"))
-    await until(lambda: len(asking._core.requests) == 1)
+    await until(lambda: asking.counts.pending == 1)
     process.end(signal.SIGKILL)
     await asyncio.to_thread(peers.start_agent)
     with pytest.raises(AgentLost, match=r"restarted .* before it answered method echo"):
@@ -192,7 +192,7 @@ async def test_a_killed_broker_fails_what_is_outstanding_and_comes_back(
     obj = await agent_object(asking)
     with paused(peers.agents["one"]):
         calling = asyncio.create_task(obj.call("echo", 1, "x"))
-        await until(lambda: len(asking._core.requests) == 1)
+        await until(lambda: asking.counts.pending == 1)
         peers.broker.end(signal.SIGKILL)
         with pytest.raises(DisconnectedError):
             await calling
@@ -335,7 +335,7 @@ def test_a_session_is_closed_during_a_call(peers: Peers) -> None:
         thread.start()
         calling.wait()
         link = session.brokers[0].link
-        wait_until(lambda: len(link.client._core.requests))
+        wait_until(lambda: link.client.counts.pending)
         session.close()
         thread.join(10)
     assert not thread.is_alive()

@@ -242,7 +242,7 @@ async def test_leaving_a_loop_early_ends_the_work(make_agent: MakeAgent, make_cl
         break
     gc.collect()
     await until(lambda: not agent.subscribers)
-    assert client._core.closing == {}
+    assert client._core.followers == set()
 
 
 async def test_a_timeout_of_one_step_leaves_the_follow_usable(make_agent: MakeAgent, make_client: MakeClient) -> None:

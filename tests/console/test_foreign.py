@@ -13,7 +13,7 @@ from support.waiting import until
 
 from qmf.bus import Binding, ExchangeKind, MemoryBus, MemoryExchange, ReceivedMessage
 from qmf.codec import decode_message, encode_message
-from qmf.console.aio import Client, EventRaised, HeartbeatSeen, ObjectUpdated
+from qmf.console.aio import Client, EventRaised, HeartbeatSeen, ObjectUpdated, RemoteObject
 from qmf.errors import RemoteError
 from qmf.protocol import (
     BrokerRequest,
@@ -248,10 +248,11 @@ async def test_libqmf2_methods(exchange: MemoryExchange, make_client: MakeClient
     client, _ = await make_client(settle=3.0)
     obj = (await client.objects("widget"))[0]
     assert dict(await obj.call("echo", sequence=5, text="hi")) == {"sequence": 5, "reply": "HI"}
+    untyped = RemoteObject(obj.data, obj.object_id, obj.agent, None, client._queries)
     with pytest.raises(RemoteError, match="widget jammed"):
-        await client._queries._invoke(obj, "fail", {}, None)
+        await untyped.call("fail")
     with pytest.raises(RemoteError) as caught:
-        await client._queries._invoke(obj, "other", {}, None)
+        await untyped.call("other")
     assert caught.value.code is None
     assert caught.value.text
 

@@ -12,7 +12,7 @@ from support.scripted_agent import widget
 from support.waiting import until
 
 from qmf.console.aio import AgentRemoved, HeartbeatSeen, Missed, ObjectUpdated, Removal
-from qmf.console.aio.gaps import MAX_SUBJECTS, SequenceGaps
+from qmf.console.aio.indications import MAX_SUBJECTS, SequenceGaps
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,18 @@ from support.scripted_agent import ALARM, WIDGET
 
 from qmf.codec import UInt32, UInt64, amqp010
 from qmf.console.aio import ClassView, RemoteObject
-from qmf.console.aio.objects.class_view import MAX_GROUPS
 from qmf.console.aio.objects.remote_event import EventArguments, argument_types
-from qmf.console.aio.objects.remote_object import difference, merge, of_rows
+from qmf.console.aio.objects.remote_object import class_runs, objects_of_rows
 from qmf.console.aio.objects.store import ObjectStore
-from qmf.console.aio.objects.values import MergedValues, lay, plain
-from qmf.console.aio.schemas.cache import class_runs
+from qmf.console.aio.objects.values import (
+    MAX_GROUPS,
+    MergedValues,
+    as_dict,
+    difference,
+    merge,
+    merge_values,
+    value_groups,
+)
 from qmf.protocol import (
     Envelope,
     ObjectBlock,
@@ -62,17 +68,17 @@ def test_merging_bytes_is_merging_values(updates: list[dict[str, object]], known
     view = VIEW if known else None
     eager, late = (ObjectData(values={}, object_id=ID) for _ in range(2))
     for update in updates:
-        before_eager, before_late = remote(eager, view), remote(late, view)
+        before_eager, before_late = eager, late
         eager = merge(eager, ObjectData(values=update, object_id=ID), view)
         late = merge(late, lazy(update), view)
-        assert plain(late.values) == eager.values
+        assert as_dict(late.values) == eager.values
         assert late.values == eager.values
         assert set(late.values) == set(eager.values)
         assert len(late.values) == len(eager.values)
         for name in NAMES:
             assert (name in late.values) is (name in eager.values)
             assert late.values.get(name, "none") == eager.values.get(name, "none")
-        assert difference(before_late, remote(late, view)) == difference(before_eager, remote(eager, view))
+        assert difference(before_late, late, view) == difference(before_eager, eager, view)
 
 
 def test_updates_of_one_group_stay_two_layers() -> None:
@@ -82,7 +88,7 @@ def test_updates_of_one_group_stay_two_layers() -> None:
         assert isinstance(data.values, MergedValues)
         assert isinstance(data.values.newer, LazyValues)
         assert isinstance(data.values.older, LazyValues)
-    assert plain(data.values) == {"name": "w", "size": 1, "turns": 4}
+    assert as_dict(data.values) == {"name": "w", "size": 1, "turns": 4}
     assert repr(data.values) == repr({"name": "w", "size": 1, "turns": 4})
     whole = merge(data, lazy({"name": "w", "size": 2, "turns": 9}), VIEW)
     assert isinstance(whole.values, LazyValues)
@@ -98,7 +104,7 @@ def test_an_optional_property_that_is_left_out_is_hidden() -> None:
 
 
 def test_an_update_that_is_no_bytes_is_laid_over_bytes() -> None:
-    assert lay(lazy({"name": "w", "turns": 1}).values, {"turns": 2}, ["name"]) == {"turns": 2}
+    assert merge_values(lazy({"name": "w", "turns": 1}).values, {"turns": 2}, ["name"]) == {"turns": 2}
 
 
 def test_what_is_kept_does_not_keep_its_message() -> None:
@@ -114,10 +120,10 @@ def test_what_is_kept_does_not_keep_its_message() -> None:
 def test_groups_of_many_shapes_are_not_all_remembered() -> None:
     view = ClassView(WIDGET)
     for number in range(MAX_GROUPS + 5):
-        assert view.groups(lazy({"name": "w", f"n{number}": 1}).values) == (True, False)
-    assert len(view._groups) <= MAX_GROUPS
-    assert view.groups(lazy({"turns": 1}).values) == view.groups({"turns": 1}) == (False, True)
-    assert view.groups({}) == (False, False)
+        assert value_groups(view, lazy({"name": "w", f"n{number}": 1}).values) == (True, False)
+    assert len(view.groups) <= MAX_GROUPS
+    assert value_groups(view, lazy({"turns": 1}).values) == value_groups(view, {"turns": 1}) == (False, True)
+    assert value_groups(view, {}) == (False, False)
 
 
 def test_several_values_are_read_at_once() -> None:
@@ -169,11 +175,11 @@ VALUES: list[dict[str, object]] = [{"name": "a", "turns": 1}, {"name": "b", "tur
 @pytest.mark.parametrize("agent", [AGENT, None, "broker"])
 def test_objects_of_rows_are_what_they_would_be_one_by_one(agent: str | None) -> None:
     block = rows(*VALUES, agent=agent)
-    found = of_rows(block, AGENT, VIEW, None)
+    found = objects_of_rows(block, AGENT, VIEW, None)
     ids = [ObjectId("id-a", AGENT, 3), ObjectId("id-b", AGENT, 3)]
     expected = [RemoteObject(data, oid, AGENT, VIEW, None) for data, oid in zip(block, ids, strict=True)]
     assert found == expected
-    assert [obj.object_id for obj in of_rows(block, AGENT, VIEW, None)] == ids
+    assert [obj.object_id for obj in objects_of_rows(block, AGENT, VIEW, None)] == ids
     assert {*found} == {*expected}
     for obj, other, values in zip(found, expected, VALUES, strict=True):
         assert obj.data == other.data
@@ -190,10 +196,10 @@ def test_objects_of_rows_are_what_they_would_be_one_by_one(agent: str | None) ->
 
 
 def test_objects_of_rows_are_not_made_before_they_are_looked_at() -> None:
-    first, second = of_rows(rows(*VALUES), AGENT, VIEW, None)
+    first, second = objects_of_rows(rows(*VALUES), AGENT, VIEW, None)
     assert first["turns"] == 1
-    assert isinstance(first._said, ObjectData)
-    assert isinstance(second._said, RowObjects)
+    assert isinstance(first._received, ObjectData)
+    assert isinstance(second._received, RowObjects)
 
 
 def test_runs_of_a_class() -> None:

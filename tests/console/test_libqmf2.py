@@ -19,8 +19,8 @@ from support.waiting import until
 
 from qmf.console import LoopThread, Session
 from qmf.console.aio import Client, EventRaised, FollowMode, RemoteObject
-from qmf.console.aio.queries.filters import prepare
-from qmf.console.aio.queries.object_queries import ObjectQuery
+from qmf.console.aio.queries.filters import compile_filter
+from qmf.console.aio.queries.object_query import ObjectQuery
 from qmf.errors import ConstraintError, NotFoundError, RemoteError
 from qmf.schema import ClassSchema, EventSchema, Severity
 
@@ -60,7 +60,7 @@ async def widgets(client: Client, name: str, **options: Any) -> list[RemoteObjec
 
 async def test_the_agent_tells_of_itself(client: Client, name: str) -> None:
     agent = client.agent(name)
-    assert (agent.epoch, agent.knows_schema_queries, agent.takes_subscriptions) == (1, True, False)
+    assert (agent.epoch, agent.knows_schema_queries, agent.supports_subscriptions) == (1, True, False)
     assert agent.info.attributes["site"] == "lab"
     assert agent.info.heartbeat_interval == 5
 
@@ -220,7 +220,7 @@ def test_our_evaluation_is_that_of_libqmf2(
     shared: tuple[LoopThread, Client, list[RemoteObject]], predicate: Any
 ) -> None:
     loop, client, everything = shared
-    _, fits = prepare(predicate, [])
+    _, fits = compile_filter(predicate, [])
     expected = sorted(obj.name for obj in everything if fits(obj))
     for name in NAMES:
         wanted = ObjectQuery("widget", PACKAGE)

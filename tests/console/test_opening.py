@@ -26,7 +26,7 @@ from qmf.testing import FakeAgent, InThread
 
 
 @pytest.mark.parametrize(
-    ("links", "words"), [(False, "granted no subscription"), (True, "took no message")], ids=["links", "credit"]
+    ("links", "words"), [(False, "granted no subscription"), (True, "accepted no message")], ids=["links", "credit"]
 )
 async def test_a_broker_that_does_not_go_on_is_given_up_in_time(links: bool, words: str) -> None:
     def script(peer: Peer, event: EngineEvent) -> None:

@@ -29,10 +29,10 @@ from qmf.console.aio.agents.registry import Agent, info_from_name
 from qmf.console.aio.binding_keys import key_matches
 from qmf.console.aio.objects.class_view import schema_name, typed, with_agent
 from qmf.console.aio.objects.methods import MethodSignature, bind_inputs, typed_outputs
-from qmf.console.aio.objects.remote_object import merge
 from qmf.console.aio.objects.store import ObjectStore
-from qmf.console.aio.queries.answers import one_failure
-from qmf.console.aio.queries.filters import prepare
+from qmf.console.aio.objects.values import merge
+from qmf.console.aio.queries.agent_queries import combined_failure
+from qmf.console.aio.queries.filters import compile_filter
 from qmf.console.aio.schemas.cache import RETRY_AFTER, AnySchema, SchemaCache
 from qmf.console.aio.streams import NotificationStream
 from qmf.errors import CallerError, ConstraintError, NotFoundError, RemoteError, RequestTimeout
@@ -64,9 +64,9 @@ def remote(data: ObjectData, view: ClassView | None = VIEW) -> RemoteObject:
     ],
 )
 def test_a_view_finds_values_by_all_their_names(name: str, key: str) -> None:
-    slot = VIEW.slot(name)
-    assert slot is not None
-    assert slot.key == key
+    field = VIEW.field(name)
+    assert field is not None
+    assert field.key == key
 
 
 def test_a_view_knows_groups_and_types() -> None:
@@ -78,15 +78,15 @@ def test_a_view_knows_groups_and_types() -> None:
     assert VIEW.statistics["delayMin"].type.name == "deltaTime"
     assert VIEW.statistics["delayCount"].type.name == "uint64"
     assert VIEW.optional == {"label", "parent"}
-    assert VIEW.slot("delay") is None
+    assert VIEW.field("delay") is None
 
 
 def test_a_property_keeps_its_name_before_an_expanded_statistic() -> None:
     schema = attrs.evolve(WIDGET, statistics=(Statistic(name="na", type=TYPES["hilo8"]),), properties=WIDGET.properties)
     clash = ClassView(attrs.evolve(schema, properties=(attrs.evolve(WIDGET.properties[0], name="naHigh"),)))
-    slot = clash.slot("naHigh")
-    assert slot is not None
-    assert slot.type.name == "sstr"
+    field = clash.field("naHigh")
+    assert field is not None
+    assert field.type.name == "sstr"
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_the_result_of_a_method_reads_by_item_and_attribute() -> None:
 
 
 def test_an_equality_filter_sends_only_what_texts_can_not_get_wrong() -> None:
-    sent, _ = prepare({"name": "w", "enabled": True, "level": 5, "turns": 1.5, "delaySamples": 2}, [VIEW])
+    sent, _ = compile_filter({"name": "w", "enabled": True, "level": 5, "turns": 1.5, "delaySamples": 2}, [VIEW])
     assert sent == [
         "and",
         ["eq", "name", ["quote", "w"]],
@@ -190,8 +190,8 @@ def test_an_equality_filter_sends_only_what_texts_can_not_get_wrong() -> None:
         ["eq", "level", ["quote", 5]],
         ["eq", "delayCount", ["quote", 2]],
     ]
-    assert prepare({"name": "w", "level": 5}, [])[0] == ["and", ["eq", "name", ["quote", "w"]]]
-    assert prepare({"turns": 1.5}, [VIEW])[0] == ()
+    assert compile_filter({"name": "w", "level": 5}, [])[0] == ["and", ["eq", "name", ["quote", "w"]]]
+    assert compile_filter({"turns": 1.5}, [VIEW])[0] == ()
 
 
 @pytest.mark.parametrize(
@@ -216,23 +216,23 @@ def test_an_equality_filter_sends_only_what_texts_can_not_get_wrong() -> None:
     ],
 )
 def test_filters_are_applied_here(where: object, fits: bool) -> None:
-    _, test = prepare(where, [VIEW])  # type: ignore[arg-type]
+    _, test = compile_filter(where, [VIEW])  # type: ignore[arg-type]
     assert test(remote(widget("w", parent=ObjectId("p")))) is fits
 
 
 @pytest.mark.parametrize("where", ["name", ["eq", "name"], ["frobnicate"], 5, [["a"]]])
 def test_what_is_no_filter_is_refused(where: object) -> None:
     with pytest.raises(ConstraintError, match="where"):
-        prepare(where, [])  # type: ignore[arg-type]
+        compile_filter(where, [])  # type: ignore[arg-type]
 
 
 def test_re_match_is_not_sent_but_applied() -> None:
-    sent, test = prepare(["and", ["re_match", "name", ["quote", "^w"]]], [])
+    sent, test = compile_filter(["and", ["re_match", "name", ["quote", "^w"]]], [])
     assert sent == ()
     assert test(remote(widget("w")))
     assert not test(remote(widget("v")))
     quoted = ["eq", "name", ["quote", "re_match"]]
-    assert prepare(quoted, [])[0] == quoted
+    assert compile_filter(quoted, [])[0] == quoted
 
 
 # -- calls
@@ -369,13 +369,17 @@ def test_a_new_object_under_an_old_id_inherits_nothing() -> None:
 # -- schema cache
 
 
+def ignore(_: Notification) -> None:
+    return
+
+
 async def test_versions_of_a_class_live_side_by_side() -> None:
     other = attrs.evolve(WIDGET, hash=ALARM.hash)
 
     async def fetch(key: ClassKey, agents: tuple[str, ...]) -> AnySchema:
         return WIDGET if key.hash == WIDGET.hash else other
 
-    cache = SchemaCache(fetch)
+    cache = SchemaCache(fetch, ignore)
     assert await cache.get(WIDGET.key) is WIDGET
     assert await cache.get(other.key) is other
     assert cache.classes(PACKAGE) == sorted([WIDGET.key, other.key])
@@ -391,8 +395,8 @@ async def test_one_asker_who_gives_up_does_not_take_the_answer_from_others() -> 
         await ready.wait()
         return WIDGET
 
-    cache = SchemaCache(fetch)
-    cache.saw(WIDGET.key, AGENT)
+    cache = SchemaCache(fetch, ignore)
+    cache.saw(WIDGET.key, Agent(info_from_name(AGENT)))
     one, two = (asyncio.create_task(cache.get(WIDGET.key)) for _ in range(2))
     await asyncio.sleep(0)
     one.cancel()
@@ -408,7 +412,7 @@ async def test_a_failure_is_remembered_for_a_while() -> None:
     async def fetch(key: ClassKey, agents: tuple[str, ...]) -> AnySchema:
         raise NotFoundError("schema", str(key))
 
-    cache = SchemaCache(fetch, lambda: now)
+    cache = SchemaCache(fetch, ignore, lambda: now)
     assert cache.worth_asking(WIDGET.key)
     with pytest.raises(NotFoundError):
         await cache.get(WIDGET.key)
@@ -422,8 +426,8 @@ async def test_an_event_key_that_leaves_its_kind_out_is_found() -> None:
     async def fetch(key: ClassKey, agents: tuple[str, ...]) -> AnySchema:
         return ALARM
 
-    cache = SchemaCache(fetch)
-    cache.saw(ALARM.key, AGENT)
+    cache = SchemaCache(fetch, ignore)
+    cache.saw(ALARM.key, Agent(info_from_name(AGENT)))
     assert await cache.get(ClassKey(PACKAGE, "widgetAlarm", hash=ALARM.hash)) is ALARM
     with pytest.raises(NotFoundError, match="class"):
         await cache.get(ClassKey(PACKAGE, "other", hash=ALARM.hash))
@@ -486,8 +490,8 @@ def test_answers_read_like_a_list() -> None:
 
 def test_the_error_that_tells_most_is_raised() -> None:
     silent, refused = RequestTimeout("q", "a", 1), RemoteError("no", agent="b")
-    assert one_failure({"a": silent, "b": refused}) is refused
-    assert one_failure({"a": silent}) is silent
+    assert combined_failure({"a": silent, "b": refused}) is refused
+    assert combined_failure({"a": silent}) is silent
 
 
 def test_class_schema_views_exist_for_classes_only() -> None:

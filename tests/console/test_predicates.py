@@ -15,7 +15,7 @@ from qmf.agent import Agent
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console import LoopThread
 from qmf.console.aio import Client, FollowMode
-from qmf.console.aio.queries.filters import prepare
+from qmf.console.aio.queries.filters import compile_filter
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +88,7 @@ def site() -> Iterator[Site]:
 
 def here(site: Site, predicate: Any) -> list[int]:
     """Numbers of the shelves that match, evaluated by the console."""
-    _, test = prepare(predicate, [])
+    _, test = compile_filter(predicate, [])
     return sorted(obj["number"] for obj in site.everything if test(obj))
 
 
@@ -97,9 +97,9 @@ def here(site: Site, predicate: Any) -> list[int]:
 def test_agent_and_console_agree(site: Site, predicate: Any) -> None:
     async def ask() -> tuple[list[int], bool]:
         agent = site.client.agents[0]
-        from qmf.console.aio.queries.object_queries import ObjectQuery
+        from qmf.console.aio.queries.object_query import ObjectQuery
 
-        sent, _ = prepare(predicate, [])
+        sent, _ = compile_filter(predicate, [])
         found = await site.client._queries.at(agent, ObjectQuery("shelf"), predicate, 5)
         asked = await site.client._queries.at(agent, ObjectQuery("shelf"), sent, 5)
         local = here(site, predicate)

@@ -43,7 +43,7 @@ def test_a_step_leads_where_the_table_says_or_is_illegal(state: RequestState, st
     item = request(state)
     following = TRANSITIONS.get(state, {}).get(step)
     if following is None:
-        with pytest.raises(IllegalRequestEvent, match=f"{state.value}: no step {step.value}"):
+        with pytest.raises(IllegalRequestEvent, match=f"{state.value}: no event {step.value}"):
             item.advance(step)
         assert item.state is state
     else:

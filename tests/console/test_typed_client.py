@@ -78,7 +78,7 @@ async def test_following_a_generated_class(client: Client) -> None:
 
 
 async def test_a_generated_class_says_everything(client: Client) -> None:
-    with pytest.raises(CallerError, match="Cpu says already which class"):
+    with pytest.raises(CallerError, match="Cpu is a class already"):
         await client.objects(Cpu, package="other")  # type: ignore[call-overload]
     with pytest.raises(CallerError):
         client.follow(Cpu, class_key=Cpu._qmf_schema_.key)  # type: ignore[call-overload]

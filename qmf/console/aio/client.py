@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Self, overload
 
+from qmf._keywords import keywords_of
 from qmf.bus import AmqpBus, Bus
 from qmf.console.aio.agents.registry import Agent
-from qmf.console.aio.core import ClientCore
+from qmf.console.aio.core import ClientCore, ClientOptions
 from qmf.console.aio.following.agent_follower import FollowSpec
-from qmf.console.aio.following.follow import Follow, Follower
+from qmf.console.aio.following.follow import Follow
 from qmf.console.aio.notifications import AgentAdded, AgentRemoved, AgentRestarted, AgentUpdated, Notification
 from qmf.console.aio.objects.remote_object import RemoteObject
-from qmf.console.aio.queries.answers import Answers
+from qmf.console.aio.queries.agent_queries import Answers
 from qmf.console.aio.queries.filters import Where
-from qmf.console.aio.queries.generated import P, class_of, wrap
-from qmf.console.aio.queries.object_queries import ObjectQueries, ObjectQuery
+from qmf.console.aio.queries.object_query import P, make_query
 from qmf.console.aio.rpc.requests import RequestCounts
 from qmf.console.aio.schemas.cache import AnySchema
 from qmf.console.aio.streams import Listener, NotificationStream, Overflow
 from qmf.errors import CallerError
-from qmf.protocol import DATA_BINDING, EVENT_BINDING, HEARTBEAT_BINDING, ObjectId
+from qmf.protocol import ObjectId
 from qmf.schema import ClassKey
 
 
@@ -33,82 +32,61 @@ class Client:
 
     Use it as ``async with Client("localhost") as client``. All methods belong to the event loop that opened it.
 
-    RpcChannel to agents raise, besides what each method names:
+    Requests to agents raise, besides what each method lists:
 
     - `RequestTimeout`: no answer in time;
     - `NetworkError`: not connected, the connection was lost, or the broker refused the request;
     - `AgentLost`: the agent went away or restarted before it answered;
-    - `RemoteError`: the agent said no.
+    - `RemoteError`: the agent refused the request.
 
-    Cancelling a question forgets it; what the agent does because of it, it does. Other questions are not touched.
+    Cancelling a request forgets it; the agent may still carry it out. Other requests are not affected.
     """
 
-    def __init__(
-        self,
-        target: str | Bus,
-        *,
-        domain: str = "default",
-        timeout: float = 10.0,
-        events: bool = True,
-        heartbeats: bool = True,
-        data: bool = True,
-        bindings: Iterable[str] = (),
-        discover: bool = False,
-        settle: float = 0.5,
-    ) -> None:
+    @keywords_of(ClientOptions)
+    def __init__(self, target: str | Bus, options: ClientOptions) -> None:
         """Make a client; nothing is connected yet.
 
         Args:
             target: URL of the broker (``host``, ``host:port``, ``amqp://user:password@host``), or a bus. A bus that is
                 open already stays open when the client closes.
-            domain: QMF domain; agents of other domains are not seen.
-            timeout: seconds that questions wait for an answer where they don't say otherwise.
-            events: receive all events.
-            heartbeats: receive all heartbeats. Without them, agents are found when the client connects and never
-                counted as gone.
-            data: receive all objects that agents publish.
-            bindings: more binding keys on the topic exchange, see `class_keys` and `heartbeat_keys`.
-            discover: list the classes of each agent as it appears, to tell `PackageSeen` and `ClassSeen`.
-            settle: seconds that `open` waits for agents to announce themselves, at most; 0 for not at all.
+            options: keyword arguments, see `ClientOptions`.
         """
-        self._core = ClientCore(
-            AmqpBus(target) if isinstance(target, str) else target,
-            domain,
-            timeout,
-            lambda data, agent: self._queries.make(data, agent),
-            ageing=heartbeats,
-            discover=discover,
-        )
-        self._queries = ObjectQueries(self._core)
-        wanted = {HEARTBEAT_BINDING: heartbeats, EVENT_BINDING: events, DATA_BINDING: data}
-        self._keys = [key for key, on in wanted.items() if on] + list(bindings)
-        self._settle = settle
+        core = ClientCore(AmqpBus(target) if isinstance(target, str) else target, options)
+        self._core = core
+        self._options = options
+        self._bus = core.bus
+        self._agents = core.agents
+        self._schemas = core.schemas
+        self._queries = core.queries
+        self._rpc = core.rpc
+        self._receiver = core.receiver
+        self._publisher = core.publisher
         self._opened = False
         self._closing: asyncio.Task[None] | None = None
 
     # -- life
 
     async def open(self, timeout: float | None = None) -> None:
-        """Connect, subscribe, and wait until the agents have announced themselves.
+        """Connect, bind, and wait until the agents have announced themselves.
 
         Args:
             timeout: seconds for connecting; None for the client's.
 
         Raises:
-            CallerError: opened before.
+            CallerError: the client was opened before.
             ConnectError: no connection; names the URL and the reason.
-            LinkError: the broker refused a subscription.
+            LinkError: the broker refused a binding.
         """
         if self._opened:
             raise CallerError("a client is opened once; make another one")
         self._opened = True
-        await self._core.open(self._core.timeout if timeout is None else timeout, self._keys, self._settle)
+        await self._core.open(self._options.timeout if timeout is None else timeout)
 
     async def close(self) -> None:
-        """Disconnect; outstanding questions fail. A second call only waits for the first."""
+        """Disconnect; pending requests fail. A second call only waits for the first."""
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._core.close())
-        # Who does not wait any more does not keep it from ending.
+        # Shielded: cancelling one call of `close` does not cancel the closing.
         await asyncio.shield(self._closing)
 
     async def __aenter__(self) -> Self:
@@ -120,80 +98,80 @@ class Client:
     ) -> None:
         await self.close()
 
-    # -- what is known without asking
+    # -- what is known
 
     @property
     def url(self) -> str:
         """Where the bus is, without password."""
-        return self._core.wire.bus.url
+        return self._bus.url
 
     @property
     def connected(self) -> bool:
-        """True while questions can be asked."""
-        return self._closing is None and self._core.wire.bus.connected
+        """True while requests can be sent."""
+        return self._closing is None and self._bus.connected
 
     @property
     def timeout(self) -> float:
-        """Seconds that questions wait where they don't say otherwise."""
-        return self._core.timeout
+        """Seconds to wait for an answer when a call does not specify it."""
+        return self._options.timeout
 
     @property
     def agents(self) -> list[Agent]:
-        """The agents present, the first seen first."""
-        return list(self._core.agents)
+        """The agents present, in the order in which they were found."""
+        return list(self._agents)
 
     @property
     def broker(self) -> Agent | None:
-        """The agent of the broker we are connected to; None when it has none."""
-        return self._core.agents.broker
+        """The agent of the connected broker; None when it has none."""
+        return self._agents.broker
 
     @property
     def known_packages(self) -> list[str]:
         """Packages seen so far, sorted; see `packages`."""
-        return self._core.schemas.packages
+        return self._schemas.packages
 
     def known_classes(self, package: str | None = None) -> list[ClassKey]:
         """Classes and events seen so far, of one package or of all, sorted; see `classes`."""
-        return self._core.schemas.classes(package)
+        return self._schemas.classes(package)
 
     def known_schema(self, class_key: ClassKey) -> AnySchema | None:
-        """A schema, if it was learned already; see `schema`."""
-        return self._core.schemas.known(class_key)
+        """A schema, if it was fetched already; see `schema`."""
+        return self._schemas.known(class_key)
 
     @property
     def counts(self) -> RequestCounts:
-        """What became of the questions so far."""
-        return self._core.requests.counts
+        """How the requests ended so far."""
+        return self._rpc.counts
 
     @property
     def reply_key(self) -> str:
-        """The routing key under which this client gets its answers."""
-        return self._core.wire.key
+        """The routing key under which this client receives answers."""
+        return self._rpc.reply_key
 
     @property
     def bindings(self) -> list[str]:
         """The binding keys under which this client receives what agents publish."""
-        return self._core.wire.bound
+        return self._receiver.bound
 
     @property
     def broken(self) -> int:
         """Messages skipped because they were not valid."""
-        return self._core.wire.broken
+        return self._receiver.invalid_count
 
     def agent(self, name: str) -> Agent:
-        """The agent called `name`; ``broker`` is the connected broker's.
+        """The agent with this name; ``broker`` is the connected broker's.
 
         Raises:
             NotFoundError: not present; names agents with similar names.
         """
-        return self._core.agents.find(name)
+        return self._agents.find(name)
 
-    # -- questions
+    # -- requests
 
     async def locate(self, settle: float | None = None) -> list[Agent]:
         """Ask all agents to announce themselves, and wait until they have.
 
-        A qpidd publishes all its objects at its next interval because of it (QMF2.md 4.1).
+        It makes a qpidd publish all its objects at its next interval (QMF2.md 4.1).
 
         Args:
             settle: seconds to wait at most; None for the client's.
@@ -201,54 +179,52 @@ class Client:
         Returns:
             the agents present.
         """
-        if not self.connected:
-            raise self._core.disconnected()
-        await self._core.wire.locate()
-        await self._core.tracker.settle(self._settle if settle is None else settle)
+        await self._core.locate(settle)
         return self.agents
 
     async def packages(self, timeout: float | None = None) -> Answers[str]:
-        """The packages that agents know, sorted.
+        """The packages of all agents, sorted.
 
-        Agents that can't list their classes count with the classes seen of them.
+        Of agents that can't list their classes, the packages seen so far.
 
         Args:
             timeout: seconds to wait for each agent; None for the client's.
         """
-        failures = await self._queries.lists(self._seconds(timeout))
-        return Answers(tuple(self._core.schemas.packages), failures)
+        failures = await self._queries.list_all_classes(timeout)
+        return Answers(tuple(self._schemas.packages), failures)
 
     async def classes(
         self, package: str | None = None, timeout: float | None = None, *, agent: str | Agent | None = None
     ) -> Answers[ClassKey]:
-        """Keys of the classes and events that agents know, sorted.
+        """Keys of the classes and events of agents, sorted.
 
         Args:
-            package: only of this one; None for all.
+            package: only classes of this package; None for all.
             timeout: seconds to wait for each agent; None for the client's.
-            agent: only those that this agent knows, or its name. Of one that can't list its classes, those seen so far.
+            agent: only classes of this agent, given by itself or its name; None for all. If it can't list its classes,
+                those seen so far.
 
         Raises:
             NotFoundError: no such agent.
-            QmfError: the one agent that was asked failed.
+            QmfError: the request to the one agent failed.
         """
         if agent is not None:
             asked = self.agent(agent.name if isinstance(agent, Agent) else agent)
-            keys = await self._queries.classes_of(asked, self._seconds(timeout))
+            keys = await self._queries.classes_of(asked, timeout)
             return Answers(tuple(sorted(key for key in keys if package in (None, key.package))), {})
-        failures = await self._queries.lists(self._seconds(timeout))
-        return Answers(tuple(self._core.schemas.classes(package)), failures)
+        failures = await self._queries.list_all_classes(timeout)
+        return Answers(tuple(self._schemas.classes(package)), failures)
 
     async def schema(self, class_key: ClassKey) -> AnySchema:
-        """A class or event in full; cached, and asked for once however many want it.
+        """The schema of a class or event; cached, and requested once for any number of concurrent calls.
 
         Args:
-            class_key: from `classes`, an object or an event; without hash it means the version seen last.
+            class_key: from `classes`, an object or an event; without hash, the version seen last.
 
         Raises:
-            NotFoundError: no agent present knows it.
+            NotFoundError: no agent present has it.
         """
-        return await self._core.schemas.get(class_key)
+        return await self._schemas.get(class_key)
 
     @overload
     async def objects(
@@ -287,26 +263,26 @@ class Client:
         """Ask for objects by class, or for one by its id.
 
         Args:
-            name: class to ask for, in any case; or a generated class, whose instances are then what comes.
-            package: its package; None for every class of that name.
-            class_key: class to ask for, instead of its name; with a hash, only objects of that version.
-            object_id: object to ask for, instead of a class. Not finding it is no error: the answer is empty.
-            agent: whom to ask, or its name; None for all, or for the one that `object_id` names.
+            name: class name, in any case; or a generated class: the result then holds its instances.
+            package: package of the class; None for every class of that name.
+            class_key: class key, instead of a name; with a hash, only objects of that version.
+            object_id: id of one object, instead of a class. If it does not exist, the result is empty.
+            agent: the agent to ask, or its name; None for all, or for the one that `object_id` names.
             where: only objects whose values equal these by name, or that match a predicate (QMF2.md 4.4.2).
             timeout: seconds to wait for each agent; None for the client's.
 
         Returns:
-            the objects of all agents that answered; `failures` tells who didn't.
+            the objects of all agents that answered; `failures` holds the errors of the others.
 
         Raises:
             CallerError: not exactly one of `name`, `class_key` and `object_id`.
             NotFoundError: no such agent, or a value in `where` that the class doesn't have.
             ConstraintError: `where` is not a valid predicate.
-            QmfError: every agent asked failed.
+            QmfError: the requests to all agents failed.
         """
-        wanted, make = _wanted(name, package, class_key, object_id, agent, where)
-        found = await self._queries.objects(wanted, self._seconds(timeout))
-        return found if make is _as_it_is else Answers(tuple(map(make, found)), found.failures)
+        query, make = make_query(name, package, class_key, object_id, agent, where)
+        found = await self._queries.objects(query, timeout)
+        return found if make is None else Answers(tuple(map(make, found)), found.failures)
 
     @overload
     def each(
@@ -342,15 +318,15 @@ class Client:
         where: Where | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[Any]:
-        """Ask as `objects` does, and get the objects of each agent as soon as it has answered.
+        """The objects that `objects` returns, those of each agent as soon as it has answered.
 
         Arguments and errors are those of `objects`. When only some agents fail, that is logged; when all do, the last
         step of the iteration raises.
         """
-        wanted, make = _wanted(name, package, class_key, object_id, agent, where)
-        async with contextlib.aclosing(self._queries.each(wanted, self._seconds(timeout))) as found:
+        query, make = make_query(name, package, class_key, object_id, agent, where)
+        async with contextlib.aclosing(self._queries.each(query, timeout)) as found:
             async for obj in found:
-                yield make(obj)
+                yield obj if make is None else make(obj)
 
     # -- following
 
@@ -394,53 +370,53 @@ class Client:
         recheck: float = 60.0,
         size: int = 1000,
     ) -> Follow[Any]:
-        """Follow objects: those there are, and everything that happens to them, as one consistent picture.
+        """Follow objects: all that exist, and every change of them, as one consistent set.
 
         Each agent is followed in the best way that it offers, see `Follow.sources`: agents of this project by
-        subscription, others by what they publish and by queries, or by queries alone. Agents that come, go or restart
-        are followed as they do. Nothing is sent before the first use of what is returned.
+        subscription, others by what they publish and by queries, or by queries alone. Agents that are added, removed or
+        restarted are taken into account. Nothing is sent before the first use of the result.
 
         Args:
             name, package, class_key, object_id, agent, where: as for `objects`.
             interval: seconds between publications of subscriptions, and between queries to agents that don't publish.
-            recheck: seconds between queries to agents that publish to all. qpidd doesn't publish a change that
-                somebody's query told before (QMF2.md 7.1); this finds it.
-            size: how many news of objects that are gone may wait for the reader. News of objects that are there can't
-                be more than these are: changes of an object that waits are merged.
+            recheck: seconds between queries to agents that publish to all. qpidd doesn't publish a change that an
+                earlier query of any console returned (QMF2.md 7.1); these queries find it.
+            size: how many changes of objects that are gone may wait for the reader. The number of other changes is
+                limited by the number of objects, because waiting changes of one object are merged.
 
         Returns:
-            an iterator of `ObjectChange`, with the picture.
+            an iterator of `ObjectChange`, which holds the objects, too.
 
         Raises:
-            CallerError: not exactly one of `name`, `class_key` and `object_id`; or a number that can't be.
+            CallerError: not exactly one of `name`, `class_key` and `object_id`; or a number that is not above 0.
             NotFoundError, ConstraintError: `where` is wrong, as for `objects`.
         """
         if not (interval > 0 and recheck > 0 and size > 0):
             raise CallerError(f"follow: interval {interval}, recheck {recheck} and size {size} must be above 0")
-        wanted, make = _wanted(name, package, class_key, object_id, agent, where)
-        orders = FollowSpec(wanted, *self._queries.prepare(wanted), interval, recheck)
-        return Follow(Follower(self._core, self._queries, orders, size), make)
+        query, make = make_query(name, package, class_key, object_id, agent, where)
+        spec = FollowSpec(query, *self._queries.compile(query), interval, recheck)
+        return Follow(self._core.follower(spec, size), make or _unchanged)
 
     def follow_agents(self, size: int = 1000) -> NotificationStream:
-        """The agents and what happens to them, for ``async for``: first an `AgentAdded` for each present, then news.
+        """A stream of the agents and their changes: first an `AgentAdded` for each agent present, then the changes.
 
         Args:
-            size: how many news may wait; of more, the oldest are dropped and a `Dropped` tells how many.
+            size: how many may wait; of more, the oldest are dropped, and a `Dropped` holds their number.
         """
-        feed = self.notifications(
-            AgentAdded, AgentUpdated, AgentRestarted, AgentRemoved, size=max(size, len(self._core.agents))
+        stream = self.notifications(
+            AgentAdded, AgentUpdated, AgentRestarted, AgentRemoved, size=max(size, len(self._agents))
         )
-        for agent in self._core.agents:
-            feed.put(AgentAdded(agent))
-        return feed
+        for agent in self._agents:
+            stream.put(AgentAdded(agent))
+        return stream
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with each notification, on the loop; it must not block.
 
         Returns:
-            a function that stops it.
+            a function that removes the listener.
         """
-        return self._core.publisher.listen(listener)
+        return self._publisher.listen(listener)
 
     def notifications(
         self, *kinds: type[Notification], size: int = 1000, overflow: Overflow = Overflow.DROP_OLDEST
@@ -450,43 +426,23 @@ class Client:
         Args:
             kinds: only these classes; all when none is given.
             size: how many may wait.
-            overflow: what happens to one more; a `Dropped` tells the reader how many are missing.
+            overflow: which are dropped when it is full; a `Dropped` holds their number.
         """
-        return self._core.publisher.feed(kinds or (object,), size, overflow)  # type: ignore[arg-type]
+        return self._publisher.stream(kinds or (object,), size, overflow)  # type: ignore[arg-type]
 
     async def bind(self, *keys: str) -> None:
-        """Receive more of what agents publish: binding keys as `class_keys` and `heartbeat_keys` make them.
+        """Receive more of what agents publish, by binding keys as `class_keys` and `heartbeat_keys` make them.
 
-        A key that is bound already is left alone; what two keys match still comes once.
+        A key that is bound already is left alone; a message that two keys match is still received once.
         """
         for key in keys:
-            await self._core.wire.bind(key)
+            await self._receiver.bind(key)
 
     async def unbind(self, *keys: str) -> None:
-        """Undo `bind`, or what the options of the client bound."""
+        """Remove binding keys that `bind` or the options of the client bound."""
         for key in keys:
-            await self._core.wire.unbind(key)
-
-    def _seconds(self, timeout: float | None) -> float:
-        return self._core.timeout if timeout is None else timeout
+            await self._receiver.unbind(key)
 
 
-def _wanted(
-    name: str | type[Any] | None,
-    package: str | None,
-    class_key: ClassKey | None,
-    object_id: ObjectId | None,
-    agent: str | Agent | None,
-    where: Where | None,
-) -> tuple[ObjectQuery, Callable[[RemoteObject], Any]]:
-    """What is asked for, and how to make what the caller gets."""
-    who = agent.name if isinstance(agent, Agent) else agent
-    if isinstance(name, type):
-        if package or class_key or object_id:
-            raise CallerError(f"objects: {name.__name__} says already which class; give nothing else")
-        return ObjectQuery(class_key=class_of(name), agent=who, where=where), functools.partial(wrap, name)
-    return ObjectQuery(name, package, class_key, object_id, who, where), _as_it_is
-
-
-def _as_it_is(remote: RemoteObject) -> RemoteObject:
+def _unchanged(remote: RemoteObject) -> RemoteObject:
     return remote

@@ -1,77 +1,137 @@
-"""What agents publish unasked: objects and events, told to listeners once their schema is here.
+"""Indications: objects and events that agents publish, passed to listeners once their schemas are known.
 
 An indication of a class that is not known yet waits for its schema, and so do later ones of the same class, so that
-order is kept per class. A waiting message is not reported done to the bus: the broker then stops sending at the
-prefetch limit, and nothing has to be dropped. Where a schema can't be had, the values are told untyped.
+order is kept per class. A waiting message is not settled: the broker then stops sending at the
+prefetch limit, and nothing has to be dropped. If a schema can't be fetched, the values are published untyped.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
 
 from qmf._compile import fast_constructor
 from qmf.bus.base import ReceivedMessage
-from qmf.console.aio.agents.registry import Agent
-from qmf.console.aio.notifications import EventRaised, Notification, ObjectUpdated
+from qmf.console.aio.agents.registry import Agent, AgentRegistry
+from qmf.console.aio.notifications import EventRaised, Missed, Notification, ObjectUpdated
 from qmf.console.aio.objects.class_view import with_agent
 from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, argument_types
-from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.console.aio.objects.remote_object import RemoteObject, class_runs
 from qmf.console.aio.objects.store import ObjectStore
+from qmf.console.aio.objects.values import value_groups
 from qmf.console.aio.schemas.cache import SchemaCache
+from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import DisconnectedError, QmfError
-from qmf.protocol import EventData, ObjectData
+from qmf.protocol import Envelope, EventData, EventsIndication, ObjectData, ObjectsIndication
 from qmf.schema import ClassKey, EventSchema, QmfType
 
 log = logging.getLogger("qmf.console")
 
-MakeObject = Callable[[ObjectData, Agent], RemoteObject]
+#: Routing keys remembered per agent, so that an agent that uses ever new ones does not fill the memory.
+MAX_SUBJECTS = 1000
 
-D = TypeVar("D", ObjectData, EventData)
-#: What follows each other of one class, see `class_runs`.
-Runs = Sequence[tuple[ClassKey | None, Sequence[D]]]
+
+class SequenceGaps:
+    """The last sequence numbers received, by agent and routing key: finds the messages that did not arrive.
+
+    An agent of this project counts 1, 2, 3 and so on in each of its runs and for each routing key. The first number
+    received shows nothing: others may have been sent before the key was bound.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, dict[str, int]] = {}
+
+    def missed(self, agent: str, subject: str, number: int) -> int:
+        """Note the number of a message.
+
+        Returns:
+            how many messages are missing before it. A number that is not higher than the last belongs to another run
+            of the agent, which will be reported soon, or was received before: none are missing.
+        """
+        known = self._last.setdefault(agent, {})
+        last = known.pop(subject, None)
+        if len(known) >= MAX_SUBJECTS:
+            del known[next(iter(known))]
+        known[subject] = number
+        return 0 if last is None or number <= last else number - last - 1
+
+    def forget_agent(self, agent: str) -> None:
+        """The agent is gone or has restarted: its numbers begin again."""
+        self._last.pop(agent, None)
+
+    def forget_subjects(self, unbound: Callable[[str], bool]) -> None:
+        """Forget the routing keys that are no longer received: their numbers go on without us."""
+        for known in self._last.values():
+            for subject in [subject for subject in known if unbound(subject)]:
+                del known[subject]
 
 
 class IndicationHandler:
-    """Turns data indications into notifications."""
+    """Turns indications into notifications."""
 
     def __init__(
         self,
+        agents: AgentRegistry,
         schemas: SchemaCache,
         store: ObjectStore,
-        make: MakeObject,
+        make: Callable[[ObjectData, Agent], RemoteObject],
         publish: Callable[[Notification], None],
-        present: Callable[[str], bool],
     ) -> None:
+        """Make a handler.
+
+        Args:
+            agents: the agents present; objects of others are dropped.
+            schemas: where classes are noted and schemas fetched.
+            store: where objects are merged.
+            make: makes a remote object of what an agent sent.
+            publish: called with each notification.
+        """
+        self.gaps = SequenceGaps()
+        self._agents = agents
         self._schemas = schemas
         self._store = store
         self._make = make
         self._publish = publish
-        self._present = present
         self._waiting: dict[ClassKey, list[Callable[[], None]]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self._types: dict[ClassKey, Mapping[str, QmfType]] = {}
 
-    def objects(self, runs: Runs[ObjectData], agent: Agent, received: ReceivedMessage) -> None:
-        """Take the objects of one indication, by class."""
-        # One message holds objects of one class; a peer that mixes them gets each run of a class its own turn.
-        done = _countdown(len(runs), received)
-        for key, run in runs:
-            self._when_known(key, lambda run=run: self._update(run, agent), done)  # type: ignore[misc]
+    def received(self, envelope: Envelope, agent: Agent, message: ReceivedMessage) -> None:
+        """Handle an indication of an agent; `message` is settled in the end."""
+        self.count(envelope, agent)
+        content = envelope.content
+        # A message holds objects of one class; if an agent mixes them, each run of a class waits for its own schema.
+        if isinstance(content, ObjectsIndication):
+            self._store.add_publisher(agent.name)
+            updated = class_runs(content.objects)
+            self._schemas.saw_all((key for key, _ in updated), agent)
+            done = _countdown(len(updated), message)
+            for key, objects in updated:
+                self._when_known(key, lambda objects=objects: self._update(objects, agent), done)  # type: ignore[misc]
+        elif isinstance(content, EventsIndication):
+            raised = class_runs(content.events)
+            self._schemas.saw_all((key for key, _ in raised), agent)
+            done = _countdown(len(raised), message)
+            for key, events in raised:
+                self._when_known(key, lambda events=events: self._raise(events, agent), done)  # type: ignore[misc]
 
-    def events(self, runs: Runs[EventData], agent: Agent, received: ReceivedMessage) -> None:
-        """Take the events of one indication, by class."""
-        done = _countdown(len(runs), received)
-        for key, run in runs:
-            self._when_known(key, lambda run=run: self._raise(run, agent), done)  # type: ignore[misc]
+    @property
+    def waiting(self) -> int:
+        """How many indications wait for a schema; one that holds several classes counts for each of them."""
+        return sum(map(len, self._waiting.values()))
+
+    def count(self, envelope: Envelope, agent: Agent) -> None:
+        """Check the sequence number of a published message, and report those that did not arrive."""
+        if envelope.sequence is None or envelope.subject is None:
+            return
+        missed = self.gaps.missed(agent.name, envelope.subject, envelope.sequence)
+        if missed:
+            log.info("%d messages of %s under %s did not arrive", missed, agent, envelope.subject)
+            self._publish(Missed(agent, envelope.subject, missed))
 
     async def close(self) -> None:
-        """Give up what still waits."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Drop all indications that wait."""
+        await self._tasks.cancel()
         self._waiting.clear()
 
     def _when_known(self, key: ClassKey | None, handle: Callable[[], None], done: Callable[[], None]) -> None:
@@ -89,9 +149,7 @@ class IndicationHandler:
             queue.append(step)
             return
         self._waiting[key] = [step]
-        task = asyncio.get_running_loop().create_task(self._learn(key))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(self._learn(key))
 
     async def _learn(self, key: ClassKey) -> None:
         try:
@@ -107,16 +165,16 @@ class IndicationHandler:
                 log.exception("bug: handling an indication of %s failed", key)
 
     def _update(self, objects: Sequence[ObjectData], agent: Agent) -> None:
-        if not self._present(agent.name):
-            return  # it left while the schema was fetched: its objects went with it
+        if self._agents.get(agent.name) is None:
+            return  # removed while the schema was fetched, and its objects with it
         view = self._schemas.view(objects[0].class_key)
         for data in objects:
             if data.object_id is None:
                 log.debug("skipped an object without id from %s", agent)
                 continue
             obj = self._store.update(self._make(data, agent))
-            properties, statistics = view.groups(data.values) if view else (True, False)
-            # A deletion may come without values; it is news all the same.
+            properties, statistics = value_groups(view, data.values) if view else (True, False)
+            # A deletion may come without values; it is reported all the same.
             self._publish(ObjectUpdated(obj, properties=properties or not statistics, statistics=statistics))
 
     def _raise(self, events: Sequence[EventData], agent: Agent) -> None:
@@ -145,16 +203,16 @@ class IndicationHandler:
 _make_event, _make_raised = fast_constructor(RemoteEvent), fast_constructor(EventRaised)
 
 
-def _countdown(count: int, received: ReceivedMessage) -> Callable[[], None]:
-    """A function that reports a message done when called for the last of its parts."""
+def _countdown(count: int, message: ReceivedMessage) -> Callable[[], None]:
+    """A function that settles a message when it is called for the last of its parts."""
     left = count
     if left == 0:
-        received.settle()
+        message.settle()
 
     def done() -> None:
         nonlocal left
         left -= 1
         if left == 0:
-            received.settle()
+            message.settle()
 
     return done

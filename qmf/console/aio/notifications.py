@@ -1,4 +1,4 @@
-"""What a client tells of the bus without being asked: one frozen class per kind of news."""
+"""Notifications: what a client reports while it is open, one frozen class per kind."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from qmf.schema import ClassKey
 
 
 class Removal(enum.Enum):
-    """Why an agent counts as gone."""
+    """Why an agent was removed."""
 
-    SILENT = "silent"  #: no sign of it for three heartbeat intervals
-    GOODBYE = "goodbye"  #: it said that it ends; agents of this project do
-    DISCONNECTED = "disconnected"  #: we lost the connection to the bus
+    SILENT = "silent"  #: no message of it for three heartbeat intervals
+    GOODBYE = "goodbye"  #: it announced its end; agents of this project do
+    DISCONNECTED = "disconnected"  #: the connection to the bus was lost
 
 
 @attrs.frozen
 class BusConnected:
-    """The connection to the bus is there, and everything is subscribed.
+    """The bus is connected, and all bindings are in place.
 
     Attributes:
         url: where the bus is, without password.
@@ -36,11 +36,11 @@ class BusConnected:
 
 @attrs.frozen
 class BusDisconnected:
-    """The connection to the bus is lost.
+    """The connection to the bus was lost.
 
     Attributes:
         url: where the bus was, without password.
-        reason: why, in one line.
+        reason: the reason, in one line.
         retry: seconds until the next attempt, or None when there will be none.
     """
 
@@ -51,13 +51,13 @@ class BusDisconnected:
 
 @attrs.frozen
 class BusLinkLost:
-    """The broker closed one of our links: for instance because it forbids what was sent.
+    """The broker closed one of the client's links, for instance because it forbids a message.
 
     Attributes:
-        address: node of the link; empty for the sender.
+        address: node of the link; empty for the sending link.
         condition: AMQP error condition.
-        description: the broker's words.
-        reopened: False when the broker refuses the link for good: nothing more is received from that node.
+        description: the broker's description of the error.
+        reopened: False when the broker also refused to open the link again: nothing more is received from that node.
     """
 
     address: str
@@ -68,7 +68,7 @@ class BusLinkLost:
 
 @attrs.frozen
 class BrokerIdentified:
-    """The broker that we are connected to is a qpidd, and told its id.
+    """The connected broker is a qpidd, and its id is known.
 
     Attributes:
         agent: its agent.
@@ -81,14 +81,14 @@ class BrokerIdentified:
 
 @attrs.frozen
 class AgentAdded:
-    """An agent appeared, or appeared again."""
+    """An agent was found, for the first time or again."""
 
     agent: Agent
 
 
 @attrs.frozen
 class AgentUpdated:
-    """An agent told something new of itself, beyond the time of day."""
+    """An agent announced new information about itself, other than its time."""
 
     agent: Agent
 
@@ -99,7 +99,7 @@ class AgentRemoved:
 
     Attributes:
         agent: as last known.
-        reason: why we think so.
+        reason: why it was removed.
     """
 
     agent: Agent
@@ -108,7 +108,7 @@ class AgentRemoved:
 
 @attrs.frozen
 class AgentRestarted:
-    """An agent started anew: its transient objects are gone and its requests failed.
+    """An agent was restarted: its transient objects are gone, and the pending requests to it failed.
 
     Attributes:
         agent: as it is now.
@@ -121,10 +121,10 @@ class AgentRestarted:
 
 @attrs.frozen
 class HeartbeatSeen:
-    """An agent's heartbeat.
+    """A heartbeat of an agent.
 
     Attributes:
-        agent: who.
+        agent: the agent.
         timestamp: nanoseconds since 1970, by the agent's clock.
     """
 
@@ -134,18 +134,18 @@ class HeartbeatSeen:
 
 @attrs.frozen
 class PackageSeen:
-    """A package that was not known before."""
+    """A package was seen for the first time."""
 
     package: str
 
 
 @attrs.frozen
 class ClassSeen:
-    """A class or event class, or another version of one, that was not known before.
+    """A class or event class, or another version of one, was seen for the first time.
 
     Attributes:
         class_key: its key.
-        agent: who uses it.
+        agent: the agent that uses it.
     """
 
     class_key: ClassKey
@@ -157,9 +157,9 @@ class ObjectUpdated:
     """An agent published an object, or what changed of it.
 
     Attributes:
-        object: with everything known of it so far, this update included. It doesn't follow later updates.
-        properties: the update holds properties.
-        statistics: the update holds statistics.
+        object: the object with all values known so far, this update included; later updates don't change it.
+        properties: True when the update holds properties.
+        statistics: True when the update holds statistics.
     """
 
     object: RemoteObject
@@ -176,13 +176,13 @@ class EventRaised:
 
 @attrs.frozen
 class Missed:
-    """Messages that an agent published did not arrive here: a broker dropped them, mostly because we were too slow.
+    """Messages that an agent published did not arrive: a broker dropped them, usually because the client was too slow.
 
-    Only agents of this project number what they publish, so others' losses stay unknown.
+    Only agents of this project number what they publish; losses of other agents' messages are not detected.
 
     Attributes:
-        agent: who published them.
-        subject: under which routing key, which tells of what kind they were.
+        agent: the agent that published them.
+        subject: their routing key, which shows of what kind they were.
         count: how many are missing.
     """
 
@@ -193,10 +193,10 @@ class Missed:
 
 @attrs.frozen
 class Dropped:
-    """The reader of a feed was too slow: notifications are missing here.
+    """The reader of a notification stream was too slow: notifications are missing at this point.
 
     Attributes:
-        count: how many, since the last one of these.
+        count: how many were dropped since the last `Dropped`.
     """
 
     count: int

@@ -1,7 +1,7 @@
-"""Handing notifications to whoever listens: callbacks on the loop, and bounded iterators.
+"""Delivery of notifications: to listeners, called on the event loop, and through bounded streams.
 
-A listener that raises is logged and stays; it never harms the others or the client. A reader that is too slow loses
-notifications by the policy that it chose, and is told how many.
+A listener that raises is logged and stays; the other listeners and the client are not affected. A reader that is too
+slow loses notifications by the policy that it chose, and gets their number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Listener = Callable[[Notification], None]
 
 
 class Overflow(enum.Enum):
-    """What a full feed does with one notification more."""
+    """Which notifications a full stream drops."""
 
     DROP_OLDEST = "drop oldest"  #: the reader sees the latest state, with a gap before it
     DROP_NEWEST = "drop newest"  #: the reader sees an unbroken beginning, then a gap
@@ -31,7 +31,7 @@ class Overflow(enum.Enum):
 class NotificationStream(AsyncIterator[Notification]):
     """A bounded queue of notifications, read with ``async for``; ends when it or its client is closed.
 
-    Where notifications were dropped, the reader finds a `Dropped` in their place.
+    In place of notifications that were dropped, the reader gets a `Dropped`.
     """
 
     def __init__(
@@ -53,11 +53,11 @@ class NotificationStream(AsyncIterator[Notification]):
 
     @property
     def dropped(self) -> int:
-        """Notifications dropped since the feed was opened."""
+        """Notifications dropped since the stream was opened."""
         return self._dropped
 
     def close(self) -> None:
-        """End the feed: what is queued can still be read. A second call does nothing."""
+        """End the stream; queued notifications can still be read. A second call does nothing."""
         self._closed = True
         self._wake.set()
         self._unlisten(self)
@@ -83,11 +83,11 @@ class NotificationStream(AsyncIterator[Notification]):
             await self._wake.wait()
 
     def put(self, item: Notification) -> None:
-        """Queue one notification, or drop one by the policy."""
+        """Queue a notification, or drop one by the policy."""
         if self._closed or not isinstance(item, self._kinds):
             return
         if len(self._items) >= self._size or (self._gap and self._overflow is Overflow.DROP_NEWEST):
-            # While a gap at the end is untold, later items would stand before it: they join it.
+            # With DROP_NEWEST, later items join a gap at the end until the reader has got its `Dropped`.
             self._gap += 1
             self._dropped += 1
             if self._overflow is Overflow.DROP_NEWEST:
@@ -98,15 +98,15 @@ class NotificationStream(AsyncIterator[Notification]):
 
 
 class NotificationPublisher:
-    """All listeners and feeds of one client."""
+    """All listeners and streams of one client."""
 
     def __init__(self) -> None:
-        # A tuple, replaced as a whole: a listener that comes or goes while others are called disturbs nobody.
+        # A tuple, replaced as a whole, so that listeners may be added and removed while it is iterated.
         self._listeners: tuple[Listener, ...] = ()
-        self._feeds: list[NotificationStream] = []
+        self._streams: list[NotificationStream] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with each notification; the returned function stops it."""
+        """Call `listener` with each notification; the returned function removes it."""
         self._listeners += (listener,)
 
         def stop() -> None:
@@ -117,27 +117,27 @@ class NotificationPublisher:
 
         return stop
 
-    def feed(self, kinds: tuple[type[Notification], ...], size: int, overflow: Overflow) -> NotificationStream:
-        """A new feed of the given kinds."""
-        feed = NotificationStream(kinds, size, overflow, self._forget)
-        self._feeds.append(feed)
-        return feed
+    def stream(self, kinds: tuple[type[Notification], ...], size: int, overflow: Overflow) -> NotificationStream:
+        """A new stream of the given kinds of notifications."""
+        stream = NotificationStream(kinds, size, overflow, self._forget)
+        self._streams.append(stream)
+        return stream
 
     def publish(self, item: Notification) -> None:
-        """Tell everybody."""
+        """Deliver a notification to all listeners and streams."""
         for listener in self._listeners:
             try:
                 listener(item)
             except Exception:
                 log.exception("listener %r failed on %s", listener, type(item).__name__)
-        for feed in self._feeds:
-            feed.put(item)
+        for stream in self._streams:
+            stream.put(item)
 
     def close(self) -> None:
-        """End all feeds."""
-        for feed in list(self._feeds):
-            feed.close()
+        """End all streams."""
+        for stream in list(self._streams):
+            stream.close()
 
-    def _forget(self, feed: NotificationStream) -> None:
-        if feed in self._feeds:
-            self._feeds.remove(feed)
+    def _forget(self, stream: NotificationStream) -> None:
+        if stream in self._streams:
+            self._streams.remove(stream)

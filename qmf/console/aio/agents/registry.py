@@ -1,6 +1,7 @@
-"""Which agents there are: learned from what they say, forgotten when they fall silent (QMF2.md 7.4).
+"""The agent registry: which agents are present, derived from their messages and their silence (QMF2.md 7.4).
 
-Only our own agents say goodbye, so presence is inferred. The states of an agent, and the signs that move it on::
+Only agents of this project announce their end, so presence is inferred. The states of an agent, and the events that
+move it on::
 
                  MENTIONED                 ANNOUNCED                    CONNECTED
        ABSENT ────────────▶ HEARD ──────────────────────▶ KNOWN ──────────────────▶ BROKER
@@ -8,19 +9,19 @@ Only our own agents say goodbye, so presence is inferred. The states of an agent
          └────────────────────── ANNOUNCED ─────────────────┘                          │
          └────────────────────── CONNECTED ────────────────────────────────────────────┘
 
-- MENTIONED: a message names it as its sender. We know its name only.
-- ANNOUNCED: a locate response or a heartbeat: we know what it says of itself.
-- CONNECTED: the same, and it is the agent of the broker that we are connected to; the alias `broker` means this one.
-- RESTARTED: it announces another epoch, or another direct subject, than before. It stays, but everything that belonged
-  to the old run is void. Agents of libqmf2 always say epoch 1; the direct subject, new at each start, gives them away.
-- SILENT: no sign for three heartbeat intervals, and 10 s at least. Never happens to BROKER: while the connection lives,
-  so does it.
-- GOODBYE: its last heartbeat says that it is one. What it sent before may still be on its way, on another link: so its
-  name alone counts for nothing then, until it announces itself again or some seconds have passed.
-- CUT: the connection to the bus is lost. All agents are ABSENT; whoever still lives answers the next locate request.
+- MENTIONED: a message names the agent as its sender; only its name is known.
+- ANNOUNCED: a locate response or a heartbeat was received, with what the agent announces about itself.
+- CONNECTED: the same, and it is the agent of the broker that we are connected to, which has the alias `broker`.
+- RESTARTED: it announces another epoch, or another direct subject, than before. It stays present, but everything that
+  belonged to its old run is void. Agents of libqmf2 always announce epoch 1; their direct subject is new at each start.
+- SILENT: no message for three heartbeat intervals, and for 10 s at least. Never happens to BROKER, which is present as
+  long as the connection.
+- GOODBYE: it announced its end in its last heartbeat. Messages that it sent before may still arrive on another link, so
+  MENTIONED is ignored then until it announces itself again or some seconds have passed.
+- CUT: the connection to the bus was lost. All agents are ABSENT; those still running answer the next locate request.
 
-UPDATED is told only where an announcement holds something new besides its time. A qpidd counts as the connected one
-from its first sign, until an answer to a request that only the connected broker gets shows that it is another.
+An announcement that differs from the last only in its time is not reported as UPDATED. A qpidd counts as the connected
+broker from its first message, until an answer to a request that only the connected broker gets names another agent.
 
 An event that `TRANSITIONS` doesn't list raises `IllegalAgentEvent` and changes nothing. The time is an argument: this
 module has no clock, sends nothing and knows no asyncio.
@@ -37,25 +38,25 @@ import attrs
 from qmf.errors import NotFoundError
 from qmf.protocol import BROKER, AgentInfo
 
-#: Silent heartbeat intervals after which an agent is given up. The old Python console used 3, libqmf2 uses 5 minutes.
+#: Heartbeat intervals of silence after which an agent is removed. The old Python console used 3; libqmf2 uses 5 min.
 MISSED_HEARTBEATS = 3
 
-#: ... but never sooner than this, in seconds: agents with intervals of a second may stall for longer than three.
-SHORTEST_PATIENCE = 10.0
+#: Seconds of silence that never remove an agent: one with an interval of a second may pause for longer than three.
+MIN_SILENCE = 10.0
 
-#: Seconds after its goodbye in which an agent's name as the sender of a message doesn't bring it back.
-AFTERGLOW = 10.0
+#: Seconds after its goodbye in which a message that only names an agent as its sender doesn't add it again.
+GOODBYE_PERIOD = 10.0
 
-#: Attributes of our own agents: of a last heartbeat, and the version of subscriptions that the agent knows.
+#: Attributes of agents of this project: of a last heartbeat; and the version of subscriptions that it supports.
 GOODBYE = "_goodbye"
 SUBSCRIPTIONS = "_subscriptions"
 
-#: Interval taken for an agent that never said its own: the default of libqmf2.
-UNKNOWN_INTERVAL = 60.0
+#: Heartbeat interval assumed for an agent that announced none: the default of libqmf2.
+DEFAULT_INTERVAL = 60.0
 
 
 class AgentState(enum.Enum):
-    """What we know of an agent."""
+    """What is known of an agent."""
 
     ABSENT = "absent"
     HEARD = "heard"
@@ -64,7 +65,7 @@ class AgentState(enum.Enum):
 
 
 class AgentEvent(enum.Enum):
-    """What can tell us of an agent."""
+    """What can happen to an agent."""
 
     MENTIONED = "mentioned"
     ANNOUNCED = "announced"
@@ -76,7 +77,7 @@ class AgentEvent(enum.Enum):
 
 
 class AgentChangeKind(enum.Enum):
-    """What a sign means to whoever follows the agents."""
+    """What a transition means to listeners."""
 
     NONE = "none"
     ADDED = "added"
@@ -124,7 +125,7 @@ TRANSITIONS: Mapping[AgentState, _Moves] = MappingProxyType(
 
 
 class IllegalAgentEvent(RuntimeError):
-    """A sign that an agent's presence doesn't allow: a bug in the console."""
+    """An event that an agent's state doesn't allow: a bug in the console."""
 
 
 @attrs.frozen
@@ -132,8 +133,8 @@ class Agent:
     """What is known of one agent at one moment.
 
     Attributes:
-        info: what it said of itself; only name, vendor, product and instance until its first heartbeat.
-        is_broker: it is the agent of the broker that we are connected to.
+        info: what it announced; only name, vendor, product and instance before its first announcement.
+        is_broker: True for the agent of the broker that we are connected to.
     """
 
     info: AgentInfo
@@ -161,7 +162,7 @@ class Agent:
 
     @property
     def epoch(self) -> int:
-        """Number of its start, or 0 where it never said."""
+        """Number of its start; 0 when it announced none."""
         return self.info.epoch
 
     @property
@@ -170,25 +171,25 @@ class Agent:
         return self.info.capability >= 1
 
     @property
-    def takes_subscriptions(self) -> bool:
+    def supports_subscriptions(self) -> bool:
         """True when it publishes to subscribers, as agents of this project do."""
         version = self.info.attributes.get(SUBSCRIPTIONS)
         return isinstance(version, int) and version >= 1
 
     @property
     def is_announced(self) -> bool:
-        """True once it told more of itself than its name."""
+        """True once more than its name is known."""
         return self.info != info_from_name(self.name)
 
     @property
     def is_qpidd(self) -> bool:
-        """True for the agent inside a qpidd, whether ours or a federated one."""
+        """True for the agent of a qpidd, the connected one or a federated one."""
         return self.vendor == "apache.org" and self.product == "qpidd"
 
     @property
-    def patience(self) -> float:
-        """Seconds of silence after which it counts as gone."""
-        return max(MISSED_HEARTBEATS * (self.info.heartbeat_interval or UNKNOWN_INTERVAL), SHORTEST_PATIENCE)
+    def max_silence(self) -> float:
+        """Seconds of silence after which it is removed."""
+        return max(MISSED_HEARTBEATS * (self.info.heartbeat_interval or DEFAULT_INTERVAL), MIN_SILENCE)
 
     def __str__(self) -> str:
         return self.name
@@ -197,29 +198,29 @@ class Agent:
 @attrs.define
 class _Entry:
     agent: Agent
-    presence: AgentState
+    state: AgentState
     seen: float
 
 
 @attrs.frozen
 class AgentChange:
-    """What one sign changed.
+    """A change of one agent.
 
     Attributes:
-        change: what happened.
-        agent: the agent, as known from now on; when it is gone, as last known.
+        kind: what changed.
+        agent: the agent as it is known from now on; when it was removed, as last known.
         old: the agent before, or None when it was absent.
-        sign: what told it.
+        event: the event that changed it.
     """
 
-    change: AgentChangeKind
+    kind: AgentChangeKind
     agent: Agent
     old: Agent | None
-    sign: AgentEvent
+    event: AgentEvent
 
 
 def info_from_name(name: str) -> AgentInfo:
-    """What the name alone says; it is split at the first two colons only (QMF2.md 4.2)."""
+    """What an agent's name shows; the name is split at its first two colons only (QMF2.md 4.2)."""
     vendor, product, instance = [*name.split(":", 2), "", ""][:3]
     return AgentInfo(name=name, vendor=vendor, product=product, instance=instance)
 
@@ -240,7 +241,7 @@ class AgentRegistry:
 
     @property
     def broker(self) -> Agent | None:
-        """The agent of the connected broker, or None when it has none or has not answered yet."""
+        """The agent of the connected broker; None when it has none, or none has answered yet."""
         return self._entries[self._broker].agent if self._broker else None
 
     def get(self, name: str) -> Agent | None:
@@ -267,83 +268,83 @@ class AgentRegistry:
         """A message names `name` as its sender; None when that changes nothing."""
         name = self.resolve(name)
         if name == BROKER:
-            return None  # an answer of the broker before it told its name; its locate response is on the way
+            return None  # an answer of the broker before its name is known; its locate response will follow
         entry = self._entries.get(name)
         if entry is not None:
             return self._apply(name, AgentEvent.MENTIONED, now, entry.agent)
-        if now - self._departed.get(name, -AFTERGLOW) < AFTERGLOW:
+        if now - self._departed.get(name, -GOODBYE_PERIOD) < GOODBYE_PERIOD:
             return None
-        agent = self._guess(Agent(info_from_name(name)))
+        agent = self._with_broker(Agent(info_from_name(name)))
         return self._apply(name, AgentEvent.CONNECTED if agent.is_broker else AgentEvent.MENTIONED, now, agent)
 
     def announced(self, info: AgentInfo, now: float, *, connected: bool = False) -> AgentChange | None:
-        """An agent tells of itself.
+        """An agent announced itself.
 
         Args:
-            info: what it tells.
+            info: the announcement.
             now: the time, in seconds of any clock.
-            connected: it answered a request that only the connected broker gets.
+            connected: True when it answered a request that only the connected broker gets.
 
         Returns:
-            what that changes, or None.
+            the change, or None.
         """
         entry = self._entries.get(info.name)
         if info.attributes.get(GOODBYE) is True:
-            self._departed = {name: left for name, left in self._departed.items() if now - left < AFTERGLOW}
+            self._departed = {name: left for name, left in self._departed.items() if now - left < GOODBYE_PERIOD}
             self._departed[info.name] = now
             return None if entry is None else self._apply(info.name, AgentEvent.GOODBYE, now, entry.agent)
         self._departed.pop(info.name, None)
-        agent = self._guess(Agent(info, is_broker=connected or info.name == self._broker))
+        agent = self._with_broker(Agent(info, is_broker=connected or info.name == self._broker))
         if entry is not None and _restarted(entry.agent.info, info):
             return self._apply(info.name, AgentEvent.RESTARTED, now, agent)
         return self._apply(info.name, AgentEvent.CONNECTED if agent.is_broker else AgentEvent.ANNOUNCED, now, agent)
 
     def silent(self, now: float) -> list[AgentChange]:
-        """Give up the agents that have been silent for too long."""
+        """Remove the agents that have been silent for too long."""
         overdue = [
             (name, entry)
             for name, entry in self._entries.items()
-            if entry.presence is not AgentState.BROKER and now - entry.seen > entry.agent.patience
+            if entry.state is not AgentState.BROKER and now - entry.seen > entry.agent.max_silence
         ]
         changes = [self._apply(name, AgentEvent.SILENT, now, entry.agent) for name, entry in overdue]
         return [change for change in changes if change is not None]
 
     def next_check(self) -> float | None:
-        """When the first agent will have been silent for too long; None when none ever will."""
+        """The time at which the first agent will have been silent for too long; None when there is none."""
         return min(
-            (e.seen + e.agent.patience for e in self._entries.values() if e.presence is not AgentState.BROKER),
+            (e.seen + e.agent.max_silence for e in self._entries.values() if e.state is not AgentState.BROKER),
             default=None,
         )
 
     def cut(self, now: float) -> list[AgentChange]:
-        """The connection is lost: give up every agent."""
+        """The connection was lost: remove every agent."""
         self._departed.clear()
         changes = [self._apply(name, AgentEvent.CUT, now, entry.agent) for name, entry in list(self._entries.items())]
         return [change for change in changes if change is not None]
 
-    def _guess(self, agent: Agent) -> Agent:
-        """Take a qpidd for the connected broker as long as none is known."""
+    def _with_broker(self, agent: Agent) -> Agent:
+        """The agent, marked as the connected broker's if it is a qpidd and no broker is known yet."""
         if not agent.is_broker and self._broker is None and agent.is_qpidd:
             agent = attrs.evolve(agent, is_broker=True)
         if agent.is_broker:
-            self._take_broker(agent.name)
+            self._set_broker(agent.name)
         return agent
 
-    def _take_broker(self, name: str) -> None:
-        """Note the connected broker; a qpidd that we took for it before turns out to be a federated one."""
+    def _set_broker(self, name: str) -> None:
+        """Note the connected broker; a qpidd that was assumed to be it turns out to be a federated one."""
         if self._broker is not None and self._broker != name:
             entry = self._entries[self._broker]
-            entry.presence = AgentState.KNOWN
+            entry.state = AgentState.KNOWN
             entry.agent = attrs.evolve(entry.agent, is_broker=False)
         self._broker = name
 
-    def _apply(self, name: str, sign: AgentEvent, now: float, agent: Agent) -> AgentChange | None:
+    def _apply(self, name: str, event: AgentEvent, now: float, agent: Agent) -> AgentChange | None:
         entry = self._entries.get(name)
-        presence = entry.presence if entry else AgentState.ABSENT
-        move = TRANSITIONS[presence].get(sign)
+        state = entry.state if entry else AgentState.ABSENT
+        move = TRANSITIONS[state].get(event)
         if move is None:
-            raise IllegalAgentEvent(f"agent {name} is {presence.value}: no sign {sign.value}")
-        following, change = move
+            raise IllegalAgentEvent(f"agent {name} is {state.value}: no event {event.value}")
+        following, kind = move
         old = entry.agent if entry else None
         if following is AgentState.ABSENT:
             del self._entries[name]
@@ -352,19 +353,19 @@ class AgentRegistry:
         elif entry is None:
             self._entries[name] = _Entry(agent, following, now)
         else:
-            entry.agent, entry.presence, entry.seen = agent, following, now
-        if change is AgentChangeKind.UPDATED and old is not None and _same(old, agent):
-            change = AgentChangeKind.NONE
-        return None if change is AgentChangeKind.NONE else AgentChange(change, agent, old, sign)
+            entry.agent, entry.state, entry.seen = agent, following, now
+        if kind is AgentChangeKind.UPDATED and old is not None and _same(old, agent):
+            kind = AgentChangeKind.NONE
+        return None if kind is AgentChangeKind.NONE else AgentChange(kind, agent, old, event)
 
 
 def _same(old: Agent, new: Agent) -> bool:
-    """True when nothing is new but the time at which it was said."""
+    """True when two announcements differ at most in their time."""
     return old == attrs.evolve(new, info=attrs.evolve(new.info, timestamp=old.info.timestamp))
 
 
 def _restarted(old: AgentInfo, new: AgentInfo) -> bool:
-    """True when two announcements come from different runs; what either didn't say proves nothing."""
+    """True when two announcements come from different runs; values that one of them lacks are not compared."""
     if old.epoch and new.epoch and old.epoch != new.epoch:
         return True
     return bool(old.direct_subject and new.direct_subject and old.direct_subject != new.direct_subject)

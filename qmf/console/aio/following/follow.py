@@ -1,6 +1,6 @@
-"""Following objects: one iterator of changes, and the picture of all of them, whatever the agents offer.
+"""Following objects: an iterator of changes over a consistent set of objects, whatever the agents offer.
 
-`Follow` is what a program holds; `Follower` does the work and doesn't know of it. So a program that just drops its
+`Follow` is what a program holds; `Follower` does the work and has no reference to it. So a program that drops its
 `Follow`, as by leaving an ``async for`` early, ends the work, too.
 """
 
@@ -17,8 +17,7 @@ from typing import Generic, Self, TypeVar
 import attrs
 
 from qmf.console.aio.agents.registry import Agent
-from qmf.console.aio.core import ClientCore
-from qmf.console.aio.following.agent_follower import AgentFollower, FollowMode, FollowSpec
+from qmf.console.aio.following.agent_follower import AgentFollower, FollowMode, FollowServices, FollowSpec
 from qmf.console.aio.following.followed_objects import ChangeKind, FollowedObjects, ObjectChange
 from qmf.console.aio.notifications import (
     AgentAdded,
@@ -30,7 +29,6 @@ from qmf.console.aio.notifications import (
     ObjectUpdated,
 )
 from qmf.console.aio.objects.remote_object import RemoteObject
-from qmf.console.aio.queries.object_queries import ObjectQueries
 from qmf.errors import CallerError, QmfError
 from qmf.protocol import ObjectId
 
@@ -40,76 +38,76 @@ T = TypeVar("T")
 
 
 class Follower:
-    """Keeps one picture up to date, with one source for each agent."""
+    """Keeps followed objects up to date, with one `AgentFollower` per agent."""
 
-    def __init__(self, hub: ClientCore, queries: ObjectQueries, orders: FollowSpec, size: int) -> None:
-        self.news = asyncio.Event()
-        self.picture = FollowedObjects(size, self.news.set)
+    def __init__(self, services: FollowServices, spec: FollowSpec, size: int, running: set[Follower]) -> None:
+        """Make a follower; it is in `running` from its start to its end."""
+        self.changed = asyncio.Event()
+        """Set when a change waits, or the follower ended."""
+        self.objects = FollowedObjects(size, self.changed.set)
         self.closed = False
-        self.sources: dict[str, AgentFollower] = {}
-        self._hub = hub
-        self._queries = queries
-        self._orders = orders
+        self.agents: dict[str, AgentFollower] = {}
+        self._services = services
+        self._spec = spec
+        self._running = running
         self._unlisten: Callable[[], None] = lambda: None
 
     def start(self) -> None:
         """Begin with the agents present."""
-        self._hub.closing[self] = self.close
-        self._unlisten = self._hub.publisher.listen(self._notified)
-        for agent in self._hub.agents:
+        self._running.add(self)
+        self._unlisten = self._services.publisher.listen(self._notified)
+        for agent in self._services.agents:
             self._consider(agent)
 
-    async def first(self) -> None:
-        """Wait until each agent present has answered or failed, which takes as long as its questions may."""
-        await asyncio.gather(*(source.first.wait() for source in list(self.sources.values())))
+    async def first_attempts(self) -> None:
+        """Wait until each agent present has answered or failed, which takes as long as its requests may."""
+        await asyncio.gather(*(follower.tried.wait() for follower in list(self.agents.values())))
 
     async def close(self) -> None:
-        """End; agents are told. What waits can still be read."""
+        """End, and end the subscriptions at the agents. Waiting changes can still be read."""
         if not self.closed:
             self.closed = True
-            self._hub.closing.pop(self, None)
+            self._running.discard(self)
             self._unlisten()
-            self.news.set()
-            sources, self.sources = self.sources, {}
-            await asyncio.gather(*(source.end() for source in sources.values()), return_exceptions=True)
+            self.changed.set()
+            agents, self.agents = self.agents, {}
+            await asyncio.gather(*(follower.end() for follower in agents.values()), return_exceptions=True)
 
     def abandon(self) -> None:
-        """End in the background; on the loop's thread."""
+        """End in the background; called on the loop's thread."""
         if not self.closed:
-            self._hub.spawn(self.close())
+            self._services.tasks.spawn(self.close())
 
-    def _notified(self, news: Notification) -> None:
-        match news:
+    def _notified(self, item: Notification) -> None:
+        match item:
             case AgentAdded(agent=agent) | AgentUpdated(agent=agent):
                 self._consider(agent)
-            case AgentRestarted(agent=agent) if agent.name in self.sources:
-                self.sources[agent.name].restarted(agent)
-            case AgentRemoved(agent=agent) if agent.name in self.sources:
-                self.sources.pop(agent.name).end(ChangeKind.LOST)
-            case ObjectUpdated(object=obj) if obj.agent in self.sources:
-                self.sources[obj.agent].indicated(obj)
-            case Missed(agent=agent) if agent.name in self.sources:
-                self.sources[agent.name].missed()
+            case AgentRestarted(agent=agent) if agent.name in self.agents:
+                self.agents[agent.name].agent_restarted(agent)
+            case AgentRemoved(agent=agent) if agent.name in self.agents:
+                self.agents.pop(agent.name).end(ChangeKind.LOST)
+            case ObjectUpdated(object=obj) if obj.agent in self.agents:
+                self.agents[obj.agent].indicated(obj)
+            case Missed(agent=agent) if agent.name in self.agents:
+                self.agents[agent.name].messages_missed()
 
     def _consider(self, agent: Agent) -> None:
-        if self._orders.wanted.only_agent not in (None, agent.name) and not (
-            agent.is_broker and self._orders.wanted.only_agent == "broker"
-        ):
+        if not self._spec.query.is_for(agent):
             return
-        source = self.sources.get(agent.name)
-        if source is not None:
-            source.changed(agent)
+        follower = self.agents.get(agent.name)
+        if follower is not None:
+            follower.agent_updated(agent)
         elif agent.is_announced:
-            # Of an agent that was only mentioned we don't know yet how to ask it.
-            self.sources[agent.name] = AgentFollower(self._hub, self._queries, self._orders, self.picture, agent)
+            # How to ask an agent is not known before it has announced itself.
+            self.agents[agent.name] = AgentFollower(self._services, self._spec, self.objects, agent)
 
 
 class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
-    """Objects and their changes, as `Client.follow` returns it: an iterator that never ends by itself.
+    """Objects and their changes, as `Client.follow` returns it: an iterator that does not end by itself.
 
     Use it as ``async with client.follow("queue") as queues``, which waits until the agents present have answered, or
-    at once in ``async for``. The first changes tell of the objects there are. It ends when its block, its loop or the
-    client ends; agents are told then. Use it in one task.
+    directly in ``async for``. The first changes are the objects that exist. It ends with its block, its loop or the
+    client; subscriptions at agents are ended then. Use it in one task.
     """
 
     def __init__(self, follower: Follower, wrap: Callable[[RemoteObject], T]) -> None:
@@ -118,7 +116,7 @@ class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
         self._started = False
 
     def __len__(self) -> int:
-        return len(self._follower.picture)
+        return len(self._follower.objects)
 
     def __iter__(self) -> Iterator[T]:
         """The objects as they are now."""
@@ -126,42 +124,42 @@ class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
 
     @property
     def objects(self) -> list[T]:
-        """The objects as they are now, changes not read yet included."""
-        return [self._wrap(obj) for obj in self._follower.picture]
+        """The objects as they are now, including changes that were not read yet."""
+        return [self._wrap(obj) for obj in self._follower.objects]
 
     def get(self, object_id: ObjectId) -> T | None:
-        """The object with this id as it is now, if it is followed."""
-        found = self._follower.picture.get(object_id)
+        """The object with this id as it is now; None when it is not followed."""
+        found = self._follower.objects.get(object_id)
         return None if found is None else self._wrap(found)
 
     @property
     def sources(self) -> Mapping[str, FollowMode]:
-        """How each agent is followed now, by its name."""
-        return {name: item.source for name, item in self._follower.sources.items()}
+        """How each agent is followed now, by agent name."""
+        return {name: item.mode for name, item in self._follower.agents.items()}
 
     @property
     def failures(self) -> Mapping[str, QmfError]:
-        """Why agents could not be asked the last time, by name; they are asked again."""
-        return {name: item.failure for name, item in self._follower.sources.items() if item.failure is not None}
+        """The errors of agents whose last request failed, by agent name; the requests are repeated."""
+        return {name: item.failure for name, item in self._follower.agents.items() if item.failure is not None}
 
     @property
     def merged(self) -> int:
-        """Changes that were told only as part of later ones, because they were not read in time."""
-        return self._follower.picture.merged
+        """How many changes were merged into later ones, because they were not read in time."""
+        return self._follower.objects.merged
 
     @property
     def dropped(self) -> int:
-        """News of objects that are gone that were never told, because too many of them were not read in time."""
-        return self._follower.picture.dropped
+        """How many changes of objects that are gone were dropped, because too many were not read in time."""
+        return self._follower.objects.dropped
 
     async def close(self) -> None:
-        """End: agents are told, and what waits can still be read. A second call does nothing."""
+        """End this follow and its subscriptions. Waiting changes can still be read. A second call does nothing."""
         await self._follower.close()
 
     async def __aenter__(self) -> Self:
         try:
             self._start()
-            await self._follower.first()
+            await self._follower.first_attempts()
         except BaseException:
             await self.close()
             raise
@@ -175,11 +173,11 @@ class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
     async def __anext__(self) -> ObjectChange[T]:
         self._start()
         follower = self._follower
-        while (change := follower.picture.take()) is None:
+        while (change := follower.objects.take()) is None:
             if follower.closed:
                 raise StopAsyncIteration
-            follower.news.clear()
-            await follower.news.wait()
+            follower.changed.clear()
+            await follower.changed.wait()
         return _wrapped(change, self._wrap)
 
     def _start(self) -> None:

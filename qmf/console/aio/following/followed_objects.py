@@ -1,50 +1,52 @@
-"""The objects that somebody follows, as they are now, and what of it the follower has not been told yet.
+"""Followed objects: their current states, and the changes that their reader has not read yet.
 
-Changes of an object that wait for a slow reader become one, so what waits is bounded by the objects there are. Only
-news of objects that are gone could grow without end; of these the oldest are dropped, counted, and told as missing.
-The picture itself is always right. Knows no agents, no time and no asyncio.
+Changes of an object that wait for a slow reader are merged into one, so the number of waiting changes is bounded by the
+number of objects. Only changes of objects that are gone could grow without limit; the oldest of these are dropped, and
+the reader gets their number. The states themselves are always current. Knows no agents' messages, no time, no asyncio.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 import attrs
 
-from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.console.aio.objects.remote_object import RemoteObject, changed_groups
+from qmf.console.aio.objects.values import is_another
+from qmf.console.aio.queries.filters import Test
 from qmf.protocol import ObjectId
 
 T = TypeVar("T")
 
 
 class ChangeKind(enum.Enum):
-    """What happened to an object that is followed."""
+    """What happened to a followed object."""
 
-    ADDED = "added"  #: it is there, or matches, from now on
+    ADDED = "added"  #: it exists, or matches the filter, from now on
     CHANGED = "changed"  #: it has other values
-    LEFT = "left"  #: it doesn't match any more; where an agent only tells what matches, it may be deleted, too
-    DELETED = "deleted"  #: it is gone at its agent
-    LOST = "lost"  #: its agent is gone, so that nothing is known of it any more
+    LEFT = "left"  #: it no longer matches the filter; if the agent reports only matching objects, it may be deleted
+    DELETED = "deleted"  #: its agent deleted it
+    LOST = "lost"  #: its agent is gone, so that its state is unknown
 
     @property
     def gone(self) -> bool:
-        """True when the object is not in the picture any more."""
+        """True when the object is no longer followed."""
         return self not in (ChangeKind.ADDED, ChangeKind.CHANGED)
 
 
 @attrs.frozen(kw_only=True)
 class ObjectChange(Generic[T]):
-    """News of one object.
+    """A change of one followed object.
 
     Attributes:
         kind: what happened.
-        object: with all that is known of it now; of an object that is gone, as last known.
-        properties, statistics: which of its values changed; both for objects that are added.
-        merged: how many earlier changes are in this one, because the reader did not take them in time.
-        dropped: how many news of objects that are gone were dropped since the change told before, because the reader
-            did not take them in time.
+        object: the object with everything known of it now; if it is gone, as last known.
+        properties, statistics: which of its values changed; both for objects that were added.
+        merged: how many earlier changes are part of this one, because the reader had not read them.
+        dropped: how many changes of objects that are gone were dropped since the previous change, because the reader
+            had not read them.
     """
 
     kind: ChangeKind
@@ -64,30 +66,31 @@ class _Waiting:
     merged: int = 0
 
 
-#: Of one object, news that it is gone may wait together with news that another has its id now.
-_Slot = tuple[ObjectId, bool]
+#: Object id, and whether the change is that the object is gone: that change may wait together with the changes of
+#: another object that has the same id now.
+_WaitingKey = tuple[ObjectId, bool]
 
 
 class FollowedObjects:
-    """Objects by id, and the news of them that wait."""
+    """The followed objects of all agents by id, and their changes that wait for the reader."""
 
-    def __init__(self, size: int, wake: Callable[[], None]) -> None:
-        """Make an empty picture.
+    def __init__(self, size: int, on_change: Callable[[], None]) -> None:
+        """Make an empty collection.
 
         Args:
-            size: news of objects that are gone that may wait.
-            wake: called when there are news.
+            size: how many changes of objects that are gone may wait.
+            on_change: called when a change waits.
         """
         self._objects: dict[ObjectId, RemoteObject] = {}
-        self._waiting: dict[_Slot, _Waiting] = {}
+        self._waiting: dict[_WaitingKey, _Waiting] = {}
         self._size = size
         self._gone: dict[ObjectId, None] = {}
-        self._untold = 0
-        self._wake = wake
+        self._dropped_unread = 0
+        self._on_change = on_change
         self.merged = 0
-        """Changes that were told only as part of later ones, so far."""
+        """How many changes were merged into later ones so far."""
         self.dropped = 0
-        """News of objects that are gone that were never told, so far."""
+        """How many changes of objects that are gone were dropped so far."""
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -98,33 +101,38 @@ class FollowedObjects:
     def __contains__(self, object_id: object) -> bool:
         return object_id in self._objects
 
+    @property
+    def waiting(self) -> int:
+        """How many changes wait for the reader."""
+        return len(self._waiting)
+
     def get(self, object_id: ObjectId) -> RemoteObject | None:
-        """The object with this id, if it is in the picture."""
+        """The followed object with this id, or None."""
         return self._objects.get(object_id)
 
     def put(self, obj: RemoteObject, *, properties: bool, statistics: bool) -> None:
-        """An object is there, or changed; where nothing of it changed, nobody is told."""
+        """Add or update an object; an update without changed values is not reported."""
         known = obj.object_id in self._objects
         self._objects[obj.object_id] = obj
         if not known:
-            self._tell(_Waiting(ChangeKind.ADDED, obj, True, True))
+            self._add(_Waiting(ChangeKind.ADDED, obj, True, True))
         elif properties or statistics:
-            self._tell(_Waiting(ChangeKind.CHANGED, obj, properties, statistics))
+            self._add(_Waiting(ChangeKind.CHANGED, obj, properties, statistics))
 
     def remove(self, obj: RemoteObject, kind: ChangeKind) -> None:
-        """An object is gone; one that was never in the picture came and went between two looks."""
+        """Remove an object; one that was never added was created and deleted between two publications."""
         self._objects.pop(obj.object_id, None)
-        self._tell(_Waiting(kind, obj, False, False))
+        self._add(_Waiting(kind, obj, False, False))
 
     def take(self) -> ObjectChange[RemoteObject] | None:
-        """The news that wait for longest."""
+        """Remove and return the change that has waited longest; None when none waits."""
         if not self._waiting:
             return None
-        slot = next(iter(self._waiting))
-        item = self._waiting.pop(slot)
-        if slot[1]:
-            del self._gone[slot[0]]
-        dropped, self._untold = self._untold, 0
+        key = next(iter(self._waiting))
+        item = self._waiting.pop(key)
+        if key[1]:
+            del self._gone[key[0]]
+        dropped, self._dropped_unread = self._dropped_unread, 0
         return ObjectChange(
             kind=item.kind,
             object=item.object,
@@ -134,7 +142,7 @@ class FollowedObjects:
             dropped=dropped,
         )
 
-    def _tell(self, new: _Waiting) -> None:
+    def _add(self, new: _Waiting) -> None:
         oid = new.object.object_id
         alive = self._waiting.get((oid, False))
         if new.kind.gone:
@@ -157,7 +165,7 @@ class FollowedObjects:
             alive.object, alive.merged = new.object, new.merged
             alive.properties |= new.properties
             alive.statistics |= new.statistics
-        self._wake()
+        self._on_change()
 
     def _merge(self, earlier: _Waiting, later: _Waiting) -> None:
         later.merged += earlier.merged + 1
@@ -166,5 +174,89 @@ class FollowedObjects:
     def _drop(self, oid: ObjectId) -> None:
         del self._waiting[oid, True]
         del self._gone[oid]
-        self._untold += 1
+        self._dropped_unread += 1
         self.dropped += 1
+
+
+class AgentObjects:
+    """The objects of one agent as last known, whether they match the filter or not; those that match are followed."""
+
+    def __init__(self, test: Test, followed: FollowedObjects) -> None:
+        """Make an empty collection; objects that pass `test` are put into `followed`."""
+        self._test = test
+        self._followed = followed
+        self._known: dict[ObjectId, RemoteObject] = {}
+        self._removed: dict[ObjectId, RemoteObject] | None = None
+
+    def __iter__(self) -> Iterator[RemoteObject]:
+        return iter(list(self._known.values()))
+
+    def get(self, object_id: ObjectId) -> RemoteObject | None:
+        """The object with this id as last known, or None."""
+        return self._known.get(object_id)
+
+    def ids(self) -> set[ObjectId]:
+        """The ids of all objects."""
+        return set(self._known)
+
+    def start_query(self) -> set[ObjectId]:
+        """Note which objects are removed from now on, until `end_query`.
+
+        Returns:
+            the ids of all objects.
+        """
+        self._removed = {}
+        return self.ids()
+
+    def end_query(self, found: Iterable[RemoteObject]) -> list[RemoteObject]:
+        """The objects of an answer without those that were removed since `start_query`."""
+        removed, self._removed = self._removed or {}, None
+        return [
+            obj for obj in found if obj.object_id not in removed or is_another(removed[obj.object_id].data, obj.data)
+        ]
+
+    def compare(self, found: Iterable[RemoteObject], before: set[ObjectId], *, filtered: bool) -> None:
+        """Take the objects of a complete answer; those known before the request and not in the answer are gone.
+
+        With `filtered`, the answer holds matching objects only: the others may still exist.
+        """
+        present = set()
+        for obj in found:
+            present.add(obj.object_id)
+            self.update(obj)
+        kind = ChangeKind.LEFT if filtered else ChangeKind.DELETED
+        for oid in before - present:
+            if oid in self._known:
+                self.remove(self._known[oid], kind)
+
+    def update(self, newer: RemoteObject) -> None:
+        """Merge what an agent sent of an object over what is known of it."""
+        known = self._known.get(newer.object_id)
+        if newer.is_deleted:
+            if known is not None or self._test(newer):
+                self.remove(newer if known is None else known.merged(newer.data), ChangeKind.DELETED)
+            return
+        if known is not None and is_another(known.data, newer.data):
+            self.remove(known, ChangeKind.DELETED)
+            known = None
+        if known is not None:
+            if 0 < newer.data.update_ts < known.data.update_ts:
+                return
+            newer = known.merged(newer.data)
+        else:
+            newer = newer.detached()
+        self._known[newer.object_id] = newer
+        if self._test(newer):
+            properties, statistics = changed_groups(known, newer)
+            self._followed.put(newer, properties=properties, statistics=statistics)
+        elif newer.object_id in self._followed:
+            self._followed.remove(newer, ChangeKind.LEFT)
+
+    def remove(self, obj: RemoteObject, kind: ChangeKind) -> None:
+        """Remove an object."""
+        self._known.pop(obj.object_id, None)
+        if self._removed is not None:
+            self._removed[obj.object_id] = obj
+        # An object that was created and deleted between two publications is reported once.
+        if obj.object_id in self._followed or (kind is ChangeKind.DELETED and self._test(obj)):
+            self._followed.remove(obj, kind)

@@ -1,21 +1,21 @@
-"""Subscriptions at agents of this project: asked for, kept alive, ended, and their publications handed on.
+"""Subscriptions to objects at agents of this project: requested, kept alive and ended; their publications passed on.
 
-Publications come to the same reply address as answers, with the id that the agent gave in its answer. The first may be
-processed before whoever subscribed wakes up to learn that id, so it waits here for a moment. A subscription that nobody
-here knows, because its asker gave up, is cancelled at the agent. Knows nothing of objects.
+Publications come to the same reply address as answers, with the subscription id from the agent's answer. The first may
+arrive before the task that subscribed has processed that answer, so it is kept for a moment. A subscription that nobody
+claims, because its task was cancelled, is cancelled at the agent. This module knows nothing of objects.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 
 import attrs
 
 from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.rpc.channel import RpcChannel
-from qmf.console.aio.wire import Target, Wire
+from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import NetworkError
 from qmf.protocol import (
     Envelope,
@@ -28,39 +28,39 @@ from qmf.protocol import (
 
 log = logging.getLogger("qmf.console")
 
-#: Seconds for which a subscription that was granted may stay without anybody to claim it.
+#: Seconds for which a new subscription may stay unclaimed.
 UNCLAIMED = 1.0
 
-#: A subscription is refreshed so many times within its life, so that one refresh may get lost.
+#: How often a subscription is refreshed within its lifetime, so that one refresh may get lost.
 REFRESHES = 3
 
 #: Subscriptions remembered of an agent that was cut off.
 MAX_ORPHANS = 100
 
-Published = Callable[[Envelope, ObjectsIndication], None]
-Ended = Callable[[str], None]
+OnPublication = Callable[[Envelope, ObjectsIndication], None]
+OnCancelled = Callable[[str], None]
 
 _Key = tuple[str, str]
 
 
 @attrs.define(eq=False)
-class Subscription:
+class ObjectSubscription:
     """One subscription in place.
 
     Attributes:
-        id: the agent's name for it.
-        agent: where.
-        interval: seconds between publications, as granted.
-        lifetime: seconds that it lives without a refresh, as granted.
+        id: its id at the agent.
+        agent: the agent.
+        lifetime: seconds until it ends without a refresh, as the agent granted.
+        on_publication: called with each publication, in order.
+        on_cancelled: called with the reason when the agent ends it.
         active: False once either side ended it.
     """
 
     id: str
     agent: Agent
-    interval: float
     lifetime: float
-    published: Published
-    ended: Ended
+    on_publication: OnPublication
+    on_cancelled: OnCancelled
     active: bool = True
 
     @property
@@ -72,98 +72,104 @@ class Subscription:
 class ObjectSubscriptions:
     """The subscriptions of one client."""
 
-    def __init__(self, wire: Wire, questions: RpcChannel) -> None:
-        self._wire = wire
-        self._questions = questions
-        self._active: dict[_Key, Subscription] = {}
+    def __init__(self, rpc: RpcChannel) -> None:
+        self._rpc = rpc
+        self._active: dict[_Key, ObjectSubscription] = {}
         self._early: dict[_Key, list[tuple[Envelope, ObjectsIndication]]] = {}
         self._orphans: dict[str, list[str]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
 
     def __len__(self) -> int:
         return len(self._active)
 
     async def start(
-        self, agent: Agent, request: SubscribeRequest, published: Published, ended: Ended, *, what: str, timeout: float
-    ) -> Subscription:
+        self,
+        agent: Agent,
+        request: SubscribeRequest,
+        on_publication: OnPublication,
+        on_cancelled: OnCancelled,
+        *,
+        what: str,
+        timeout: float,
+    ) -> ObjectSubscription:
         """Subscribe.
 
         Args:
-            agent: at whom.
-            request: to what.
-            published: called with each publication, in order.
-            ended: called with the reason when the agent ends the subscription.
-            what: the objects, for messages.
+            agent: the agent.
+            request: which objects, and how often.
+            on_publication: called with each publication, in order.
+            on_cancelled: called with the reason when the agent ends the subscription.
+            what: the objects in words, for messages.
             timeout: seconds to wait for the agent's answer.
 
         Raises:
             RemoteError: the agent refused.
-            RequestTimeout, NetworkError, AgentLost, ProtocolError: see `RpcChannel.ask`.
+            RequestTimeout, NetworkError, AgentLost, ProtocolError: see `RpcChannel.request`.
         """
         for orphan in self._orphans.pop(agent.name, ()):
-            self._cancel(self._questions.address(agent), orphan)
-        parts = await self._questions.ask(
+            self._cancel(agent, orphan)
+        parts = await self._rpc.request(
             agent, request, SubscribeResponse, what=f"subscription to {what}", timeout=timeout
         )
         answer = parts[-1]
         key = (agent.name, answer.subscription_id)
-        subscription = Subscription(answer.subscription_id, agent, answer.interval, answer.lifetime, published, ended)
+        subscription = ObjectSubscription(answer.subscription_id, agent, answer.lifetime, on_publication, on_cancelled)
         self._active[key] = subscription
         for envelope, content in self._early.pop(key, ()):
-            self._hand_on(subscription, envelope, content)
+            self._pass_on(subscription, envelope, content)
         return subscription
 
-    async def refresh(self, subscription: Subscription) -> None:
-        """Say that it is still wanted.
+    async def refresh(self, subscription: ObjectSubscription) -> None:
+        """Extend the lifetime of a subscription.
 
         Raises:
             NetworkError: no connection.
         """
-        await self._send(subscription.agent, SubscribeRefresh(subscription_id=subscription.id))
+        await self._rpc.send(SubscribeRefresh(subscription_id=subscription.id), subscription.agent)
 
-    def stop(self, subscription: Subscription) -> None:
-        """End it, here at once and at the agent in a moment."""
+    def stop(self, subscription: ObjectSubscription) -> None:
+        """End a subscription, here at once and at the agent a moment later."""
         if subscription.active:
             subscription.active = False
             self._active.pop((subscription.agent.name, subscription.id), None)
-            self._cancel(self._questions.address(subscription.agent), subscription.id)
+            self._cancel(subscription.agent, subscription.id)
 
     async def close(self) -> None:
-        """End all; what is to be told to agents has been told then, as far as there is a connection."""
+        """End all subscriptions, and wait until the messages to their agents are sent."""
         for subscription in list(self._active.values()):
             self.stop(subscription)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.wait()
 
     # -- from the bus
 
     def granted(self, agent: str, answer: SubscribeResponse, *, wanted: bool) -> None:
-        """An agent's answer came; `wanted` when somebody waits for it."""
+        """An agent granted a subscription; `wanted` when its request is still pending."""
         key = (agent, answer.subscription_id)
         self._early[key] = []
         asyncio.get_running_loop().call_later(UNCLAIMED if wanted else 0, self._drop_unclaimed, key)
 
     def published(self, agent: str, envelope: Envelope, content: ObjectsIndication) -> None:
-        """A publication came."""
+        """An agent sent a publication."""
         key = (agent, envelope.subscription or "")
         if key in self._active:
-            self._hand_on(self._active[key], envelope, content)
+            self._pass_on(self._active[key], envelope, content)
         elif key in self._early:
             self._early[key].append((envelope, content))
         else:
-            log.debug("a publication of %s for subscription %s, which is not ours any more", *key)
+            log.debug("skipped a publication of %s for subscription %s, which has ended", *key)
 
     def cancelled(self, agent: str, content: SubscribeCancel) -> None:
-        """The agent ended a subscription."""
+        """An agent ended a subscription."""
         self._early.pop((agent, content.subscription_id), None)
         subscription = self._active.pop((agent, content.subscription_id), None)
         if subscription is not None:
             subscription.active = False
-            subscription.ended(content.reason or "the agent gave no reason")
+            subscription.on_cancelled(content.reason or "the agent gave no reason")
 
     def forget_agent(self, agent: str) -> None:
-        """The agent is gone, cut off or restarted. Nobody is told: who subscribed heard of it.
+        """An agent is gone, cut off or restarted. No callbacks: its followers are notified of that.
 
-        One that was only cut off still has its subscriptions; they are cancelled when it is subscribed to again.
+        An agent that was only cut off still has its subscriptions; they are cancelled at the next `start`.
         """
         for key in [key for key in self._active if key[0] == agent]:
             self._active.pop(key).active = False
@@ -173,30 +179,22 @@ class ObjectSubscriptions:
 
     # -- inside
 
-    def _hand_on(self, subscription: Subscription, envelope: Envelope, content: ObjectsIndication) -> None:
+    def _pass_on(self, subscription: ObjectSubscription, envelope: Envelope, content: ObjectsIndication) -> None:
         try:
-            subscription.published(envelope, content)
+            subscription.on_publication(envelope, content)
         except Exception:
-            log.exception("bug: a publication of %s could not be handled", subscription.agent)
+            log.exception("bug: handling a publication of %s failed", subscription.agent)
 
     def _drop_unclaimed(self, key: _Key) -> None:
         if self._early.pop(key, None) is not None:
             agent, subscription_id = key
-            self._cancel(Target(self._wire.direct, agent), subscription_id)
+            self._cancel(agent, subscription_id)
 
-    def _cancel(self, target: Target, subscription_id: str) -> None:
-        self._spawn(self._tell(target, SubscribeCancel(subscription_id=subscription_id)))
+    def _cancel(self, agent: Agent | str, subscription_id: str) -> None:
+        self._tasks.spawn(self._send_cancel(agent, SubscribeCancel(subscription_id=subscription_id)))
 
-    async def _send(self, agent: Agent, content: SubscribeRefresh | SubscribeCancel) -> None:
-        await self._wire.send(content, self._questions.address(agent), None, confirm=False)
-
-    async def _tell(self, target: Target, content: SubscribeCancel) -> None:
+    async def _send_cancel(self, agent: Agent | str, content: SubscribeCancel) -> None:
         try:
-            await self._wire.send(content, target, None, confirm=False)
+            await self._rpc.send(content, agent)
         except NetworkError as error:
-            log.debug("a subscription ends at its agent by itself: %s", error)
-
-    def _spawn(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+            log.debug("a subscription was not cancelled and will expire: %s", error)

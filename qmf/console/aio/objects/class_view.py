@@ -1,42 +1,38 @@
-"""A class schema prepared for reading objects: names to wire keys and types, made once per schema.
+"""Class views: schemas prepared for reading objects, with the wire name and type of each value, made once per schema.
 
 A statistic has one name in the schema and several on the wire (QMF2.md 6), and the names of QMFv1 differ from those of
-QMFv2. Scripts use both, so every one of them is found here: `latencyAverage` reads `latencyAvg`.
+QMFv2. Scripts use both, so a class view knows them all: `latencyAverage` reads `latencyAvg`.
 """
 
 from __future__ import annotations
 
 import builtins
 import keyword
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
 
 import attrs
 
 from qmf.errors import ProtocolError
 from qmf.protocol import BROKER, ObjectId, from_wire
-from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic
 
-#: What Python type a received value of a base type mostly has, and then is what the schema says without conversion.
+#: The Python type that received values of a base type usually have; values of this type need no conversion.
 _PLAIN: Mapping[str, type] = {
     **{kind.base: int for kind in TYPES.values() if kind.is_integer},
     **{"sstr": str, "lstr": str, "bool": bool, "float": float, "double": float, "uuid": UUID},
 }
 
-#: Different sets of names that a class remembers the groups of; agents send a handful.
-MAX_GROUPS = 100
-
 
 @attrs.frozen
 class ValueField:
-    """One value of an object.
+    """How to read one value of an object.
 
     Attributes:
         key: its name in QMFv2 objects.
         type: type of the value: for statistics the base type, e.g. ``uint32`` for a ``hilo32``.
         member: the property or statistic that it belongs to.
-        plain: as in `_PLAIN`.
+        plain: Python type of values that need no conversion, or None.
     """
 
     key: str
@@ -54,19 +50,19 @@ class ValueField:
 
 
 def schema_name(name: str) -> str:
-    """The name in the schema for one in a program: Python's keywords are written with ``_`` behind them."""
+    """The schema's name for an attribute of a program: a Python keyword has a ``_`` appended there (``class_``)."""
     return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
 
 
-def typed(slot_type: QmfType, value: object, agent: str) -> object:
-    """A value from the wire as its schema type says; references without an agent belong to `agent`.
+def typed(kind: QmfType, value: object, agent: str) -> object:
+    """A value from the wire, converted to its schema type; references without an agent name belong to `agent`.
 
-    What doesn't fit the type is returned as it came: a foreign agent's mistake must not hide the value.
+    A value that doesn't fit the type is returned unchanged: an agent's mistake must not hide it.
     """
-    if value is None or value.__class__ is _PLAIN.get(slot_type.base):
+    if value is None or value.__class__ is _PLAIN.get(kind.base):
         return value
     try:
-        result = from_wire(slot_type, value)
+        result = from_wire(kind, value)
     except ProtocolError:
         return value
     if isinstance(result, ObjectId):
@@ -75,7 +71,7 @@ def typed(slot_type: QmfType, value: object, agent: str) -> object:
 
 
 def with_agent(object_id: ObjectId, agent: str) -> ObjectId:
-    """The id with the name of its agent, which qpidd leaves out and may give as ``broker`` (QMF2.md 5.1)."""
+    """The id with the name of its agent, which qpidd leaves out or writes as ``broker`` (QMF2.md 5.1)."""
     if object_id.agent_name and object_id.agent_name != BROKER:
         return object_id
     return ObjectId(object_id.object_name, agent, object_id.agent_epoch)
@@ -87,14 +83,15 @@ class ClassView:
     Attributes:
         schema: the class.
         properties, statistics: the wire values in schema order, by wire key.
-        optional: names of the properties that an object may lack: optional ones, and references that name nothing.
+        optional: names of the properties that an object may lack: optional ones, and references that are not set.
+        groups: for `value_groups`, by the identity of the names of an update.
     """
 
-    __slots__ = ("_by_name", "_groups", "optional", "properties", "schema", "statistics")
+    __slots__ = ("_by_name", "groups", "optional", "properties", "schema", "statistics")
 
     def __init__(self, schema: ClassSchema) -> None:
         self.schema = schema
-        self._groups: dict[int, tuple[tuple[str, ...], tuple[bool, bool]]] = {}
+        self.groups: dict[int, tuple[tuple[str, ...], tuple[bool, bool]]] = {}
         self.properties = {item.name: ValueField(item.name, item.type, item) for item in schema.properties}
         self.optional = frozenset(item.name for item in schema.properties if item.optional or item.type.name == "objId")
         self.statistics: dict[str, ValueField] = {}
@@ -104,32 +101,19 @@ class ClassView:
             for index, entry in enumerate(statistic.entries):
                 # The count of an mma is a number even where its samples are times.
                 kind = TYPES["uint64"] if len(statistic.entries) == 4 and index == 0 else base
-                slot = ValueField(entry.name, kind, statistic)
-                self.statistics[entry.name] = slot
-                self._by_name.setdefault(entry.name, slot)
-                self._by_name.setdefault(entry.v1_name, slot)
+                field = ValueField(entry.name, kind, statistic)
+                self.statistics[entry.name] = field
+                self._by_name.setdefault(entry.name, field)
+                self._by_name.setdefault(entry.v1_name, field)
 
-    def slot(self, name: str) -> ValueField | None:
-        """The value that a program calls `name`, by any of its names; None when the class has none."""
+    def field(self, name: str) -> ValueField | None:
+        """The value with this name, in whatever version of QMF; None when the class has no such value."""
         return self._by_name.get(name)
 
     def names(self) -> Iterator[str]:
-        """Every name that `slot` finds."""
+        """Every name that `field` finds."""
         return iter(self._by_name)
 
-    def groups(self, values: Mapping[str, object]) -> tuple[bool, bool]:
-        """Whether an update holds properties, and whether it holds statistics."""
-        names = values.names if isinstance(values, LazyValues) else tuple(values)
-        known = self._groups.get(id(names))
-        if known is not None and known[0] is names:
-            return known[1]
-        found = any(map(self.properties.__contains__, names)), any(map(self.statistics.__contains__, names))
-        if isinstance(values, LazyValues):
-            if len(self._groups) >= MAX_GROUPS:
-                self._groups.clear()
-            self._groups[id(names)] = names, found
-        return found
-
-    def covers(self, values: Mapping[str, object]) -> bool:
-        """True when the class knows all values of an update."""
-        return all(name in self.properties or name in self.statistics for name in values)
+    def has_all(self, names: Iterable[str]) -> bool:
+        """True when all these wire names belong to values of the class."""
+        return all(name in self.properties or name in self.statistics for name in names)

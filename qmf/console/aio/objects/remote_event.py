@@ -1,4 +1,4 @@
-"""An event as a console sees it: its arguments typed by the schema."""
+"""Remote events: events of agents, with their arguments typed by the schema."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import attrs
 
 from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.objects.class_view import typed
-from qmf.console.aio.objects.values import plain
+from qmf.console.aio.objects.values import as_dict
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey, EventSchema, QmfType, Severity
 
 
 class EventArguments(Mapping[str, object]):
-    """The arguments of an event by name, in schema order, then those that the schema doesn't list; typed when read."""
+    """The arguments of an event by name, in schema order, then those not in the schema; converted on reading."""
 
     __slots__ = ("_agent", "_types", "_values")
 
@@ -41,8 +41,8 @@ class EventArguments(Mapping[str, object]):
         return repr(self.read())
 
     def read(self) -> dict[str, object]:
-        """All of them, as a dictionary of its own."""
-        values = plain(self._values)
+        """All arguments, as a new dictionary."""
+        values = as_dict(self._values)
         ordered = {}
         for name, kind in self._types.items():
             if name in values:
@@ -51,7 +51,7 @@ class EventArguments(Mapping[str, object]):
 
 
 def argument_types(schema: EventSchema | None) -> Mapping[str, QmfType]:
-    """Types of the arguments of an event by name, in schema order; none without a schema."""
+    """Types of the arguments of an event by name, in schema order; empty without a schema."""
     return {item.name: item.type for item in schema.arguments} if schema else {}
 
 
@@ -60,13 +60,13 @@ class RemoteEvent:
     """Something that happened at an agent.
 
     Attributes:
-        agent: who raised it.
+        agent: the agent that raised it.
         class_key: its class, or None for an event without schema.
-        schema: its class in full, or None where that could not be learned.
+        schema: the schema of its class, or None when no agent sent it.
         timestamp: nanoseconds since 1970, by the agent's clock.
         severity: 0 (emergency) to 7 (debug) as sent; see `level`.
-        arguments: by name, in schema order; arguments that the agent left out are absent. Typed as they are read.
-        object_id: the object it is about, where the agent said.
+        arguments: by name, in schema order; arguments that the agent left out are absent. Converted on reading.
+        object_id: the object that it concerns, or None when the agent did not name one.
     """
 
     agent: Agent

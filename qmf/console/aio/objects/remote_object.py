@@ -1,35 +1,40 @@
-"""Remote objects: what an agent said of an object, and the way back to it."""
+"""Remote objects: the values of an object as its agent sent them, and requests to it.
+
+The objects of one answer may be encoded as rows; each stays a row until it is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+import itertools
+import operator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import attrs
 
 from qmf._compile import fast_constructor
 from qmf.console.aio.objects.class_view import ClassView, ValueField, schema_name, with_agent
-from qmf.console.aio.objects.values import MergedValues, lay, plain
+from qmf.console.aio.objects.values import Values, as_dict, detached, difference, merge
 from qmf.errors import CallerError, NotFoundError
-from qmf.protocol import ObjectData, ObjectId
-from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol import EventData, ObjectData, ObjectId
 from qmf.protocol.objects.row_objects import RowObjects
 from qmf.schema import ClassKey, ClassSchema, Method
 
-#: Inputs of a method by position, and values by name.
+#: Inputs of a method by position.
 Args = tuple[object, ...]
-Values = Mapping[str, object]
+
+D = TypeVar("D", ObjectData, EventData)
 
 
 @attrs.frozen
 class Timestamps:
-    """Times of an object, in nanoseconds since 1970 by its agent's clock; 0 where the agent doesn't say.
+    """Times of an object, in nanoseconds since 1970 by its agent's clock; 0 where the agent sent none.
 
     Attributes:
         update: when this state was sent.
-        create: when the object was made.
-        delete: when it ended; 0 while it lives.
+        create: when the object was created.
+        delete: when it was deleted; 0 before.
     """
 
     update: int
@@ -40,7 +45,7 @@ class Timestamps:
 class CallResult(Mapping[str, Any]):
     """The outputs of a method, by name or as attributes; empty for a method without outputs.
 
-    `result["name"]` always works; `result.name` does unless a mapping has a method of that name, like `items`.
+    `result["name"]` always works; `result.name` works unless mappings have a method of that name, like `items`.
     """
 
     __slots__ = ("_outputs",)
@@ -70,10 +75,10 @@ class CallResult(Mapping[str, Any]):
 
 
 class ObjectClient(Protocol):
-    """What an object needs of its client."""
+    """The operations of a client that remote objects use."""
 
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
-        """Ask the agent for the object's present state."""
+        """Ask the agent for the object's current state."""
 
     async def call(
         self, target: RemoteObject, method: str, args: Args, kwargs: Values, timeout: float | None
@@ -87,29 +92,29 @@ class ObjectClient(Protocol):
         """Set properties of the object; returns the new values as sent."""
 
     async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
-        """Ask for the object that a reference names."""
+        """Ask for the object that a reference points to."""
 
 
 class RemoteObject:
-    """An object at an agent: its values as last received, and its methods.
+    """An object of an agent: its values as last received, and its methods.
 
-    Values don't follow the agent: `update` asks for them anew, notifications bring new `RemoteObject`s. Values are
-    attributes (`queue.msgDepth`) and items (`queue["msgDepth"]`); methods are awaitable attributes
-    (`await broker.echo(1, "x")`). Where a schema uses a name that this class uses itself, like `schema`, the item and
-    `call` still reach it; a name that is a keyword of Python gets a ``_`` behind it (`shelf.class_`). A value that the
-    object doesn't have at the moment, like an unset optional property, is None.
+    Values don't change by themselves: `update` asks for them again, and notifications hold new `RemoteObject`s. Values
+    are attributes (`queue.msgDepth`) and items (`queue["msgDepth"]`); methods are awaitable attributes
+    (`await broker.echo(1, "x")`). If a schema uses a name that this class uses itself, like `schema`, use the item or
+    `call`; a name that is a Python keyword gets a ``_`` appended (`shelf.class_`). A value that the object doesn't
+    have at the moment, like an optional property that is not set, is None.
 
-    An object without a client stands for none at an agent: it has values, and can't be asked for anything.
+    An object without a client belongs to no agent: it has values, but requests raise `CallerError`.
     """
 
-    __slots__ = ("_client", "_id", "_place", "_said", "_view", "agent")
+    __slots__ = ("_client", "_id", "_offset", "_received", "_view", "agent")
 
     agent: str
-    """Name of the agent that it lives in."""
+    """Name of its agent."""
     _id: ObjectId | None
-    #: What the agent sent. While that is a row of many it stays one, at an offset, until the object is looked at.
-    _said: ObjectData | RowObjects
-    _place: int
+    #: The object as its agent sent it; or the rows of which it is the one at `_offset`, until it is read.
+    _received: ObjectData | RowObjects
+    _offset: int
     _view: ClassView | None
     _client: ObjectClient | None
 
@@ -117,8 +122,8 @@ class RemoteObject:
         self, data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: ObjectClient | None
     ) -> None:
         put = object.__setattr__  # past our own `__setattr__`
-        put(self, "_said", data)
-        put(self, "_place", 0)
+        put(self, "_received", data)
+        put(self, "_offset", 0)
         put(self, "_view", view)
         put(self, "_client", client)
         put(self, "agent", agent)
@@ -126,11 +131,11 @@ class RemoteObject:
 
     @property
     def _data(self) -> ObjectData:
-        said = self._said
-        if isinstance(said, RowObjects):
-            said = said.at(self._place)
-            object.__setattr__(self, "_said", said)
-        return said
+        received = self._received
+        if isinstance(received, RowObjects):
+            received = received.at(self._offset)
+            object.__setattr__(self, "_received", received)
+        return received
 
     @property
     def object_id(self) -> ObjectId:
@@ -148,49 +153,49 @@ class RemoteObject:
 
     @property
     def schema(self) -> ClassSchema | None:
-        """Its class in full; None for data without schema, or where the schema could not be learned."""
+        """The schema of its class; None for data without schema, or when no agent sent the schema."""
         return self._view.schema if self._view else None
 
     @property
     def data(self) -> ObjectData:
-        """What the agent sent, merged, with wire names and values. The values may be unpacked only as they are read."""
+        """The merged data that the agent sent, with wire names and values. Values may be decoded only when read."""
         return self._data
 
     @property
     def timestamps(self) -> Timestamps:
-        """When it was sent, made and deleted."""
+        """When it was sent, created and deleted."""
         return Timestamps(self._data.update_ts, self._data.create_ts, self._data.delete_ts)
 
     @property
     def is_deleted(self) -> bool:
-        """True once the agent said that it is gone."""
+        """True once its agent reported that it was deleted."""
         return self._data.delete_ts != 0
 
     @property
     def properties(self) -> Mapping[str, object]:
         """The properties received, by name, in schema order; without a schema, every value."""
         if self._view is None:
-            return MappingProxyType(plain(self._data.values))
+            return MappingProxyType(as_dict(self._data.values))
         return self._group(self._view.properties)
 
     @property
     def statistics(self) -> Mapping[str, object]:
-        """The statistics received, by wire name (`latencyAvg`), in schema order; none without a schema."""
+        """The statistics received, by wire name (`latencyAvg`), in schema order; empty without a schema."""
         return self._group(self._view.statistics) if self._view else MappingProxyType({})
 
     @property
     def methods(self) -> Mapping[str, Method]:
-        """Its methods by name; none without a schema."""
+        """Its methods by name; empty without a schema."""
         return MappingProxyType({method.name: method for method in self.schema.methods} if self.schema else {})
 
     def values_of(self, names: Iterable[str]) -> list[Any]:
-        """The values called so, as `[]` reads them, one after the other: quicker where many are wanted."""
-        data = attrs.evolve(self._data, values=plain(self._data.values))
+        """The values with these names, as `[]` reads them; faster than `[]` for many values."""
+        data = attrs.evolve(self._data, values=as_dict(self._data.values))
         unpacked = RemoteObject(data, self.object_id, self.agent, self._view, self._client)
         return [unpacked[name] for name in names]
 
     def __getitem__(self, name: str) -> Any:
-        """The value called `name`; None when the object doesn't have it at the moment.
+        """The value with this name; None when the object doesn't have it at the moment.
 
         Raises:
             NotFoundError: its class has no such value.
@@ -200,11 +205,11 @@ class RemoteObject:
             if name in values:
                 return values[name]
             raise NotFoundError("value", name, values)
-        slot = self._view.slot(name)
-        if slot is not None:
-            return slot.read(values.get(slot.key), self.agent)
+        field = self._view.field(name)
+        if field is not None:
+            return field.read(values.get(field.key), self.agent)
         if name in values:
-            return values[name]  # sent though the schema doesn't list it
+            return values[name]  # sent by the agent, but not in the schema
         raise NotFoundError(f"value of {self._name()}", name, self._view.names())
 
     def __getattr__(self, name: str) -> Any:
@@ -238,16 +243,16 @@ class RemoteObject:
         return f"<{self._name()} {self.object_id} at {self.agent}>"
 
     async def update(self, timeout: float | None = None) -> None:
-        """Ask the agent for the present values.
+        """Ask the agent for the current values.
 
         Args:
             timeout: seconds to wait; None for the client's.
 
         Raises:
-            NotFoundError: the agent, or the object, is not there any more.
+            NotFoundError: the agent or the object no longer exists.
             RequestTimeout, NetworkError, AgentLost, RemoteError: see `qmf.console.aio.Client`.
         """
-        object.__setattr__(self, "_said", await self._requester().refresh(self, timeout))
+        object.__setattr__(self, "_received", await self._require_client().refresh(self, timeout))
 
     async def call(self, method: str, /, *args: object, _timeout: float | None = None, **kwargs: object) -> CallResult:
         """Call a method.
@@ -255,7 +260,7 @@ class RemoteObject:
         Args:
             method: its name.
             args: inputs in schema order.
-            kwargs: inputs by name; what the schema gives a default for may be left out.
+            kwargs: inputs by name; an input with a default in the schema may be left out.
             _timeout: seconds to wait; None for the client's.
 
         Returns:
@@ -264,61 +269,60 @@ class RemoteObject:
         Raises:
             NotFoundError: no such method or input; names similar ones. Nothing was sent.
             ConstraintError: an input is missing, or doesn't fit its type. Nothing was sent.
-            RemoteError: the agent refused, or the method failed.
+            RemoteError: the agent refused the call, or the method failed.
             RequestTimeout, NetworkError, AgentLost: no answer; the method may have been carried out.
         """
-        return await self._requester().call(self, method, args, kwargs, _timeout)
+        return await self._require_client().call(self, method, args, kwargs, _timeout)
 
     def check_call(self, method: str, /, *args: object, **kwargs: object) -> None:
-        """Check a call as `call` does, without making it.
+        """Check the arguments of a call without making it.
 
         Raises:
             NotFoundError, ConstraintError: as of `call`.
         """
-        self._requester().check_call(self, method, args, kwargs)
+        self._require_client().check_call(self, method, args, kwargs)
 
     async def set(self, /, *, _timeout: float | None = None, **values: object) -> None:
-        """Set properties that are read-write, all or none; agents of this project understand it.
+        """Set read-write properties, all or none; only agents of this project support this.
 
         Raises:
             NotFoundError: no such property. Nothing was sent.
             ConstraintError: a property is not read-write, or a value doesn't fit. Nothing was sent.
-            RemoteError: the agent refused; foreign agents know no such method.
+            RemoteError: the agent refused, or is not an agent of this project.
             RequestTimeout, NetworkError, AgentLost: no answer; the properties may have been set.
         """
-        sent = await self._requester().assign(self, values, _timeout)
-        data = attrs.evolve(self._data, values={**plain(self._data.values), **sent})
-        object.__setattr__(self, "_said", data)
+        sent = await self._require_client().assign(self, values, _timeout)
+        data = attrs.evolve(self._data, values={**as_dict(self._data.values), **sent})
+        object.__setattr__(self, "_received", data)
 
     async def follow(self, reference: str, timeout: float | None = None) -> RemoteObject | None:
-        """The object that a reference property names; None when the reference is not set.
+        """The object that a reference property points to; None when the reference is not set.
 
         Raises:
-            NotFoundError: no such property, or the object is not there any more.
-            TypeError: the property is no reference.
+            NotFoundError: no such property, or the object no longer exists.
+            TypeError: the property is not a reference.
         """
         value = self[reference]
         if value is None:
             return None
         if not isinstance(value, ObjectId):
-            raise TypeError(f"{reference} of {self._name()} is no reference")
-        return await self._requester().dereference(value, timeout) if value.object_name else None
+            raise TypeError(f"{reference} of {self._name()} is not a reference")
+        return await self._require_client().dereference(value, timeout) if value.object_name else None
 
     def merged(self, newer: ObjectData) -> RemoteObject:
-        """This object with an update laid over it; this one stays as it is."""
+        """A new object with an update merged over this one."""
         return RemoteObject(merge(self._data, newer, self._view), self.object_id, self.agent, self._view, self._client)
 
     def detached(self) -> RemoteObject:
-        """The same, for who keeps it long: without the rest of the message that it came in."""
-        values = self._data.values
-        if not isinstance(values, LazyValues):
+        """The same object, without a reference to the message that it came in, so that it can be kept for long."""
+        data = detached(self._data)
+        if data is self._data:
             return self
-        data = attrs.evolve(self._data, values=values.detached())
         return RemoteObject(data, self.object_id, self.agent, self._view, self._client)
 
-    def _requester(self) -> ObjectClient:
+    def _require_client(self) -> ObjectClient:
         if self._client is None:
-            raise CallerError("this object is not managed: no agent has it")
+            raise CallerError("this object is not managed: it belongs to no agent")
         return self._client
 
     def _caller(self, method: str) -> Callable[..., Awaitable[CallResult]]:
@@ -328,10 +332,10 @@ class RemoteObject:
         caller.__name__ = method
         return caller
 
-    def _group(self, slots: Mapping[str, ValueField]) -> Mapping[str, object]:
-        values = plain(self._data.values)
+    def _group(self, fields: Mapping[str, ValueField]) -> Mapping[str, object]:
+        values = as_dict(self._data.values)
         return MappingProxyType(
-            {key: slot.read(values[key], self.agent) for key, slot in slots.items() if key in values}
+            {key: field.read(values[key], self.agent) for key, field in fields.items() if key in values}
         )
 
     def _name(self) -> str:
@@ -342,71 +346,34 @@ class RemoteObject:
 _make = fast_constructor(RemoteObject)
 
 
-def remote(
+def make_object(
     data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: ObjectClient | None
 ) -> RemoteObject:
-    """The same as ``RemoteObject(...)``, quicker."""
+    """The same as ``RemoteObject(...)``, but faster."""
     return _make(client, object_id, 0, data, view, agent)  # in the order of the slots
 
 
-def of_rows(rows: RowObjects, agent: str, view: ClassView | None, client: ObjectClient | None) -> list[RemoteObject]:
-    """The objects of a block; what the agent said of each is read when it is looked at."""
+def objects_of_rows(
+    rows: RowObjects, agent: str, view: ClassView | None, client: ObjectClient | None
+) -> list[RemoteObject]:
+    """Remote objects of rows; each row is decoded when its object is read."""
     return [_make(client, None, offset, rows, view, agent) for offset in rows.offsets]
 
 
-def merge(old: ObjectData, new: ObjectData, view: ClassView | None) -> ObjectData:
-    """An object with an update laid over it (QMF2.md 4.7).
-
-    An update holds the properties, or the statistics, or both. Where it holds properties, an optional one that it
-    leaves out is not set any more.
-    """
-    unset: list[str] = []
-    if view is not None and view.groups(new.values)[0]:
-        unset = [name for name in view.optional if name not in new.values]
-    return ObjectData(
-        values=lay(old.values, new.values, unset),
-        object_id=old.object_id,
-        class_key=new.class_key or old.class_key,
-        update_ts=new.update_ts or old.update_ts,
-        create_ts=new.create_ts or old.create_ts,
-        delete_ts=new.delete_ts or old.delete_ts,
-        subtypes={**old.subtypes, **new.subtypes} if new.subtypes else old.subtypes,
-        left=old.left,
-    )
+def changed_groups(old: RemoteObject | None, new: RemoteObject) -> tuple[bool, bool]:
+    """Whether properties, and whether statistics, differ between two states of an object; see `values.difference`."""
+    return (True, True) if old is None else difference(old.data, new.data, new._view)
 
 
-def difference(old: RemoteObject | None, new: RemoteObject) -> tuple[bool, bool]:
-    """Whether properties, and whether statistics, of two states of an object are different.
-
-    What is neither, because the schema is not known, counts as a property.
-    """
-    if old is None:
-        return True, True
-    view = new._view
-    quick = _quick_difference(old.data.values, new.data.values, view)
-    if quick is not None:
-        return quick
-    before, after = plain(old.data.values), plain(new.data.values)
-    names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    if view is None:
-        return bool(names), False
-    statistics = names & view.statistics.keys()
-    return len(names) > len(statistics), bool(statistics)
+def class_runs(items: Sequence[D]) -> list[tuple[ClassKey | None, Sequence[D]]]:
+    """Objects or events split into runs of one class, in order; nearly always one run per message."""
+    if isinstance(items, RowObjects):
+        return [(items.class_key, items)] if items else []
+    keys = list(map(_class_key, items))
+    # In one step where all have the same key object.
+    if keys and keys.count(keys[0]) == len(keys):
+        return [(keys[0], items)]
+    return [(key, list(run)) for key, run in itertools.groupby(items, key=_class_key)]
 
 
-def _quick_difference(before: Values, after: Values, view: ClassView | None) -> tuple[bool, bool] | None:
-    """`difference` as far as bytes and names tell it; None where values have to be unpacked."""
-    if isinstance(after, MergedValues) and not after.hidden:
-        if after.older is before:
-            return None  # the first update of a group: the same values may have been known
-        if not isinstance(before, MergedValues) or before.hidden or after.older is not before.older:
-            return None
-        before, after = before.newer, after.newer
-    if not isinstance(before, LazyValues) or not isinstance(after, LazyValues) or before.layout is not after.layout:
-        return None
-    if before.raw() == after.raw():
-        return False, False
-    if view is None or before.names != after.names:
-        return None
-    # Statistics only: whatever is different is one of them.
-    return (False, True) if view.groups(after) == (False, True) and view.covers(after) else None
+_class_key = operator.attrgetter("class_key")

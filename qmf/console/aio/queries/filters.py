@@ -1,7 +1,7 @@
-"""What objects a query wants: predicates for agents that evaluate them, and the same test made here.
+"""Filters of queries: the predicate for agents that evaluate it, and the same test for the console.
 
-qpidd ignores predicates, and agents differ in what they make of them (QMF2.md 4.4, 4.4.2), so an agent is only sent
-what narrows its answer safely, and every answer is tested here.
+qpidd ignores predicates, and agents differ in how they evaluate them (QMF2.md 4.4, 4.4.2). So an agent gets only the
+parts of a filter that all agents evaluate in the same way, and every object of an answer is tested by the console.
 """
 
 from __future__ import annotations
@@ -13,36 +13,36 @@ from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import CallerError, ConstraintError, NotFoundError, ProtocolError
 from qmf.protocol import ObjectId, Predicate, compile_predicate
 
-#: A filter as callers write it: values by name that must be equal, or a predicate of QMF2.md 4.4.2.
+#: A filter: values by name that must be equal, or a predicate (QMF2.md 4.4.2).
 Where = Mapping[str, object] | Predicate
 
 Test = Callable[[RemoteObject], bool]
 
 
-def anything(_: RemoteObject) -> bool:
+def match_all(_: RemoteObject) -> bool:
     """The test that every object passes."""
     return True
 
 
-def prepare(where: Where | None, views: Sequence[ClassView]) -> tuple[Predicate, Test]:
-    """Take a filter apart.
+def compile_filter(where: Where | None, views: Sequence[ClassView]) -> tuple[Predicate, Test]:
+    """Compile a filter.
 
     Args:
-        where: the filter, or None for everything.
-        views: the classes asked for, as far as known already.
+        where: the filter, or None for all objects.
+        views: the classes of the query that are known already.
 
     Returns:
-        the predicate to send to agents that evaluate them, and the test for each object that comes back.
+        the predicate for agents that evaluate them, and the test for each object of an answer.
 
     Raises:
-        ConstraintError: not a valid predicate; says why.
-        NotFoundError: no class asked for has a value of that name.
+        ConstraintError: not a valid predicate; the message says why.
+        NotFoundError: none of the classes has a value of that name.
     """
     if not where:
-        return (), anything
+        return (), match_all
     if isinstance(where, Mapping):
         for name in where:
-            if views and all(view.slot(name) is None for view in views):
+            if views and all(view.field(name) is None for view in views):
                 raise NotFoundError(f"value of {views[0].schema.key.name}", name, views[0].names())
         return _equality(where, views), _equals(where)
     if isinstance(where, str) or not isinstance(where, Sequence):
@@ -52,19 +52,19 @@ def prepare(where: Where | None, views: Sequence[ClassView]) -> tuple[Predicate,
         matches = compile_predicate(where)
     except ProtocolError as error:
         raise ConstraintError("where", "predicate", where, str(error)) from error
-    # libqmf2 parses `re_match` and then never matches: sent there, it would hide every object.
+    # libqmf2 accepts `re_match` but never matches it, so it would hide every object.
     return (() if _uses_re_match(where) else where), lambda obj: matches(obj.data.values)
 
 
 def _equality(where: Mapping[str, object], views: Sequence[ClassView]) -> Predicate:
-    """The part of an equality filter that the agents' comparison of texts can't get wrong."""
+    """The part of an equality filter that agents, which compare texts, evaluate correctly."""
     tests = []
     for name, value in where.items():
-        slots = [view.slot(name) for view in views]
-        whole = bool(slots) and all(slot is not None and slot.type.is_integer for slot in slots)
-        # Of a number, agents write 1, 1.0 or 1.000000: safe only where both sides are known to be whole.
+        fields = [view.field(name) for view in views]
+        whole = bool(fields) and all(field is not None and field.type.is_integer for field in fields)
+        # Agents write a number as 1, 1.0 or 1.000000: sent only when both sides are known to be integers.
         if isinstance(value, (str, bool)) or (isinstance(value, int) and whole):
-            key = next((slot.key for slot in slots if slot), name)
+            key = next((field.key for field in fields if field), name)
             tests.append(["eq", key, ["quote", value]])
     return ["and", *tests] if tests else ()
 
@@ -87,7 +87,7 @@ def _same(value: object, wanted: object) -> bool:
     if isinstance(wanted, RemoteObject):
         wanted = wanted.object_id
     if isinstance(value, ObjectId) and isinstance(wanted, ObjectId):
-        # Persistent objects are referred to with and without epoch; an agent left out means "mine".
+        # References to persistent objects come with and without epoch; a missing agent name means the object's agent.
         return value.object_name == wanted.object_name and (wanted.agent_name in (None, value.agent_name))
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
 

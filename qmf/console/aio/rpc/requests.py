@@ -1,18 +1,18 @@
-"""The life of a request: from sending to the last part of the answer, or to the reason why there is none.
+"""Pending requests: the life of each, from sending to the last part of its answer or to the reason why there is none.
 
-The states of a request, and what moves it on::
+The states of a request, and the events that move it on::
 
               SENT                PART
     SENDING ───────▶ WAITING ───────────▶ COLLECTING ◀─┐ PART
        │                │                     │  └─────┘
        └────────────────┴──────────┬──────────┘
-                                   ├── LAST      ▶ ANSWERED   every part is here
-                                   ├── EXCEPTION ▶ REFUSED    the agent said no
+                                   ├── LAST      ▶ ANSWERED   every part has arrived
+                                   ├── EXCEPTION ▶ REFUSED    the agent answered with an exception
                                    ├── LOSS      ▶ LOST       message refused; connection or agent gone
-                                   ├── DEADLINE  ▶ EXPIRED    nobody answered in time
-                                   └── CANCEL    ▶ CANCELLED  nobody waits for it any more
+                                   ├── DEADLINE  ▶ EXPIRED    no complete answer in time
+                                   └── CANCEL    ▶ CANCELLED  its caller gave up
 
-An answer may overtake the broker's confirmation that it took the request, so parts are welcome while SENDING, and SENT
+An answer may arrive before the broker's confirmation of the request, so parts are accepted while SENDING, and SENT
 leaves COLLECTING as it is. The five states on the right are final: the request has left the table by then, and an
 answer that still comes is counted as late. Ids are never used twice, so a late answer can't reach another request.
 
@@ -26,16 +26,37 @@ import asyncio
 import enum
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 
 import attrs
 
 from qmf.bus.base import OutcomeCallback
-from qmf.console.aio.rpc.errors import AgentLost
-from qmf.errors import NetworkError, QmfError, RequestTimeout
+from qmf.console.aio.tasks import BackgroundTasks
+from qmf.errors import NetworkError, PeerError, QmfError, RequestTimeout
 
 log = logging.getLogger("qmf.console")
+
+
+class AgentLost(PeerError):
+    """The agent went away, or restarted, before it answered a request.
+
+    Whether it carried the request out is unknown.
+
+    Attributes:
+        agent: its name.
+        what: the request, e.g. ``method echo of broker``.
+        reason: what happened to the agent, e.g. ``restarted (epoch 3, then 4)``.
+    """
+
+    def __init__(self, agent: str, what: str, reason: str) -> None:
+        self.agent = agent
+        self.what = what
+        self.reason = reason
+        super().__init__(agent, what, reason)
+
+    def __str__(self) -> str:
+        return f"agent {self.agent} {self.reason} before it answered {self.what}"
 
 
 class RequestState(enum.Enum):
@@ -50,7 +71,7 @@ class RequestState(enum.Enum):
     EXPIRED = "expired"
     CANCELLED = "cancelled"
 
-    __hash__ = object.__hash__  # a member is equal to itself alone; that of Enum takes five times as long
+    __hash__ = object.__hash__  # members are equal by identity; Enum's own hash takes five times as long
 
     @property
     def final(self) -> bool:
@@ -98,49 +119,51 @@ TRANSITIONS: Mapping[RequestState, Mapping[RequestEvent, RequestState]] = Mappin
 
 
 class IllegalRequestEvent(RuntimeError):
-    """A step that a request's state doesn't allow: a bug in the console."""
+    """An event that a request's state doesn't allow: a bug in the console."""
 
 
 @attrs.define(eq=False)
 class Request:
-    """One question on its way.
+    """One pending request.
 
     Attributes:
-        id: correlation id, in QMFv1 the sequence number.
-        what: what is asked, for messages.
-        agent: name of the agent asked, or None for the broker's QMFv1 side.
-        seconds: how long its asker waits.
+        id: correlation id; in QMFv1 the sequence number.
+        what: the request in words, for messages.
+        agent: name of the agent, or None for the broker's QMFv1 side.
+        timeout: seconds for the whole request.
         future: gets the parts of the answer, or the error.
+        state: where it is in its life.
+        parts: the parts of the answer so far.
     """
 
     id: int
     what: str
     agent: str | None
-    seconds: float
+    timeout: float
     future: asyncio.Future[list[object]]
     state: RequestState = RequestState.SENDING
     parts: list[object] = attrs.field(factory=list)
 
-    def advance(self, step: RequestEvent) -> None:
-        """Take one step of the table.
+    def advance(self, event: RequestEvent) -> None:
+        """Go to the state that the table lists for an event.
 
         Raises:
-            IllegalRequestEvent: the table has no such step; the state is unchanged.
+            IllegalRequestEvent: the table has no such transition; the state is unchanged.
         """
-        following = TRANSITIONS.get(self.state, {}).get(step)
+        following = TRANSITIONS.get(self.state, {}).get(event)
         if following is None:
-            raise IllegalRequestEvent(f"request {self.id} ({self.what}) is {self.state.value}: no step {step.value}")
+            raise IllegalRequestEvent(f"request {self.id} ({self.what}) is {self.state.value}: no event {event.value}")
         self.state = following
 
 
 @attrs.frozen
 class RequestCounts:
-    """What became of a client's requests so far.
+    """How the requests of a client ended so far.
 
     Attributes:
         asked: requests started.
         answered, refused, lost, expired, cancelled: how they ended.
-        late: answers that came when nobody waited any more, or that belong to nobody.
+        late: answers that arrived after their request had ended, or that belong to no request.
     """
 
     asked: int
@@ -151,27 +174,32 @@ class RequestCounts:
     cancelled: int
     late: int
 
+    @property
+    def pending(self) -> int:
+        """Requests that wait for their answer."""
+        return self.asked - self.answered - self.refused - self.lost - self.expired - self.cancelled
+
 
 class PendingRequests:
-    """The outstanding requests of one client."""
+    """The pending requests of one client."""
 
     def __init__(self) -> None:
-        self._outstanding: dict[int, Request] = {}
-        self._sending: set[asyncio.Task[None]] = set()
+        self._pending: dict[int, Request] = {}
+        self._sending = BackgroundTasks()
         self._next = 1
         self._ended: dict[RequestState, int] = {}
         self._late = 0
 
     def __len__(self) -> int:
-        return len(self._outstanding)
+        return len(self._pending)
 
     def __contains__(self, number: object) -> bool:
-        """True while somebody waits for the answer with this id."""
-        return number in self._outstanding
+        """True while the request with this id is pending."""
+        return number in self._pending
 
     @property
     def counts(self) -> RequestCounts:
-        """What became of the requests so far."""
+        """How the requests ended so far."""
         ended = {state: self._ended.get(state, 0) for state in RequestState if state.final}
         return RequestCounts(
             asked=self._next - 1,
@@ -195,18 +223,18 @@ class PendingRequests:
         """Send a request and wait for its whole answer.
 
         Args:
-            send: sends the message with the given id; returns when the broker has taken it.
+            send: sends the message with the given id; returns when the broker has accepted it.
             post: tries the same without waiting, as `Bus.try_send`; saves a task.
-            what: what is asked, for messages.
-            agent: who is asked, or None.
+            what: the request in words, for messages.
+            agent: name of the agent, or None.
             timeout: seconds for everything, sending included.
 
         Returns:
             the parts of the answer, in order of arrival.
 
         Raises:
-            RequestTimeout: not in time.
-            NetworkError: the message was refused, or the connection went away.
+            RequestTimeout: no complete answer in time.
+            NetworkError: the broker refused the message, or the connection was lost.
             AgentLost: the agent went away or restarted.
             RemoteError: the agent answered with an exception.
 
@@ -215,7 +243,7 @@ class PendingRequests:
         loop = asyncio.get_running_loop()
         request = Request(self._next, what, agent, timeout, loop.create_future())
         self._next += 1
-        self._outstanding[request.id] = request
+        self._pending[request.id] = request
         timer = loop.call_later(timeout, self._expire, request)
         sending: asyncio.Task[None] | None = None
         try:
@@ -229,15 +257,13 @@ class PendingRequests:
             if sending is not None and request.state is not RequestState.ANSWERED:
                 sending.cancel()
             if sending is not None and not sending.done():
-                # The answer overtook the confirmation. Nothing but the loop's weak reference would keep the task.
-                self._sending.add(sending)
-                sending.add_done_callback(self._sending.discard)
+                self._sending.keep(sending)  # the answer arrived before the confirmation
             if request.future.done() and not request.future.cancelled():
-                request.future.exception()  # read: the asker may have been cancelled in the same moment
+                request.future.exception()  # read it: the caller may have been cancelled in the same moment
 
     def part(self, number: int, content: object, *, last: bool) -> None:
-        """Take one part of an answer; `last` when no more follow."""
-        request = self._take(number)
+        """Add one part of an answer; `last` when no more follow."""
+        request = self._find(number)
         if request is None:
             return
         request.parts.append(content)
@@ -248,26 +274,22 @@ class PendingRequests:
 
     def refuse(self, number: int, error: QmfError) -> None:
         """End a request with the exception that its agent answered."""
-        request = self._take(number)
+        request = self._find(number)
         if request is not None:
             self._end(request, RequestEvent.EXCEPTION, error)
 
     def lose_all(self, error: QmfError) -> None:
-        """End every request: the connection is gone."""
-        for request in list(self._outstanding.values()):
+        """End every request: the connection is lost."""
+        for request in list(self._pending.values()):
             self._end(request, RequestEvent.LOSS, error)
 
     def lose_agent(self, agent: str, reason: str) -> None:
-        """End the requests to one agent: it is gone, or is another one now."""
-        for request in [item for item in self._outstanding.values() if item.agent == agent]:
+        """End the requests to one agent, which is gone or has restarted."""
+        for request in [item for item in self._pending.values() if item.agent == agent]:
             self._end(request, RequestEvent.LOSS, AgentLost(agent, request.what, reason))
 
-    def agents(self) -> Iterable[str]:
-        """Names of the agents that have not answered yet."""
-        return {request.agent for request in self._outstanding.values() if request.agent}
-
-    def _take(self, number: int) -> Request | None:
-        request = self._outstanding.get(number)
+    def _find(self, number: int) -> Request | None:
+        request = self._pending.get(number)
         if request is None:
             self._late += 1
             log.debug("late answer to request %s", number)
@@ -275,12 +297,12 @@ class PendingRequests:
 
     def _posted(self, request: Request, post: Callable[[int, OutcomeCallback], bool]) -> bool:
         try:
-            return post(request.id, functools.partial(self._told, request))
+            return post(request.id, functools.partial(self._settled, request))
         except (QmfError, ValueError) as error:
             self._end(request, RequestEvent.LOSS, error)
             return True
 
-    def _told(self, request: Request, error: NetworkError | None) -> None:
+    def _settled(self, request: Request, error: NetworkError | None) -> None:
         if request.state.final:
             return
         if error is None:
@@ -292,7 +314,7 @@ class PendingRequests:
         try:
             await send(request.id)
         except (QmfError, ValueError) as error:
-            # ValueError: a value that no encoding holds. It reaches the caller like a refusal by the broker does.
+            # ValueError: a value that can't be encoded. The caller gets it in the same way as the broker's refusal.
             if not request.state.final:
                 self._end(request, RequestEvent.LOSS, error)
         else:
@@ -300,12 +322,12 @@ class PendingRequests:
                 request.advance(RequestEvent.SENT)
 
     def _expire(self, request: Request) -> None:
-        self._end(request, RequestEvent.DEADLINE, RequestTimeout(request.what, request.agent, request.seconds))
+        self._end(request, RequestEvent.DEADLINE, RequestTimeout(request.what, request.agent, request.timeout))
 
-    def _end(self, request: Request, step: RequestEvent, error: Exception | None = None) -> None:
-        request.advance(step)
+    def _end(self, request: Request, event: RequestEvent, error: Exception | None = None) -> None:
+        request.advance(event)
         self._ended[request.state] = self._ended.get(request.state, 0) + 1
-        del self._outstanding[request.id]
+        del self._pending[request.id]
         if request.future.done():
             return
         if error is None:

@@ -1,20 +1,19 @@
-"""Finding out which packages, classes and schemas there are.
+"""Schema discovery: asking agents which packages and classes they have, and for the schemas of these.
 
 Agents with capability 1 answer QMFv2 schema queries. qpidd doesn't: its packages and classes are listed by QMFv1 `P`
-and `Q`, its schemas come by `S` with the hash that objects carry. Other agents of capability 0 take `S`, but can't
-list; their classes are known once an object or event of theirs was seen (QMF2.md 5.3, 8).
+and `Q`, and its schemas come by `S` with the hash that objects carry. Other agents of capability 0 answer `S`, but have
+no list; their classes are known once one of their objects or events was received (QMF2.md 5.3, 8).
 """
 
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
 from uuid import UUID
 
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
 from qmf.console.aio.rpc.channel import RpcChannel
-from qmf.console.aio.rpc.errors import AgentLost
+from qmf.console.aio.rpc.requests import AgentLost
 from qmf.console.aio.schemas.cache import AnySchema
 from qmf.errors import NotFoundError, PeerError, QmfError, RemoteError
 from qmf.protocol import (
@@ -37,28 +36,29 @@ log = logging.getLogger("qmf.console")
 
 
 class SchemaDiscovery:
-    """Lists and fetches what agents can tell of their schemas."""
+    """Lists classes and fetches schemas."""
 
-    def __init__(self, questions: RpcChannel, agents: AgentRegistry, timeout: Callable[[], float]) -> None:
-        self._questions = questions
+    def __init__(self, rpc: RpcChannel, agents: AgentRegistry, timeout: float) -> None:
+        """Make a discovery; schemas are waited for up to `timeout` seconds."""
+        self._rpc = rpc
         self._agents = agents
         self._timeout = timeout
         self._listed: dict[str, tuple[int, int]] = {}
 
     def can_list(self, agent: Agent) -> bool:
-        """True when the agent can tell its classes without showing objects of them."""
+        """True when the agent answers requests for the list of its classes."""
         return agent.knows_schema_queries or (agent.is_broker and agent.is_qpidd)
 
     def is_listed(self, agent: Agent) -> bool:
-        """True when the agent's list was taken, and it has not announced news since."""
+        """True when the agent's list was received, and it has not announced a change of its schemas since."""
         return self._listed.get(agent.name) == _version(agent)
 
     def forget(self, agent: str) -> None:
-        """The agent is gone or restarted: its list is void."""
+        """The agent is gone or has restarted: its list is no longer valid."""
         self._listed.pop(agent, None)
 
     async def classes(self, agent: Agent, timeout: float) -> list[ClassKey]:
-        """The keys of all classes and events that an agent knows; empty for one that can't list.
+        """The keys of all classes and events of an agent; empty for one that has no list.
 
         Raises:
             RequestTimeout, NetworkError, AgentLost, RemoteError, ProtocolError: no usable answer.
@@ -74,11 +74,11 @@ class SchemaDiscovery:
         return keys
 
     async def broker_id(self, agent: Agent, timeout: float) -> UUID | None:
-        """The id of the broker that an agent is inside of; None for agents other than qpidd's."""
+        """The id of the broker that an agent is part of; None for agents other than qpidd's."""
         if not (agent.is_broker and agent.is_qpidd):
             return None
-        frames = await self._questions.ask_v1(
-            BrokerRequest, BrokerResponse, agent=agent, what="query for broker id", timeout=timeout
+        frames = await self._rpc.request_v1(
+            agent, BrokerRequest, BrokerResponse, what="query for broker id", timeout=timeout
         )
         return frames[0].broker_id if frames else None
 
@@ -86,12 +86,13 @@ class SchemaDiscovery:
         """Fetch a schema.
 
         Args:
-            key: which; its hash must be known.
-            names: agents that use it, the first asked first. Without any, all who can list are asked.
+            key: the class or event; its hash must be known.
+            names: names of the agents that use it, in the order in which they are asked. Without any, all agents that
+                can list their classes are asked.
 
         Raises:
-            NotFoundError: whoever was asked doesn't know it.
-            QmfError: nobody knew it, and somebody didn't answer.
+            NotFoundError: none of the agents has it.
+            QmfError: none of the agents has it, and one of them did not answer.
         """
         users = [agent for agent in (self._agents.get(name) for name in names) if agent is not None]
         asked = users or [agent for agent in self._agents if self.can_list(agent)]
@@ -106,7 +107,7 @@ class SchemaDiscovery:
         raise failure or NotFoundError("schema", str(key))
 
     async def _schema_from(self, key: ClassKey, agent: Agent) -> AnySchema:
-        # Of an agent that we know by name only, most probably the one that nearly all are.
+        # An agent that is known by its name only most probably has capability 1, as nearly all have.
         if agent.knows_schema_queries or not (agent.is_announced or agent.is_qpidd):
             try:
                 return await self._schema_v2(key, agent)
@@ -117,21 +118,21 @@ class SchemaDiscovery:
         return await self._schema_v1(key, agent)
 
     async def _classes_v2(self, agent: Agent, timeout: float) -> list[ClassKey]:
-        parts = await self._questions.ask(
+        parts = await self._rpc.request(
             agent, QueryRequest(what=What.SCHEMA_ID), SchemaIdsResponse, what="query for classes", timeout=timeout
         )
         return [key for part in parts for key in part.keys]
 
     async def _classes_v1(self, agent: Agent, timeout: float) -> list[ClassKey]:
-        packages = await self._questions.ask_v1(
-            PackagesRequest, PackageResponse, agent=agent, what="query for packages", timeout=timeout
+        packages = await self._rpc.request_v1(
+            agent, PackagesRequest, PackageResponse, what="query for packages", timeout=timeout
         )
         keys = []
         for package in [frame.package for frame in packages]:
-            found = await self._questions.ask_v1(
+            found = await self._rpc.request_v1(
+                agent,
                 functools.partial(ClassesRequest, package),
                 ClassResponse,
-                agent=agent,
                 what=f"query for classes of {package}",
                 timeout=timeout,
             )
@@ -139,12 +140,12 @@ class SchemaDiscovery:
         return keys
 
     async def _schema_v2(self, key: ClassKey, agent: Agent) -> AnySchema:
-        parts = await self._questions.ask(
+        parts = await self._rpc.request(
             agent,
             QueryRequest(what=What.SCHEMA, class_key=key),
             SchemasResponse,
             what=f"query for schema of {key}",
-            timeout=self._timeout(),
+            timeout=self._timeout,
         )
         for part in parts:
             for schema in part.schemas:
@@ -153,12 +154,12 @@ class SchemaDiscovery:
 
     async def _schema_v1(self, key: ClassKey, agent: Agent) -> AnySchema:
         try:
-            frames = await self._questions.ask_v1(
+            frames = await self._rpc.request_v1(
+                agent,
                 functools.partial(SchemaRequest, key),
                 SchemaResponse,
-                agent=agent,
                 what=f"request for schema of {key}",
-                timeout=self._timeout(),
+                timeout=self._timeout,
             )
         except RemoteError as error:
             raise NotFoundError("schema", str(key)) from error  # QMFv1 refuses for no other reason

@@ -1,0 +1,156 @@
+"""Receiving messages: the client's bindings on the topic exchange, and the decoding of everything that arrives.
+
+A message that is not valid is counted, logged once per kind and skipped. This module knows nothing of agents, objects
+or requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Iterable
+
+from qmf.bus.base import Binding, Bus, ReceivedMessage, Subscription
+from qmf.console.aio.binding_keys import key_matches
+from qmf.errors import DecodeError, ProtocolError
+from qmf.protocol import ContentError, Envelope, ObjectDecoder, V1Message, decode, topic_exchange
+
+log = logging.getLogger("qmf.console")
+
+#: How many kinds of invalid messages are logged, so that a peer that sends ever new ones does not fill the log.
+MAX_FAULT_KINDS = 50
+
+OnEnvelope = Callable[[Envelope, ReceivedMessage], None]
+OnV1 = Callable[[V1Message], None]
+OnInvalid = Callable[[str, ProtocolError], None]
+OnUnbound = Callable[[str], None]
+
+
+class MessageReceiver:
+    """Decodes messages and passes them on; binds and unbinds keys of the topic exchange."""
+
+    def __init__(
+        self, bus: Bus, domain: str, on_envelope: OnEnvelope, on_v1: OnV1, on_invalid: OnInvalid, on_unbound: OnUnbound
+    ) -> None:
+        """Make a receiver; nothing is bound yet.
+
+        Args:
+            bus: the bus.
+            domain: QMF domain.
+            on_envelope: called with each QMFv2 message; must call `ReceivedMessage.done`.
+            on_v1: called with each QMFv1 message.
+            on_invalid: called with the correlation id of an answer that is not valid, and the error.
+            on_unbound: called with each binding key that was removed.
+        """
+        self.invalid_count = 0
+        """Messages skipped because they were not valid."""
+        self._bus = bus
+        self._topic = topic_exchange(domain)
+        self._decoder = ObjectDecoder()
+        self._on_envelope = on_envelope
+        self._on_v1 = on_v1
+        self._on_invalid = on_invalid
+        self._on_unbound = on_unbound
+        self._subscriptions: dict[str, Subscription] = {}
+        self._lock = asyncio.Lock()
+        self._holders: dict[str, int] = {}
+        self._held: set[str] = set()
+        self._seen_faults: set[str] = set()
+
+    # -- bindings
+
+    @property
+    def bound(self) -> list[str]:
+        """The binding keys in place, in the order in which they were bound."""
+        return list(self._subscriptions)
+
+    async def bind(self, key: str) -> bool:
+        """Receive what agents publish under a binding key; False when it was bound already.
+
+        Raises:
+            NetworkError: the broker refused, or there is no connection.
+        """
+        async with self._lock:
+            if key in self._subscriptions:
+                return False
+
+            def deliver(received: ReceivedMessage) -> None:
+                self.deliver(received, self._bound_before(key))
+
+            self._subscriptions[key] = await self._bus.subscribe(Binding(self._topic, key), deliver)
+            return True
+
+    async def unbind(self, key: str) -> None:
+        """Undo `bind`; a key that is not bound is ignored."""
+        subscription = self._subscriptions.pop(key, None)
+        if subscription is not None:
+            self._on_unbound(key)
+            await subscription.close()
+
+    async def hold(self, keys: Iterable[str]) -> None:
+        """Bind keys for one of several users: each key stays bound at least until each user calls `release`.
+
+        Keys that are bound already by `bind` are left alone.
+
+        Raises:
+            NetworkError: the broker refused, or there is no connection.
+        """
+        for key in keys:
+            self._holders[key] = self._holders.get(key, 0) + 1
+            if await self.bind(key):
+                self._held.add(key)
+
+    async def release(self, keys: Iterable[str]) -> None:
+        """Undo one `hold` of these keys."""
+        for key in keys:
+            left = self._holders.get(key, 0) - 1
+            if left > 0:
+                self._holders[key] = left
+                continue
+            self._holders.pop(key, None)
+            if key in self._held:
+                self._held.discard(key)
+                await self.unbind(key)
+
+    async def close(self) -> None:
+        """Remove all bindings."""
+        subscriptions = list(self._subscriptions.values())
+        self._subscriptions.clear()
+        for subscription in subscriptions:
+            await subscription.close()
+
+    def _bound_before(self, key: str) -> Iterable[str]:
+        """The keys that were bound before this one.
+
+        Each binding is a link with a queue of its own, so a message that two keys match comes twice. It is accepted
+        from the binding that was made first.
+        """
+        return itertools.takewhile(lambda item: item != key, self._subscriptions)
+
+    # -- messages
+
+    def deliver(self, received: ReceivedMessage, earlier: Iterable[str] = ()) -> None:
+        """Decode a message and pass it on; one that a key in `earlier` matches was received from another link."""
+        try:
+            message = decode(received.data, self._decoder)
+        except (DecodeError, ProtocolError) as error:
+            received.settle()
+            self._skip(error)
+            return
+        if isinstance(message, V1Message):
+            received.settle()
+            self._on_v1(message)
+        elif message.subject is not None and any(key_matches(key, message.subject) for key in earlier):
+            received.settle()
+        else:
+            self._on_envelope(message, received)
+
+    def _skip(self, error: DecodeError | ProtocolError) -> None:
+        self.invalid_count += 1
+        if isinstance(error, ContentError) and error.correlation_id:
+            self._on_invalid(error.correlation_id, error)  # its request fails now, not when its time is up
+        kind = f"{type(error).__name__}: {str(error)[:40]}"
+        if kind not in self._seen_faults and len(self._seen_faults) < MAX_FAULT_KINDS:
+            self._seen_faults.add(kind)
+            log.warning("skipped an invalid message: %s (logged once per kind)", error)
