@@ -9,13 +9,14 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from qmf._keywords import keywords_of
 from qmf.agent.background_service import BackgroundService
 from qmf.agent.core import AgentCore
 from qmf.agent.metrics import AgentStatistics
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.objects.object_store import schema_of
-from qmf.agent.options import AgentOptions, keywords_of
+from qmf.agent.options import AgentOptions
 from qmf.agent.providers import Handler, Provider
 from qmf.bus.base import Bus
 from qmf.protocol import AgentInfo, ObjectId

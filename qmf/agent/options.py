@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import attrs
 
@@ -18,13 +15,9 @@ from qmf.agent.publishing.event_rate_limiter import EventLimit
 from qmf.agent.requests.access import Access
 from qmf.agent.requests.call_audit import CallAudit
 from qmf.agent.requests.subscription_handler import SubscriptionLimits
-from qmf.bus.base import Bus
 from qmf.errors import CallerError
 from qmf.protocol import BodyForm
 from qmf.schema import TYPES
-
-_P = ParamSpec("_P")
-_TAgent = TypeVar("_TAgent")
 
 _EVENT_LIMIT = EventLimit()
 _SUBSCRIPTION_LIMITS = SubscriptionLimits()
@@ -125,33 +118,3 @@ class AgentOptions:
     event_limit: EventLimit | None = _EVENT_LIMIT
     subscription_limits: SubscriptionLimits | None = _SUBSCRIPTION_LIMITS
     clock: Clock = attrs.field(default=None, converter=_to_clock)
-
-
-_Init = Callable[[_TAgent, str | Bus, AgentOptions], None]
-_KeywordInit = Callable[Concatenate[_TAgent, str | Bus, _P], None]
-
-
-def keywords_of(options: Callable[_P, AgentOptions]) -> Callable[[_Init[_TAgent]], _KeywordInit[_TAgent, _P]]:
-    """Give an ``__init__(self, url_or_bus, options)`` the fields of the options as keyword arguments.
-
-    The fields are written once, in the options class; type checkers and `help` see them in the signature.
-
-    Args:
-        options: the class.
-
-    Returns:
-        a decorator.
-    """
-    make: Callable[..., AgentOptions] = options
-
-    def decorate(init: _Init[_TAgent]) -> _KeywordInit[_TAgent, _P]:
-        @functools.wraps(init)
-        def wrapper(self: _TAgent, url_or_bus: str | Bus, **keywords: object) -> None:
-            init(self, url_or_bus, make(**keywords))
-
-        own = list(inspect.signature(init).parameters.values())[:2]
-        signature = inspect.Signature([*own, *inspect.signature(options).parameters.values()], return_annotation=None)
-        setattr(wrapper, "__signature__", signature)  # noqa: B010  # functions have no such attribute for type checkers
-        return cast("_KeywordInit[_TAgent, _P]", wrapper)
-
-    return decorate
