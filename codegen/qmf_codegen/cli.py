@@ -1,7 +1,7 @@
 """The command line of `qmf-codegen`.
 
 Exit codes: 0 all done, or everything is fresh; 1 a schema is invalid, or `--check` found something stale; 2 the command
-line is wrong, a file cannot be found, read or written, or an agent cannot be asked; 130 ended by Ctrl-C.
+line is wrong, a file cannot be found, read or written, or an agent cannot be reached; 130 ended by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from qmf_codegen.writing import write
 
 OK, INVALID, USAGE, INTERRUPTED = 0, 1, 2, 130
 
-#: Where output goes that goes to no file.
+#: The output that stands for the standard output.
 STDOUT = "-"
 
-#: Options that only `--from-agent` reads, and what they are where they are not given.
+#: Options that only `--from-agent` uses, and their defaults.
 AGENT_DEFAULTS: Mapping[str, object] = {
     "broker": "amqp://127.0.0.1:5672",
     "package": None,
@@ -68,8 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="qmf-codegen",
         description="Generate typed Python packages, and documents, from QMF schemas.",
-        epilog="Exit codes: 0 fine, 1 an invalid schema or stale files, 2 wrong usage, files or agents out of reach, "
-        "130 ended by Ctrl-C.",
+        epilog="Exit codes: 0 done, 1 an invalid schema or stale files, 2 wrong usage, or a file or agent that "
+        "cannot be reached, 130 ended by Ctrl-C.",
     )
     parser.add_argument("schema", nargs="*", type=Path, metavar="SCHEMA.xml", help="schema file; becomes one package")
     parser.add_argument(
@@ -77,24 +77,24 @@ def _parser() -> argparse.ArgumentParser:
         "--output",
         metavar="DIR",
         help="where packages and documents are written (default: here); - writes one document to the standard output. "
-        "With --from-agent, a file or directory (default: standard output); one that is not there is made, and is a "
-        "directory if it ends with / or takes several packages",
+        "With --from-agent, a file or directory (default: standard output); a path that does not exist becomes a "
+        "directory if it ends with / or if there are several packages",
     )
     parser.add_argument(
         "--format",
         choices=[item.value for item in Format],
         default=Format.PYTHON.value,
-        help="what to make of each schema: a Python package, canonical XML, a JSON Schema (draft 2020-12), or a "
+        help="what to generate from each schema: a Python package, canonical XML, a JSON Schema (draft 2020-12), or a "
         "reference page (default: %(default)s)",
     )
     parser.add_argument(
-        "--check", action="store_true", help="write nothing; show what is stale as a diff and end with 1 if anything is"
+        "--check", action="store_true", help="write nothing; show a diff of stale files and end with 1 if there are any"
     )
     agent = parser.add_argument_group("instead of schema files")
     agent.add_argument(
         "--from-agent",
         metavar="NAME",
-        help="write the schemas that a live agent publishes as XML; NAME is its name, a part of it, or `broker`",
+        help="write the schemas that a live agent publishes as XML; NAME is its name, a unique part of it, or `broker`",
     )
     agent.add_argument(
         "-b", "--broker", metavar="URL", help=f"broker to connect to (default: {AGENT_DEFAULTS['broker']})"
@@ -114,32 +114,32 @@ def _seconds(text: str) -> float:
     except ValueError:
         value = 0
     if not 0.01 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds from 0.01 to 3600")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds from 0.01 to 3600")
     return value
 
 
 def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
-    """End with a message about options that don't go together; give the others their defaults."""
+    """End with a message if options don't fit together; set defaults of the others."""
     if options.from_agent is not None:
         if options.schema or options.check:
-            parser.error("--from-agent goes with neither schema files nor --check")
+            parser.error("--from-agent cannot be combined with schema files or --check")
         if options.format not in (Format.PYTHON.value, Format.XML.value):
-            parser.error("--from-agent writes XML; make other formats of that")
+            parser.error("--from-agent writes XML only; generate other formats from that file")
         for name, value in AGENT_DEFAULTS.items():
             if getattr(options, name) is None:
                 setattr(options, name, value)
         return
     alone = [f"--{name}" for name in AGENT_DEFAULTS if getattr(options, name) is not None]
     if alone:
-        parser.error(f"only --from-agent goes with {', '.join(alone)}")
+        parser.error(f"{', '.join(alone)}: only with --from-agent")
     if not options.schema:
         parser.error("name a schema file, or an agent with --from-agent")
     if options.output == STDOUT and (options.format == Format.PYTHON.value or options.check):
-        parser.error("-o - is for a document: choose --format xml, json-schema or markdown, without --check")
+        parser.error("-o - writes one document: choose --format xml, json-schema or markdown, without --check")
 
 
 def _run(schemas: Sequence[Path], output: str, format: Format, *, check: bool) -> int:
-    # Named twice by patterns of the shell that overlap: once is meant.
+    # Overlapping patterns of the shell may name a file twice.
     files = generate(list(dict.fromkeys(schemas)), _warn, format)
     if output == STDOUT:
         if len(files) != 1:
@@ -156,31 +156,31 @@ def _run(schemas: Sequence[Path], output: str, format: Format, *, check: bool) -
 
 
 def _from_agent(options: argparse.Namespace) -> int:
-    # The console and the bus are loaded for this alone.
-    from qmf_codegen.harvest import harvest
+    # Only this command needs the console and the bus.
+    from qmf_codegen.from_agent.schema_files import read_agent
 
-    crop = harvest(
+    result = read_agent(
         options.broker, options.from_agent, package=options.package, domain=options.domain, timeout=options.timeout
     )
     output = options.output or STDOUT
-    whole = _is_directory(output, len(crop.files))
-    if not whole and len(crop.files) != 1:
-        names = ", ".join(file.path.stem for file in crop.files)
+    whole = _is_directory(output, len(result.files))
+    if not whole and len(result.files) != 1:
+        names = ", ".join(file.path.stem for file in result.files)
         raise CodegenError(
-            f"the agent has several packages ({names}): choose one by --package, or a directory by -o DIR/"
+            f"the agent has several packages ({names}): choose one with --package, or a directory with -o DIR/"
         )
-    for note in crop.notes:
+    for note in result.notes:
         print(f"note: {note}", file=sys.stderr)
     path = Path(output)
     if whole:
-        write(changes(crop.files, path), print)
+        write(changes(result.files, path), print)
     elif output == STDOUT:
-        sys.stdout.write(crop.files[0].text)
+        sys.stdout.write(result.files[0].text)
     else:
-        write(changes([GeneratedFile(Path(path.name), crop.files[0].text)], path.parent), print)
-    for problem in crop.problems:
+        write(changes([GeneratedFile(Path(path.name), result.files[0].text)], path.parent), print)
+    for problem in result.problems:
         print(problem, file=sys.stderr)
-    return INVALID if crop.problems else OK
+    return INVALID if result.problems else OK
 
 
 def _is_directory(output: str, packages: int) -> bool:
@@ -188,7 +188,7 @@ def _is_directory(output: str, packages: int) -> bool:
     path = Path(output)
     if path.exists() or output == STDOUT:
         return path.is_dir()
-    # A name of a single file for several packages is a mistake.
+    # Several packages do not fit into one file.
     return output.endswith("/") or (packages > 1 and path.suffix != ".xml")
 
 

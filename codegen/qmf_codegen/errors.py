@@ -1,4 +1,4 @@
-"""What can go wrong in a run, besides invalid schemas and the operating system's own errors."""
+"""The error of a run, besides invalid schemas and the operating system's errors."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from qmf.errors import CallerError
 
 
 class CodegenError(CallerError):
-    """The run was asked for something that cannot be; the message says what, in one line."""
+    """The run cannot do what was requested; the message has the reason in one line."""

@@ -10,15 +10,15 @@ import attrs
 
 from qmf.errors import Problem
 from qmf.schema import Schema
-from qmf_codegen.checking import check
 from qmf_codegen.formats import json_schema, markdown, xml
 from qmf_codegen.packages import file_names, package_names
-from qmf_codegen.reading import Source, read_all
-from qmf_codegen.rendering import render
+from qmf_codegen.python.formatting import format_modules
+from qmf_codegen.python.rendering import render
+from qmf_codegen.reading import read_all
 
 
 class Format(enum.Enum):
-    """What is made of a schema. The values are the words of the command line."""
+    """What is made of a schema. The values are those of the option `--format`."""
 
     PYTHON = "python"  #: a package of modules
     XML = "xml"  #: the schema itself in canonical form
@@ -26,7 +26,7 @@ class Format(enum.Enum):
     MARKDOWN = "markdown"  #: a reference page
 
 
-#: Formats of one file per schema: its suffix, and who writes it.
+#: Formats of one file per schema: its suffix, and the function that makes its text.
 _DOCUMENTS: Mapping[Format, tuple[str, Callable[[Schema, str], str]]] = {
     Format.XML: (".xml", xml.document),
     Format.JSON_SCHEMA: (".json", json_schema.document),
@@ -39,8 +39,8 @@ class GeneratedFile:
     """One file to be written.
 
     Attributes:
-        path: where, relative to the output directory.
-        text: all of it.
+        path: relative to the output directory.
+        text: the whole content.
     """
 
     path: Path
@@ -52,7 +52,7 @@ def generate(
 ) -> list[GeneratedFile]:
     """Generate all files for some schema files, in memory.
 
-    The result depends on nothing but the files' names and contents.
+    The result depends only on the files' names and contents.
 
     Args:
         paths: schema files; a package, or a document of the same name, is made from each.
@@ -61,24 +61,20 @@ def generate(
 
     Raises:
         SchemaError: schemas are invalid; holds the problems of all of them.
-        CodegenError: two files would become the same package or document.
+        CodegenError: two files would become the same package or document; or ruff is not installed.
         OSError: a file cannot be read.
     """
     if format is Format.PYTHON:
         packages = package_names(paths)
-        return [file for source in read_all(paths, warn) for file in _package(source, packages[source.path])]
+        modules = {
+            str(Path(packages[source.path], name)): text
+            for source in read_all(paths, warn)
+            for name, text in render(source.schema, source.path.name).items()
+        }
+        return [GeneratedFile(Path(path), text) for path, text in format_modules(modules).items()]
     suffix, document = _DOCUMENTS[format]
     names = file_names(paths, suffix)
     return [
         GeneratedFile(Path(names[source.path]), document(source.schema, source.path.name))
         for source in read_all(paths, warn)
     ]
-
-
-def _package(source: Source, package: str) -> list[GeneratedFile]:
-    files = []
-    for name, text in render(source.schema, source.path.name).items():
-        path = Path(package, name)
-        check(str(path), text)
-        files.append(GeneratedFile(path, text))
-    return files

@@ -1,4 +1,4 @@
-"""Second pass: which Python package, or which file, a schema file becomes."""
+"""The name of the Python package, or of the document, that a schema file becomes."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def package_names(paths: Iterable[Path]) -> dict[Path, str]:
     """The package of each schema file.
 
     Raises:
-        CodegenError: two files want the same one.
+        CodegenError: two files would get the same one.
     """
-    return _own(paths, package_name, "package")
+    return _unique(paths, package_name, "package")
 
 
 def file_names(paths: Iterable[Path], suffix: str) -> dict[Path, str]:
-    """The name of the one file that each schema file becomes.
+    """The name of the document that each schema file becomes.
 
     Raises:
-        CodegenError: two files want the same one.
+        CodegenError: two files would get the same one.
     """
-    return _own(paths, lambda path: f"{path.stem}{suffix}", "file")
+    return _unique(paths, lambda path: f"{path.stem}{suffix}", "file")
 
 
-def _own(paths: Iterable[Path], name: Callable[[Path], str], what: str) -> dict[Path, str]:
+def _unique(paths: Iterable[Path], name: Callable[[Path], str], what: str) -> dict[Path, str]:
     owners: dict[str, Path] = {}
     for path in paths:
         other = owners.setdefault(name(path), path)

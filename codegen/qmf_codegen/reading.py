@@ -1,4 +1,4 @@
-"""First pass: read every schema, and tell all that is wrong with all of them at once."""
+"""First pass: read all schemas, and report the problems of all of them at once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from qmf.schema import Schema, read_schema
 
 @attrs.frozen
 class Source:
-    """A schema and where it came from.
+    """A schema and its file.
 
     Attributes:
-        path: its file.
-        schema: what it says.
+        path: the file.
+        schema: its content.
     """
 
     path: Path

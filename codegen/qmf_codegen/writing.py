@@ -1,4 +1,4 @@
-"""Last pass: write what changed, all of it or nothing."""
+"""Last pass: write all changes, or none."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 from qmf_codegen.comparing import Change
 
 
-def write(changes: Sequence[Change], tell: Callable[[str], None]) -> None:
-    """Write new contents next to every file, and then replace them all; remove what should not be there.
+def write(changes: Sequence[Change], report: Callable[[str], None]) -> None:
+    """Write new contents next to every file, then replace all files; remove files that are not generated any more.
 
-    Whatever goes wrong while writing leaves every file as it was. A file is replaced at once, so that nobody ever reads
-    half of one.
+    If writing fails, every file stays unchanged. A file is replaced in one step: readers never see a part of it.
 
     Args:
-        tell: called with a line for each file.
+        changes: the files to write or remove.
+        report: called with a line for each file.
 
     Raises:
-        OSError: no place, or no permission.
+        OSError: no space, or no permission.
     """
     with contextlib.ExitStack() as stack:
         prepared = [
@@ -29,21 +29,21 @@ def write(changes: Sequence[Change], tell: Callable[[str], None]) -> None:
         ]
         for temporary, path in prepared:
             temporary.replace(path)
-            tell(f"wrote {path}")
+            report(f"wrote {path}")
     for change in changes:
         if change.after is None:
             change.path.unlink()
-            tell(f"removed {change.path}")
+            report(f"removed {change.path}")
 
 
 def _prepare(path: Path, text: str, stack: contextlib.ExitStack) -> Path:
-    """Write `text` to a file beside `path`; the stack removes it, unless it has been moved."""
+    """Write `text` to a temporary file beside `path`; the stack removes it unless it was moved."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     stack.callback(temporary.unlink, missing_ok=True)
     with os.fdopen(descriptor, "wb") as file:
-        # Temporary files are private; generated ones are as readable as any other.
+        # Temporary files are private; generated files get the usual permissions.
         os.fchmod(file.fileno(), 0o666 & ~_umask())
         file.write(text.encode())
     return temporary

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Never, NoReturn, Protocol, Self, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Generic, Never, NoReturn, Protocol, Self, TypeAlias, TypeVar, overload
 
 import attrs
 
@@ -25,7 +25,8 @@ from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import CallerError, PeerError, ProtocolError
 from qmf.protocol import ObjectId, from_wire
-from qmf.schema import Argument, ClassKey, ClassSchema, EventSchema, QmfType
+from qmf.schema import Argument, ClassKey, ClassSchema, EventSchema, Property, QmfType, Statistic
+from qmf.schema.documentation import FieldDocstring, document
 
 __all__ = [
     "UNSET",
@@ -122,19 +123,28 @@ class Mma:
 
 
 class _Descriptor:
-    """A property or statistic; the class's own schema tells type and wire names."""
+    """A property or statistic; type and wire names come from the schema of the class.
+
+    Args:
+        schema_name: its name in the schema, where it differs from that of the class attribute.
+    """
 
     _keys: tuple[str, ...]
     _wheres: tuple[str, ...]
     _type: QmfType
     _optional: bool
 
-    def __init__(self, schema_name: str) -> None:
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.__doc__ = FieldDocstring(cls.__doc__)  # type: ignore[assignment]
+
+    def __init__(self, schema_name: str = "") -> None:
         self.schema_name = schema_name
-        """Its name in the schema."""
+        self.item: Property | Statistic | None = None
 
     def __set_name__(self, owner: type[TypedObject], name: str) -> None:
         schema = owner._qmf_schema_
+        self.schema_name = self.schema_name or name
         item = schema.property(self.schema_name)
         statistic = schema.statistic(self.schema_name)
         if item is not None:
@@ -146,10 +156,11 @@ class _Descriptor:
         else:
             raise TypeError(f"class {schema.name} has no property or statistic {self.schema_name!r}")
         self._wheres = tuple(f"{schema.name}.{key}" for key in self._keys)
+        self.item = item or statistic
 
-    if TYPE_CHECKING:
-        # Else type checkers would let values be assigned. What happens at run time is up to the object.
-        def __set__(self, obj: TypedObject, value: Never) -> None: ...
+    def __set__(self, obj: TypedObject, value: Never) -> NoReturn:
+        # For type checkers, and for `help()`, which lists it as data; at run time `TypedObject` refuses first.
+        raise AttributeError(f"{self.schema_name} can't be assigned")
 
     def _read(self, obj: TypedObject) -> list[Any]:
         remote = obj._qmf_remote
@@ -213,6 +224,10 @@ class TypedObject:
 
     _qmf_schema_: ClassVar[ClassSchema]
     _qmf_remote: RemoteObject
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        document(cls, "seconds to wait for the answer; None for the client's timeout")
 
     def __init__(self, remote: RemoteObject) -> None:
         """Wrap a remote object.
@@ -305,6 +320,10 @@ class TypedEvent:
     severity: int
     timestamp: int
     object_id: ObjectId | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        document(cls)
 
     @classmethod
     def _qmf_wrap(cls, event: RemoteEvent) -> Self:

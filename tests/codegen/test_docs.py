@@ -48,7 +48,7 @@ def test_commands_print_what_is_shown(command: str, code: int, here: Path, capsy
 
 def test_check_prints_what_is_shown_and_more(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["door.xml", "-o", "models"])
-    (here / "door.xml").write_text((here / "door.xml").read_text().replace("Words on the door", "Text on the door"))
+    (here / "door.xml").write_text((here / "door.xml").read_text().replace("Text on the door", "Label of the door"))
     capsys.readouterr()
     assert main(["door.xml", "-o", "models", "--check"]) == 1
     assert capsys.readouterr().out.startswith(shown("qmf-codegen door.xml -o models --check"))

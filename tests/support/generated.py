@@ -1,4 +1,4 @@
-"""Generated packages in tests: made in a directory, imported from there, looked at by linter and type checker."""
+"""Generated packages in tests: written to a directory, imported from there, checked by linter and type checker."""
 
 from __future__ import annotations
 
@@ -10,17 +10,30 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from qmf_codegen.rendering import render
+from hypothesis import HealthCheck, settings
+from qmf_codegen import Format, generate
+from qmf_codegen.python.formatting import format_modules
+from qmf_codegen.python.rendering import render
 
 from qmf.schema import Schema
 
 ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "tests" / "codegen" / "golden" / "pump-station.xml"
+
+#: For tests that take what time they need.
+RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+def pump_station(format: Format) -> str:
+    """The document that is made of the small schema of the tests."""
+    (file,) = generate([GOLDEN], format=format)
+    return file.text
 
 
 def make(schema: Schema, directory: Path, package: str) -> None:
     """Generate a package for a schema in memory."""
     (directory / package).mkdir(parents=True)
-    for name, text in render(schema, "invented.xml").items():
+    for name, text in format_modules(render(schema, "invented.xml")).items():
         (directory / package / name).write_bytes(text.encode())
 
 
@@ -47,7 +60,7 @@ def imported(directory: Path, package: str, *modules: str) -> Iterator[list[Modu
 
 
 def complaints(directory: Path) -> str:
-    """What ruff and mypy say of generated packages under the project's settings; nothing if they are content."""
+    """Messages of ruff and mypy about generated packages, with the project's settings; empty if there are none."""
     config = ["--config", str(ROOT / "pyproject.toml")]
     commands = [
         ["ruff", "check", "--no-cache", *config, "--config", 'lint.isort.known-first-party=["qmf"]'],
@@ -61,11 +74,11 @@ def complaints(directory: Path) -> str:
             "--no-error-summary",
         ],
     ]
-    said = []
+    messages = []
     for command in commands:
         done = subprocess.run(
             [sys.executable, "-m", *command, str(directory)], cwd=ROOT, capture_output=True, text=True, check=False
         )
         if done.returncode:
-            said.append(done.stdout + done.stderr)
-    return "\n".join(said)
+            messages.append(done.stdout + done.stderr)
+    return "\n".join(messages)

@@ -1,7 +1,7 @@
 """A schema as JSON Schema (draft 2020-12): one definition per class and event, under ``$defs``.
 
 A class's definition describes an object as a JSON mapping of its values by wire name (QMF2.md 6): a `hilo32` called `x`
-is `x`, `xHigh` and `xLow`. What JSON Schema has no word for is in annotations ``x-qmf-...``, which validators ignore.
+is `x`, `xHigh` and `xLow`. Annotations ``x-qmf-...``, which validators ignore, hold what JSON Schema cannot express.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from qmf.schema import TYPES, Argument, ClassSchema, EventSchema, Method, Property, QmfType, Schema, Statistic
-from qmf_codegen import marks
+from qmf_codegen import headers
 
 Json = dict[str, object]
 
@@ -40,7 +40,7 @@ def document(schema: Schema, source: str) -> str:
             name += "Event"
         definitions[name] = _event(event)
     whole = {
-        "$comment": marks.sentence(source),
+        "$comment": headers.notice(source),
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:qmf:{schema.package}",
         "title": schema.package,
@@ -116,10 +116,10 @@ def _property(item: Property) -> Json:
 
 
 def _statistic(item: Statistic) -> Json:
-    """Each wire value of a statistic; which one it belongs to is said where the names differ."""
+    """Each wire value of a statistic, with the name of the statistic."""
     out: Json = {}
     for number, entry in enumerate(item.entries):
-        # The number of samples is a plain one, whatever the samples are.
+        # The number of samples is an integer, whatever the type of the samples.
         counts = len(item.entries) == 4 and number == 0
         value = _value(item, TYPES["uint64"] if counts else item.type)
         if entry.v1_suffix:
@@ -150,7 +150,7 @@ def _type(item: Property | Statistic | Argument, type: QmfType) -> Json:
     if type.name == "uuid":
         out["format"] = "uuid"
     if type.is_string:
-        # Characters here, octets there: what has too many characters has too many octets.
+        # JSON Schema counts characters, QMF octets: a text with too many characters has too many octets.
         out["maxLength"] = out["x-qmf-max-octets"] = _or(item.max_len, type.max_bytes)
     for key, bound in (("minimum", item.minimum), ("maximum", item.maximum)):
         if bound is not None and math.isfinite(bound):
@@ -168,7 +168,7 @@ def _default(item: Argument) -> Json:
 def _object_id() -> Json:
     return {
         "title": "Object id",
-        "description": "Names an object at an agent",
+        "description": "Identifies an object of an agent",
         "type": "object",
         "properties": {
             "_object_name": {"type": "string"},
@@ -184,5 +184,5 @@ def _or(value: float | None, otherwise: float | None) -> float | None:
 
 
 def _present(**values: object) -> Json:
-    """Those of the values that are there."""
+    """The values that are not None."""
     return {name: value for name, value in values.items() if value is not None}

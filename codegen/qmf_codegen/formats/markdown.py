@@ -6,13 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from qmf.schema import Argument, ClassSchema, Method, Property, Reference, Schema, Statistic
-from qmf_codegen import marks
-from qmf_codegen.filters.describe import bounds
-from qmf_codegen.filters.layout import flat
-from qmf_codegen.filters.literals import is_short, literal
-from qmf_codegen.filters.text import sentence
+from qmf.schema.documentation import bounds, sentence
+from qmf_codegen import headers
+from qmf_codegen.python.expressions import expression, is_short
 
-Row = Sequence[str]
+TableRow = Sequence[str]
 
 _SPECIAL = re.compile(r"([\\*_\[\]<>|])")
 
@@ -23,7 +21,7 @@ def document(schema: Schema, source: str) -> str:
 
 
 def _blocks(schema: Schema, source: str) -> Iterator[str]:
-    yield marks.markup(source)
+    yield headers.markup(source)
     yield f"# Package {_code(schema.package)}"
     yield from _paragraph(schema.desc)
     if schema.classes:
@@ -74,32 +72,32 @@ def _method(item: Method) -> Iterator[str]:
         yield _table(("argument", "dir", "type", "unit", "rules", "description"), rows)
 
 
-def _property(item: Property, classes: set[str]) -> Row:
+def _property(item: Property, classes: set[str]) -> TableRow:
     flags = {
         "index": item.index,
         "optional": item.optional,
         "parent": item.parent_ref,
         "any class": item.general_reference,
     }
-    rules = [*bounds(item), *(word for word, value in flags.items() if value)]
+    rules = [*bounds(item), *(name for name, value in flags.items() if value)]
     if item.references is not None:
         rules.append(f"refers to {_reference(item.references, classes)}")
     return _code(item.name), item.type.name, item.access.value, text(item.unit), ", ".join(rules), text(item.desc)
 
 
-def _statistic(item: Statistic) -> Row:
+def _statistic(item: Statistic) -> TableRow:
     rules = [*bounds(item)]
     if item.assign is not None:
         rules.append(f"= {_code(item.assign)}")
     return _code(item.name), item.type.name, text(item.unit), ", ".join(rules), text(item.desc)
 
 
-def _argument(item: Argument) -> Row:
+def _argument(item: Argument) -> TableRow:
     rules = [*bounds(item)]
     if item.references is not None:
         rules.append(f"refers to {_reference(item.references, set())}")
     if item.default is not None:
-        shown = flat(literal(item.default, item.type)) if is_short(item.default) else "..."
+        shown = expression(item.default) if is_short(item.default) else "..."
         rules.append(f"default {_code(shown)}")
     return _code(item.name), item.type.name, text(item.unit), ", ".join(rules), text(item.desc)
 
@@ -109,7 +107,7 @@ def _reference(item: Reference, classes: set[str]) -> str:
 
 
 def _link(name: str) -> str:
-    """A link to a class on the same page, by the anchor that its heading gets."""
+    """A link to a class on the same page, by the anchor of its heading."""
     return f"[{name.replace('_', chr(92) + '_')}](#class-{name.lower()})"
 
 
@@ -118,13 +116,13 @@ def _paragraph(desc: str | None) -> Iterator[str]:
         yield text(sentence(desc))
 
 
-def _table(head: Row, rows: Iterable[Row]) -> str:
+def _table(head: TableRow, rows: Iterable[TableRow]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def text(value: str | None) -> str:
-    """A schema's text on one line, shown as it is; what stands in pairs of backticks stays code."""
+    """Text of a schema on one line, escaped; text in pairs of backticks stays code."""
     words = " ".join((value or "").split())
     parts = words.split("`")
     if len(parts) % 2 == 0 or "" in parts[1::2]:
@@ -133,7 +131,7 @@ def text(value: str | None) -> str:
 
 
 def _code(value: str) -> str:
-    """Code, whatever it holds."""
+    """Text as code, whatever characters it has."""
     words = " ".join(value.split())
     longest = max(map(len, re.findall("`+", words)), default=0)
     fence = "`" * (longest + 1)
@@ -146,5 +144,5 @@ def _plain(value: str) -> str:
 
 
 def _in_code(value: str) -> str:
-    # Of all signs, only this one is looked for in code, too: by tables.
+    # In tables this character ends a cell even within code.
     return value.replace("|", "\\|")

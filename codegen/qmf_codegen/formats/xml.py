@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from qmf.schema import Schema, to_xml
-from qmf_codegen import marks
+from qmf_codegen import headers
 
 
 def document(schema: Schema, source: str) -> str:
     """The XML of a schema from file `source`."""
-    return f"{marks.markup(source)}\n{to_xml(schema)}"
+    return f"{headers.markup(source)}\n{to_xml(schema)}"

@@ -21,6 +21,8 @@ from qmf.agent.layout.constraint_errors import read_only_error
 from qmf.agent.layout.references import Referable, is_pending, resolve
 from qmf.errors import ConstraintError
 from qmf.protocol.values import ObjectId
+from qmf.schema import ClassSchema, Property, Statistic
+from qmf.schema.documentation import FieldDocstring
 
 if TYPE_CHECKING:
     from qmf.agent.model.managed_object import ManagedObject
@@ -36,17 +38,32 @@ T = TypeVar("T")
 class AttributeDescriptor(_Property):
     """Base of the descriptors.
 
-    Attributes:
-        schema_name: name of the property or statistic.
+    Args:
+        schema_name: name of the property or statistic, where it differs from that of the class attribute.
     """
 
-    def __init__(self, schema_name: str) -> None:
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.__doc__ = FieldDocstring(cls.__doc__)  # type: ignore[assignment]
+
+    def __init__(self, schema_name: str = "") -> None:
         self.schema_name = schema_name
+        self._owner: type | None = None
         self._work_by(None, None)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.schema_name = self.schema_name or name
+        self._owner = owner
+
+    @property
+    def item(self) -> Property | Statistic | None:
+        """The property or statistic; None outside of a class with a schema."""
+        schema: ClassSchema | None = getattr(self._owner, "_qmf_schema_", None)
+        return None if schema is None else schema.property(self.schema_name) or schema.statistic(self.schema_name)
 
     def _work_by(self, getter: Callable[[Any], Any] | None, setter: Setter | None) -> None:
         if not TYPE_CHECKING:
-            super().__init__(getter, setter, doc=f"The value of {self.schema_name!r}; the class's docstring says more.")
+            super().__init__(getter, setter)
 
     def _bind(self, field: FieldLayout) -> None:
         """Learn the field, before the first instance of the class is made."""
@@ -116,9 +133,9 @@ class AccessorDescriptor(AttributeDescriptor):
 
     _accessor: Callable[..., object]
 
-    def __init__(self, schema_name: str) -> None:
-        super().__init__(schema_name)
-        self.slot = slot_name(schema_name)
+    def __set_name__(self, owner: type, name: str) -> None:
+        super().__set_name__(owner, name)
+        self.slot = slot_name(self.schema_name)
 
     if TYPE_CHECKING:
 

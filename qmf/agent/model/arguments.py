@@ -10,6 +10,7 @@ from qmf.agent.layout.references import Referable, resolve
 from qmf.codec import typed
 from qmf.protocol.values import ObjectId
 from qmf.schema import Argument, EventSchema
+from qmf.schema.documentation import document
 
 T = TypeVar("T")
 
@@ -29,6 +30,10 @@ class Event:
     __slots__ = ()
 
     _qmf_schema_: ClassVar[EventSchema]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        document(cls)
 
     def _qmf_values(self) -> dict[str, object]:
         """Arguments for the wire, by name, typed as in the schema. References that are None are absent.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeAlias
 
 from qmf.agent.accessors.descriptors import AccessorDescriptor, AttributeDescriptor
-from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, Cells, ClassLayout, FieldLayout
+from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, Cells, ClassLayout, FieldLayout, slot_name
 from qmf.agent.layout.references import Referable, is_pending
 from qmf.agent.model.arguments import MaybeAwaitable
 from qmf.agent.model.values import PendingUpdate, read, take
@@ -18,6 +18,7 @@ from qmf.errors import CallerError, ConstraintError
 from qmf.protocol.objects.row_encoding import Lead
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
+from qmf.schema.documentation import document
 
 
 class ManagedObjectMeta(type):
@@ -25,14 +26,18 @@ class ManagedObjectMeta(type):
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ManagedObjectMeta:
         """Make the class."""
-        accessors = [item.slot for item in namespace.values() if isinstance(item, AccessorDescriptor)]
+        accessors = [
+            slot_name(item.schema_name or attribute)
+            for attribute, item in namespace.items()
+            if isinstance(item, AccessorDescriptor)
+        ]
         if accessors:
             namespace["__slots__"] = (*namespace.get("__slots__", ()), *accessors)
         return super().__new__(cls, name, bases, namespace)
 
 
 class ManagedObject(Referable, metaclass=ManagedObjectMeta):
-    """A thing that is managed: base of generated classes, whose docstrings list properties, statistics and methods.
+    """A thing that is managed: base of generated classes.
 
     Make one, hand it to `Agent.add`, and set its values from any thread, whether or not an agent has it. Subclass the
     generated class to implement its methods: synchronous ones run on the agent's event loop and must not block; others
@@ -56,6 +61,10 @@ class ManagedObject(Referable, metaclass=ManagedObjectMeta):
     )
 
     _qmf_schema_: ClassVar[ClassSchema]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        document(cls)
 
     def __init__(self, **values: object) -> None:
         """Make an object; generated classes state the arguments.
