@@ -23,11 +23,11 @@ from pipeline_lake import SECOND
 
 from qmf.pipeline.audit.job import AuditOptions, audit_batch
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import Cell, Column, Group, Part, Table, table_of
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.buffers import Buffers, commit
+from qmf.pipeline.recording.buffers import RowBuffers, commit
 from qmf.pipeline.report.collect import ReportOptions, collect, newest
-from qmf.pipeline.report.time_range import span
+from qmf.pipeline.report.time_range import parse_time_range
 from qmf.pipeline.rollup.job import RollupOptions, rollup_batch
 from qmf.pipeline.spark import session
 from qmf.schema import Style, read_schema
@@ -40,48 +40,48 @@ AGENT = "example.org:bench:classes"
 START, OBJECTS, COMMITS, EVENTS = 1_900_000_000, 20, 12, 10
 
 
-def classes(most: int | None) -> list[Table]:
+def classes(most: int | None) -> list[ClassVersion]:
     """The tables of all classes and events."""
-    found: list[Table] = []
+    found: list[ClassVersion] = []
     for path in sorted(SCHEMAS.glob("*.xml")):
         schema = read_schema(path)
-        found += [table_of(item) for item in schema.classes[:most]]
-        found += [table_of(item) for item in schema.events]
+        found += [ClassVersion.from_schema(item) for item in schema.classes[:most]]
+        found += [ClassVersion.from_schema(item) for item in schema.events]
     return found
 
 
-def value(column: Column, n: int, chance: random.Random) -> object:
+def value(column: LakeColumn, n: int, chance: random.Random) -> object:
     """A value of a column, of the n-th sample of an object."""
-    if column.group is not Group.STATISTIC:
+    if column.kind is not MemberKind.STATISTIC:
         # A property changes now and then.
         number = n // 500
     elif column.style is Style.COUNT:
         number = n * 3 if n % 700 else 0
     else:
         number = chance.randrange(100)
-    if column.part is Part.COUNT:
+    if column.part is MemberPart.COUNT:
         number = n % 3
-    match column.cell:
-        case Cell.TEXT:
+    match column.column_type:
+        case ColumnType.TEXT:
             return f"text {number}"
-        case Cell.BOOL:
+        case ColumnType.BOOL:
             return number % 2 == 0
-        case Cell.FLOAT | Cell.DOUBLE:
+        case ColumnType.FLOAT | ColumnType.DOUBLE:
             return number / 7
-        case Cell.TIME:
+        case ColumnType.TIME:
             return number * 10**6
         case _:
             return number % 100
 
 
-def fill(lake: Lake, tables: list[Table], samples: int) -> int:
+def fill(lake: Lake, tables: list[ClassVersion], samples: int) -> int:
     """Record so many samples of each class; gives the rows written."""
     chance = random.Random(1)
     lake.create()
-    buffers = Buffers()
+    buffers = RowBuffers()
     seq = files = 0
 
-    def add(kind: RowKind, at_ns: int, cells: tuple[object, ...], table: Table | None = None) -> None:
+    def add(kind: RowKind, at_ns: int, cells: tuple[object, ...], table: ClassVersion | None = None) -> None:
         nonlocal seq
         seq += 1
         common = (RUN, seq, at_ns // 1000, at_ns, at_ns, AGENT, 1)
@@ -120,7 +120,7 @@ def jobs(spark: Any, root: str) -> dict[str, Callable[[], object]]:
 
     def report() -> None:
         options = ReportOptions(lake=root, alerts=f"{root}/_tables/correlate", title="Bench", made_ns=0)
-        collect(spark, options, span(None, None, "1h", newest(spark, root)), lambda _text: None)
+        collect(spark, options, parse_time_range(None, None, "1h", newest(spark, root)), lambda _text: None)
 
     return {"rollup": rollup, "audit": audit, "report": report}
 

@@ -23,10 +23,10 @@ from pipeline_lake import OBJECTS, SECOND, VALUES, each_size, fill, peaks
 
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.batch import CorrelateOptions, correlate_batch
-from qmf.pipeline.correlate.stream import Follower
+from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.rollup.windows import rollup
+from qmf.pipeline.rollup import rollup
 from qmf.pipeline.spark import session
 
 #: Seconds in which the level goes up and down once, and the seconds of them that it is bad.
@@ -83,7 +83,7 @@ def by_batch(spark: Any, root: str) -> int:
 
 def by_stream(spark: Any, root: str, files: int) -> int:
     """Alerts of a stream that takes so many files in a step."""
-    follower = Follower(spark, options(root), ignore, files=files)
+    follower = CorrelationStream(spark, options(root), ignore, files=files)
     found = 0
     while (step := follower.step()) is not None or follower.behind():
         found += 0 if step is None else len(step.alerts)
@@ -95,7 +95,7 @@ def by_rollup(spark: Any, root: str) -> int:
     """What the counter grew by, of the rollup to minutes; all members are made."""
     frames = Frames(spark, root)
     (of,) = frames.classes(["thing"])
-    rolled = rollup(frames.of(of), of, "1m")
+    rolled = rollup(frames.class_rows(of), of, "1m")
     # Fetched, since Spark leaves out what nobody looks at.
     (row,) = rolled.groupBy().sum("delta", "mean", "low", "high").collect()
     return int(row["sum(delta)"])

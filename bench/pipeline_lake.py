@@ -17,9 +17,9 @@ from uuid import UUID
 import psutil
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.buffers import Buffers, Converters, commit
+from qmf.pipeline.recording.buffers import RowBuffers, RowConverter, commit
 from qmf.schema import TYPES, ClassSchema, Statistic
 
 OBJECTS = 100
@@ -46,9 +46,9 @@ def fill(lake: Lake, samples: int, each: int, level: Callable[[int], int]) -> fl
 
     `level` gives the statistic of that name by the second. Returns the seconds taken.
     """
-    table = table_of(CLASS)
-    converters = Converters(table)
-    buffers = Buffers()
+    table = ClassVersion.from_schema(CLASS)
+    converters = RowConverter(table)
+    buffers = RowBuffers()
     started = time.perf_counter()
     told = (_RUN, 0, 0, 0, 0, None, None, table.package, table.name, table.hash, False, table.to_json(), "")
     buffers.add(RowKind.SCHEMAS, None, 0, told)

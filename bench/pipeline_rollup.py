@@ -26,11 +26,11 @@ import pyarrow.parquet
 from pipeline_lake import CLASS, SECOND, VALUES, each_size, fill, peak, peaks
 
 from qmf.pipeline.frames import Frames
-from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.rollup.windows import rollup
+from qmf.pipeline.rollup import rollup
 from qmf.pipeline.spark import session
-from qmf.pipeline.spark.catalog import tables, versions
+from qmf.pipeline.spark.catalog import class_versions, versions_of
 
 QUERY = """
 with step as (
@@ -56,8 +56,8 @@ def timed(work: Callable[..., float], *args: object) -> tuple[float, float]:
 
 def by_spark(spark: Any, root: str) -> float:
     """All members, as the job does; the sum of the counter's growth."""
-    of = versions(tables(root), None, "thing")
-    rolled = rollup(Frames(spark, root).of(of), of, "1m")
+    of = versions_of(class_versions(root), None, "thing")
+    rolled = rollup(Frames(spark, root).class_rows(of), of, "1m")
     (row,) = rolled.groupBy().sum("delta", "mean", "low", "high").collect()
     return float(row["sum(delta)"])
 
@@ -71,7 +71,7 @@ def by_duckdb(root: str) -> float:
 
 def by_pandas(root: str) -> float:
     """The same; the exact columns would be Decimals to pandas, so Arrow makes them floats while it reads."""
-    columns = ["_object", "_ts_ns", *(column.name for column in table_of(CLASS).columns)]
+    columns = ["_object", "_ts_ns", *(column.name for column in ClassVersion.from_schema(CLASS).columns)]
     read = pyarrow.parquet.read_table(f"{root}/objects", columns=columns)
     for index, field in enumerate(read.schema):
         if pyarrow.types.is_decimal(field.type):

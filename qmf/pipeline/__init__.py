@@ -1,11 +1,10 @@
-"""The data pipeline: records what the bus says in a lake of Parquet files, and reads it back with Spark.
+"""The data pipeline: records a bus in a lake of Parquet files, and processes the lake with Spark.
 
-`members` says which columns a class has, `cells` turns values into cells, `layout` and `lake` own the files, `buffers`
-and `recorder` fill them, `upkeep` compacts and ages them; `cli` is `qmf-pipeline`. The Spark side starts in
-`spark`: the data source `qmf`, and the jobs.
+`lake` owns the files, `recording` writes them, `spark` gives Spark access to them, as `frames.Frames` and as the data
+source `qmf`. `rollup`, `correlate`, `audit` and `report` are the jobs; `commands` and `cli` are `qmf-pipeline`.
 
-It is a console: it never imports the agent's side, except to publish alerts. pyarrow and pyspark are imported when
-they are needed, never by importing this package.
+The pipeline is a console: it never imports the agent's side, except to publish alerts. pyarrow and pyspark are imported
+when they are needed, never by importing this package.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""`qmf-pipeline`: records a bus into a lake, keeps the lake in order, and runs the jobs over it.
+"""`qmf-pipeline`: records a bus into a lake, maintains the lake, and runs the jobs over it.
 
-Exit codes: 0 done or ended by a signal, 2 wrong arguments, no connection, a library that is missing, or a file system
-that refused.
+Exit codes: 0 done or ended by a signal; 2 wrong arguments, no connection, a missing library, or a failed file system.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: with 2 for wrong arguments, with 0 for `--help` and `--version`.
     """
     parser, commands = parsers()
-    options = config_file.parse(parser, commands, sys.argv[1:] if argv is None else argv)
+    options = config_file.parse_options(parser, commands, sys.argv[1:] if argv is None else argv)
     logging.basicConfig(
         level=logging.DEBUG if options.verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
@@ -48,8 +47,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    """The parser of the whole line, and that of each subcommand."""
-    parser = argparse.ArgumentParser(prog="qmf-pipeline", description="Store, join and roll up what a QMF bus says.")
+    """The parser of the whole command line, and that of each subcommand."""
+    parser = argparse.ArgumentParser(
+        prog="qmf-pipeline", description="Record a QMF bus, and process the recording with Spark."
+    )
     parser.add_argument("--version", action="version", version=f"qmf-pipeline {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands: dict[str, argparse.ArgumentParser] = {}

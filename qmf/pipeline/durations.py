@@ -1,4 +1,4 @@
-"""Times in words: ``90s``, ``1m30s``, ``500ms``, ``2h``, ``1d``, ``10 minutes``. Nanoseconds inside."""
+"""Durations as text: ``90s``, ``1m30s``, ``500ms``, ``2h``, ``1d``, ``10 minutes``. As numbers they are nanoseconds."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|seconds?|minutes?|hours
 
 
 def parse_duration(text: str) -> int:
-    """Nanoseconds.
+    """The nanoseconds of a duration.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a duration.
     """
     total, at = 0.0, 0
     text = text.strip()
@@ -26,7 +26,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(ns: int) -> str:
-    """The way back, to the millisecond: ``1m 30s``."""
+    """The reverse, to the millisecond: ``1m 30s``."""
     rest, parts = round(ns / 10**6) * 10**6, []
     for unit in ("d", "h", "m"):
         count, rest = divmod(rest, _UNITS[unit])
@@ -38,10 +38,10 @@ def format_duration(ns: int) -> str:
 
 
 def spark_duration(text: str) -> str:
-    """The same time as Spark writes it, with one unit: ``90 seconds``.
+    """The same duration as Spark writes it, with one unit: ``90 seconds``.
 
     Raises:
-        ValueError: it is none, or finer than a millisecond.
+        ValueError: the text is not a duration, or finer than a millisecond.
     """
     milliseconds, rest = divmod(parse_duration(text), 10**6)
     if rest:

@@ -1,20 +1,28 @@
-"""What can go wrong in the pipeline, by guilt: all of it is the caller's or the machine's, none is a peer's."""
+"""Errors of the pipeline. Their cause is always the caller or the machine, never a peer on the bus."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from qmf.errors import CallerError
 
 
 class PipelineError(CallerError):
-    """A job cannot do what it was asked for; the message says what and why, in one line."""
+    """A job cannot do what was asked; the message says what and why, in one line."""
 
 
 class LakeError(PipelineError):
-    """The lake cannot be read or written: names the path and the reason."""
+    """The lake cannot be read or written; the message names the path and the reason."""
 
 
 class MissingExtraError(PipelineError):
-    """A library of the extra `pipeline` is not installed, or there is no Java for it."""
+    """A library of the extra `pipeline` is not installed.
+
+    Attributes:
+        library: its name.
+    """
 
     def __init__(self, library: str) -> None:
         self.library = library
@@ -22,3 +30,12 @@ class MissingExtraError(PipelineError):
 
     def __str__(self) -> str:
         return f"{self.library} is not installed; get it with: pip install 'qmf[pipeline]'"
+
+
+@contextmanager
+def lake_errors(path: Path) -> Iterator[None]:
+    """Raise each `OSError` of a block as a `LakeError` that names a path."""
+    try:
+        yield
+    except OSError as error:
+        raise LakeError(f"{path}: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""Ending a job that runs until it is told to end."""
+"""Ending a job that runs until a signal ends it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def stop_on_signals() -> Iterator[threading.Event]:
 
     def handle(*_: object) -> None:
         # Not `stop.set()` itself: a handler runs in the main thread, which may hold the event's lock at that moment,
-        # inside `stop.wait`, and would wait for itself for ever.
+        # inside `stop.wait`, and would deadlock.
         threading.Thread(target=stop.set, name="stop").start()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}

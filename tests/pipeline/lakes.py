@@ -9,9 +9,9 @@ from pipeline.shop import ROBBED, TILL
 
 from qmf.pipeline import Lake
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import Table, table_of
-from qmf.pipeline.lake.row_columns import OWN
-from qmf.pipeline.recording.buffers import Buffers, Row, commit
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.row_columns import KIND_COLUMNS
+from qmf.pipeline.recording.buffers import Cells, RowBuffers, commit
 
 SECOND = 10**9
 RUN = "00000000000000000001_1"
@@ -31,12 +31,12 @@ class Shop:
         self._name = name
         self._seq = self._files = 0
         self._told: set[tuple[str, str, str]] = set()
-        self._buffers = Buffers()
+        self._buffers = RowBuffers()
 
     def put(
         self,
         *samples: tuple[float, float],
-        table: Table | None = None,
+        table: ClassVersion | None = None,
         object: str = "one",
         agent: str = "a",
         epoch: int = 1,
@@ -49,7 +49,7 @@ class Shop:
 
         `received` is another time of arrival, `more` are other columns, the same for all.
         """
-        table = table or table_of(TILL)
+        table = table or ClassVersion.from_schema(TILL)
         self._tell(table)
         for at, sales in samples:
             own = (object, epoch, 0, int(delete * SECOND), properties, True)
@@ -61,14 +61,14 @@ class Shop:
     def events(
         self,
         *events: tuple[float, dict[str, Any]],
-        table: Table | None = None,
+        table: ClassVersion | None = None,
         severity: int = 1,
         object: str | None = None,
         agent: str = "a",
         epoch: int = 1,
     ) -> None:
         """Events of robberies: times and arguments."""
-        table = table or table_of(ROBBED)
+        table = table or ClassVersion.from_schema(ROBBED)
         self._tell(table)
         for at, arguments in events:
             cells = tuple(arguments.get(column.name) for column in table.columns)
@@ -99,16 +99,16 @@ class Shop:
         self,
         kind: RowKind,
         at: float,
-        cells: Row,
+        cells: Cells,
         *,
-        table: Table | None = None,
+        table: ClassVersion | None = None,
         agent: str = "a",
         epoch: int = 1,
         received: float | None = None,
     ) -> None:
         """One row that waits for `commit`; `cells` are those behind the common columns."""
         self._seq += 1
-        assert len(cells) >= len(OWN[kind])
+        assert len(cells) >= len(KIND_COLUMNS[kind])
         time_ns = int(at * SECOND)
         received_ns = time_ns if received is None else int(received * SECOND)
         common = (self._run, self._seq, time_ns // 1000, time_ns, received_ns, agent, epoch)
@@ -120,7 +120,7 @@ class Shop:
         commit(self.lake, self._name, self._run, self._files + 1, batch)
         self._files += len(batch.parts)
 
-    def _tell(self, table: Table) -> None:
+    def _tell(self, table: ClassVersion) -> None:
         key = (table.package, table.name, table.hash)
         if key not in self._told:
             self._told.add(key)

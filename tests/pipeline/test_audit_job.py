@@ -16,7 +16,7 @@ from pipeline.tills import QUEUE_DECLARE, Till, read
 from qmf.agent.requests.call_audit import METHOD_CALLED
 from qmf.pipeline import PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.recording.conversion import to_json
 from qmf.schema import TYPES, Property
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 HUGE = (1 << 64) - 1
-RICHER = table_of(
+RICHER = ClassVersion.from_schema(
     attrs.evolve(TILL, hash=UUID(int=0x22), properties=(*TILL.properties, Property(name="owner", type=TYPES["sstr"])))
 )
-CALLED = table_of(METHOD_CALLED)
+CALLED = ClassVersion.from_schema(METHOD_CALLED)
 
 
 def first_half(shop: Shop) -> None:

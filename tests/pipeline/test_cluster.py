@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 #: Rolls a lake up on two executors, as a batch and as a stream; prints the executors' process ids.
 PROGRAM = """
 import json, os, sys
-from qmf.pipeline.rollup import job  # noqa: E402
+from qmf.pipeline.rollup import job
 from qmf.pipeline.spark import session
 lake, out = sys.argv[1:3]
 quick = json.loads(sys.argv[3])
@@ -56,8 +56,8 @@ def test_executors_in_processes_of_their_own_give_the_same(spark: SparkSession, 
     assert len(json.loads(executors)) == 2
     options = job.RollupOptions(lake=shop.root, out=str(here))
     job.rollup_batch(spark, options, lambda _text: None)
-    expected = sorted(job.rolled_up(spark, options).collect())
+    expected = sorted(job.read_rollups(spark, options).collect())
     options = job.RollupOptions(lake=shop.root, out=str(there))
-    assert sorted(job.rolled_up(spark, options).collect()) == expected
-    streamed = sorted(job.rolled_up(spark, options, "stream").collect())
+    assert sorted(job.read_rollups(spark, options).collect()) == expected
+    streamed = sorted(job.read_rollups(spark, options, "stream").collect())
     assert streamed == [row for row in expected if row["window_start"].year == 1970 and row["last_ns"] < 9_000 * 10**9]

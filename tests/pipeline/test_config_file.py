@@ -9,12 +9,12 @@ import pytest
 
 from qmf.pipeline.cli import main, parsers
 from qmf.pipeline.commands.base import duration
-from qmf.pipeline.commands.config_file import parse
+from qmf.pipeline.commands.config_file import parse_options
 from qmf.pipeline.durations import parse_duration
 
 
 def options(*arguments: str) -> argparse.Namespace:
-    return parse(*parsers(), arguments)
+    return parse_options(*parsers(), arguments)
 
 
 @pytest.fixture
@@ -101,5 +101,5 @@ def test_what_is_no_time(text: str) -> None:
 def test_the_line_wins_end_to_end(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text(f'[all]\nlake = "{tmp_path}/a"\n[retain]\ndays = 3\n')
     assert main(["retain", "--config", str(config), "--lake", str(tmp_path / "b")]) == 0
-    assert capsys.readouterr().out == "Dropped 0 files, swept 0 out of the trash\n"
+    assert capsys.readouterr().out == "Dropped 0 files, deleted 0 from the trash\n"
     assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["b"]

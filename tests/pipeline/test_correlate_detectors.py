@@ -10,9 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.pipeline.correlate import Rule, parse_rules
-from qmf.pipeline.correlate.detectors import EVENT, GONE, MATCHING, OTHER, Change, Context, Machine, Signal, machine_for
+from qmf.pipeline.correlate.detectors import (
+    EVENT,
+    GONE,
+    MATCHING,
+    OTHER,
+    AlertChange,
+    Detector,
+    DetectorContext,
+    Signal,
+    create_detector,
+)
 from qmf.pipeline.correlate.detectors.base import alert_id
-from qmf.pipeline.correlate.event_time import Pause, outages
+from qmf.pipeline.correlate.event_time import ConnectionChange, outages
 
 SECOND = 10**9
 
@@ -32,11 +42,11 @@ def drive(
     of: Rule, signals: Sequence[Signal], until: float, *, silent: Sequence[tuple[int, int]] = ()
 ) -> list[tuple[str, float, float]]:
     """What comes out: raised or cleared, when the incident began, and when that was, in seconds."""
-    machine = machine_for(of, "a\no", Context(silent))
+    machine = create_detector(of, "a\no", DetectorContext(silent))
     return [short(change) for change in run(machine, signals, until)]
 
 
-def run(machine: Machine, signals: Sequence[Signal], until: float) -> list[Change]:
+def run(machine: Detector, signals: Sequence[Signal], until: float) -> list[AlertChange]:
     for item in signals:
         if machine.due < item.at:
             machine.advance(item.at)
@@ -45,7 +55,7 @@ def run(machine: Machine, signals: Sequence[Signal], until: float) -> list[Chang
     return machine.changes
 
 
-def short(change: Change) -> tuple[str, float, float]:
+def short(change: AlertChange) -> tuple[str, float, float]:
     return ("raised" if change.raised else "cleared", change.began / SECOND, change.at / SECOND)
 
 
@@ -95,7 +105,7 @@ def test_a_deleted_object_ends_its_alert() -> None:
 
 def test_the_evidence_is_the_first_the_worst_and_the_last_sample() -> None:
     made = rule(THRESHOLD + 'above = 5\nfor = "10s"\nmessage = "{object} of {colour}: {value:.1f} since {began}"')
-    machine = machine_for(made, "a\no", Context())
+    machine = create_detector(made, "a\no", DetectorContext())
     values = [(0, 6), (3, 9), (4, 8), (12, 7)]
     signals = [signal(at, value, fields='{"colour":"red"}') for at, value in values]
     (change,) = run(machine, signals, 99)
@@ -286,8 +296,8 @@ def test_states_can_be_written_down_anywhere(text: str, parts: list[tuple[int, i
     """One machine that lives, and machines that live from one cut to the next, with time going on between."""
     made, at = rule(text), 0
     kind = made.kind.value
-    whole = machine_for(made, "k", Context())
-    piece, changes = machine_for(made, "k", Context()), []
+    whole = create_detector(made, "k", DetectorContext())
+    piece, changes = create_detector(made, "k", DetectorContext()), []
     for number, (step, value, role, epoch, cut) in enumerate(parts):
         at += step
         if kind == "join":
@@ -303,7 +313,7 @@ def test_states_can_be_written_down_anywhere(text: str, parts: list[tuple[int, i
                 piece.advance(end)
             changes += piece.changes
             state = piece.dump(end)
-            piece = machine_for(made, "k", Context())
+            piece = create_detector(made, "k", DetectorContext())
             if state is not None:
                 piece.load(state)
         for machine in (whole, piece):
@@ -319,7 +329,11 @@ def test_states_can_be_written_down_anywhere(text: str, parts: list[tuple[int, i
 def test_outages_are_the_times_without_a_recorder() -> None:
     runs = {"one": (10, 20), "two": (15, 30), "three": (40, 50), "four": (70, 90)}
     assert outages(runs) == [(30, 40), (50, 70)]
-    pauses = [Pause("four", 75, False), Pause("four", 80, True), Pause("one", 12, False)]
+    pauses = [
+        ConnectionChange("four", 75, False),
+        ConnectionChange("four", 80, True),
+        ConnectionChange("one", 12, False),
+    ]
     assert outages(runs, pauses) == [(12, 15), (30, 40), (50, 70), (75, 80)]
-    assert outages({"one": (0, 9)}, [Pause("one", 5, False)]) == [(5, (1 << 63) - 1)]
+    assert outages({"one": (0, 9)}, [ConnectionChange("one", 5, False)]) == [(5, (1 << 63) - 1)]
     assert outages({}) == []

@@ -16,23 +16,23 @@ from qmf.pipeline import LakeError
 from qmf.pipeline.correlate import RuleError, parse_rules
 from qmf.pipeline.correlate.alerts import Alert, in_order
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import Table, table_of
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.maintenance import compact
-from qmf.pipeline.recording.buffers import Row
+from qmf.pipeline.recording.buffers import Cells
 from qmf.schema import TYPES, Argument, EventSchema
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.correlate.batch import CorrelateOptions, Found, correlate_batch
-from qmf.pipeline.correlate.stream import Follower
-from qmf.pipeline.correlate.table import Progress, StreamTable, alerts
+from qmf.pipeline.correlate.batch import BatchResult, CorrelateOptions, correlate_batch
+from qmf.pipeline.correlate.stream import CorrelationStream
+from qmf.pipeline.correlate.table import StreamProgress, StreamTable, alerts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 
-OPENED = table_of(
+OPENED = ClassVersion.from_schema(
     EventSchema(package="org.example.shop", name="opened", arguments=(Argument(name="till", type=TYPES["sstr"]),))
 )
 
@@ -102,7 +102,7 @@ def options(shop: Shop, text: str = RULES, **more: Any) -> CorrelateOptions:
     )  # fmt: skip
 
 
-def batch(spark: SparkSession, of: CorrelateOptions, until: float | None = None) -> Found:
+def batch(spark: SparkSession, of: CorrelateOptions, until: float | None = None) -> BatchResult:
     return correlate_batch(spark, of, ignore, until=None if until is None else round(until * SECOND))
 
 
@@ -218,7 +218,7 @@ def test_classes_that_the_lake_does_not_know_are_told_once(spark: SparkSession, 
     text = '[r]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 1\n'
     shop.beat(0, 1)
     said: list[str] = []
-    follower = Follower(spark, options(shop, text), said.append)
+    follower = CorrelationStream(spark, options(shop, text), said.append)
     assert follower.step() is None
     shop.put((10, 1), (20, 1), queue=2)
     step = follower.step()
@@ -236,7 +236,7 @@ def steps(spark: SparkSession, of: CorrelateOptions) -> tuple[list[Alert], int, 
     found: list[Alert] = []
     too_late = 0
     # A new one, as after a kill.
-    follower = Follower(spark, of, ignore, files=30)
+    follower = CorrelationStream(spark, of, ignore, files=30)
     while (step := follower.step()) is not None or follower.behind():
         if step is not None:
             found += step.alerts
@@ -256,9 +256,9 @@ class UnsteadyShop(Shop):
         self,
         kind: RowKind,
         at: float,
-        cells: Row,
+        cells: Cells,
         *,
-        table: Table | None = None,
+        table: ClassVersion | None = None,
         agent: str = "a",
         epoch: int = 1,
         received: float | None = None,
@@ -348,12 +348,12 @@ def test_a_step_that_was_killed_is_done_again_or_not_at_all(
     shop.put((0, 0), (10, 0), (100, 0), queue=6, name="one")
     whole = StreamTable.commit
 
-    def kill(self: StreamTable, progress: Progress) -> None:
+    def kill(self: StreamTable, progress: StreamProgress) -> None:
         if moment == "after the commit":
             whole(self, progress)
         raise Killed
 
-    follower = Follower(spark, of, ignore)
+    follower = CorrelationStream(spark, of, ignore)
     with monkeypatch.context() as patch:
         patch.setattr(StreamTable, "commit", kill)
         with pytest.raises(Killed):
@@ -398,7 +398,7 @@ def test_time_goes_on_while_a_recorder_has_nothing_to_write(spark: SparkSession,
     start = time.time()
     shop.beat(start - 1, start)
     shift = 0
-    follower = Follower(spark, of, ignore, clock=lambda: time.time_ns() + shift)
+    follower = CorrelationStream(spark, of, ignore, clock=lambda: time.time_ns() + shift)
     assert follower.step() is not None
     shift = 120 * SECOND
     assert follower.step() is None  # nobody records, so nobody knows
@@ -425,16 +425,16 @@ def test_a_recorder_that_was_away_for_days_raises_no_alarm(spark: SparkSession, 
 
 
 def test_one_process_follows_into_a_folder(spark: SparkSession, shop: Shop) -> None:
-    follower = Follower(spark, options(shop), ignore)
+    follower = CorrelationStream(spark, options(shop), ignore)
     with pytest.raises(LakeError, match="another process follows"):
-        Follower(spark, options(shop), ignore)
+        CorrelationStream(spark, options(shop), ignore)
     follower.close()
 
 
 def test_a_stream_begins_with_the_files_of_a_checkpoint(spark: SparkSession, shop: Shop) -> None:
     fill(shop)
-    shop.lake.checkpoint(shop.lake.last())
-    shop.lake.forget(time.time_ns() + SECOND)
+    shop.lake.write_checkpoint(shop.lake.last_entry())
+    shop.lake.truncate_log(time.time_ns() + SECOND)
     compact(shop.lake, before="2030-01-01")
     shop.put((200, 300), queue=0, name="one")
     of = options(shop)

@@ -21,8 +21,8 @@ from qmf.pipeline import LakeError
 from qmf.pipeline.correlate import parse_rules
 from qmf.pipeline.correlate.alert_agent import EVIDENCE, AlertAgent
 from qmf.pipeline.correlate.alerts import Alert, in_order
-from qmf.pipeline.correlate.ledger import Ledger
-from qmf.pipeline.correlate.publishing import Teller
+from qmf.pipeline.correlate.ledger import AlertLedger
+from qmf.pipeline.correlate.publishing import AlertPublisher
 from qmf.schema import Severity
 
 HOUR = 3600 * 10**9
@@ -59,7 +59,7 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-class Voice:
+class AlertSink:
     """Remembers what it told; dies where it is told to."""
 
     def __init__(self) -> None:
@@ -81,13 +81,13 @@ class Job:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.voice = Voice()
+        self.voice = AlertSink()
         self.now = 10 * HOUR + 10
         self.start()
 
     def start(self) -> None:
-        self.ledger = Ledger(self.path)
-        self.teller = Teller(self.voice, self.ledger, threading.Event(), max_age=HOUR, clock=lambda: self.now)
+        self.ledger = AlertLedger(self.path)
+        self.teller = AlertPublisher(self.voice, self.ledger, threading.Event(), max_age=HOUR, clock=lambda: self.now)
 
     def restart(self) -> None:
         """As after a kill."""
@@ -158,7 +158,7 @@ def test_a_file_that_is_no_ledger_is_told(job: Job) -> None:
     job.ledger.close()
     job.path.write_text('{"end": ["unknown"]}\n')
     with pytest.raises(LakeError, match=r"ledger\.jsonl:1: not a ledger"):
-        Ledger(job.path)
+        AlertLedger(job.path)
     job.path.write_text("")
     job.start()
 
@@ -213,7 +213,7 @@ class Listener:
 
 @pytest.mark.slow
 async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger = AlertLedger(tmp_path / "ledger.jsonl")
     stop = threading.Event()
     listener = Listener(url)
     async with listener.client:
@@ -221,7 +221,7 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
         try:
             assert agent.name == "qmf:correlate:box"
             await until(lambda: any(a.name == agent.name for a in listener.client.agents), "the agent")
-            teller = Teller(agent, ledger, stop, clock=lambda: 10 * HOUR)
+            teller = AlertPublisher(agent, ledger, stop, clock=lambda: 10 * HOUR)
             long = "[" + ",".join(f'{{"seq": {n}}}' for n in range(EVIDENCE + 5)) + "]"
             first = [RAISED, other(2, message="m" * 90_000, evidence=long, agent=None)]
             assert await asyncio.to_thread(teller.step, first, 1)
@@ -251,7 +251,7 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
             await asyncio.to_thread(agent.close)
             ledger.close()
         # Started again it shows what is open, and who takes care of it, and tells nothing twice.
-        ledger = Ledger(tmp_path / "ledger.jsonl")
+        ledger = AlertLedger(tmp_path / "ledger.jsonl")
         agent = await asyncio.to_thread(_agent, url, ledger)
         try:
             await until(lambda: any(a.name == agent.name for a in listener.client.agents), "the agent again")
@@ -265,7 +265,7 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
             ledger.close()
 
 
-def _agent(url: str, ledger: Ledger) -> AlertAgent:
+def _agent(url: str, ledger: AlertLedger) -> AlertAgent:
     return AlertAgent(url, RULES, ledger, lake="lake", late=1, instance="box")
 
 
@@ -273,13 +273,13 @@ def _agent(url: str, ledger: Ledger) -> AlertAgent:
 def test_a_stop_ends_the_waiting_for_a_broker_that_is_away(tmp_path: Path) -> None:
     broker = EmbeddedBroker()
     broker.start()
-    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger = AlertLedger(tmp_path / "ledger.jsonl")
     agent = _agent(broker.url, ledger)
     stop = threading.Event()
     try:
         broker.close()
         threading.Timer(0.1, stop.set).start()
-        assert not Teller(agent, ledger, stop, clock=lambda: 10 * HOUR).step([RAISED], 1)
+        assert not AlertPublisher(agent, ledger, stop, clock=lambda: 10 * HOUR).step([RAISED], 1)
         assert list(ledger.doubtful) == [RAISED.key]
     finally:
         agent.close()

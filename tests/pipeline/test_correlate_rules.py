@@ -14,12 +14,12 @@ from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
     JoinRule,
-    Kind,
     Limits,
     RateRule,
+    RowSource,
+    RuleKind,
     Selector,
     SequenceRule,
-    Source,
     ThresholdRule,
 )
 from qmf.pipeline.durations import format_duration, parse_duration
@@ -89,13 +89,13 @@ within = "1h"
 def test_every_kind_is_read() -> None:
     rules = {rule.name: rule for rule in parse_rules(ALL)}
     assert [rule.kind for rule in rules.values()] == [
-        Kind.THRESHOLD,
-        Kind.RATE,
-        Kind.ABSENCE,
-        Kind.ABSENCE,
-        Kind.SEQUENCE,
-        Kind.COUNT,
-        Kind.JOIN,
+        RuleKind.THRESHOLD,
+        RuleKind.RATE,
+        RuleKind.ABSENCE,
+        RuleKind.ABSENCE,
+        RuleKind.SEQUENCE,
+        RuleKind.COUNT,
+        RuleKind.JOIN,
     ]
     assert rules["disk-full"] == ThresholdRule(
         name="disk-full",
@@ -103,7 +103,7 @@ def test_every_kind_is_read() -> None:
         message="{mountPoint} is {value:.0f} % full",
         evidence=("size", "used"),
         of=Selector(
-            source=Source.SAMPLES,
+            source=RowSource.SAMPLES,
             package="qmf.host",
             name="filesystem",
             agent="qmf:host:*",
@@ -119,7 +119,7 @@ def test_every_kind_is_read() -> None:
     assert (slow.limits.above, slow.limits.clear, slow.over, slow.counter) == (False, 1000, 60 * SECOND, None)
     assert isinstance(silent, AbsenceRule)
     assert (silent.of.source, silent.per_agent, silent.duration, silent.goodbye) == (
-        Source.HEARTBEATS,
+        RowSource.HEARTBEATS,
         True,
         30 * SECOND,
         False,
@@ -213,7 +213,7 @@ def test_all_mistakes_of_a_file_are_told_at_once() -> None:
 
 def test_the_example_is_right() -> None:
     rules = load_rules(Path(__file__).parents[2] / "examples" / "rules.toml")
-    assert {rule.kind for rule in rules} == set(Kind)
+    assert {rule.kind for rule in rules} == set(RuleKind)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -43,7 +43,9 @@ from qmf.pipeline.spark import session
 url, spool, out, settings = sys.argv[1:]
 spark = session("local[1]", partitions=1, settings=json.loads(settings))
 stream = spark.readStream.format("qmf").options(url=url, spool=spool, kind="objects", interval="0.5").load()
-query = sinks.append(stream, out, name="killed", every="0 seconds", after=lambda _rows, number: print("batch", number))
+def report(_rows, number):
+    print("batch", number)
+query = sinks.start_stream(stream, out, name="killed", every="0 seconds", on_written=report)
 print("following", flush=True)
 query.awaitTermination()
 """
@@ -86,11 +88,13 @@ def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
             threading.Event().wait(chance.uniform(0, 1.5))  # anywhere in its work: that is the point
             kill_family(process)
     Lake(spool).recover("spool")
-    query = sinks.append(Frames(spark, str(spool), stream=True).any(RowKind.OBJECTS), str(out), name="rest", once=True)
+    query = sinks.start_stream(
+        Frames(spark, str(spool), stream=True).any(RowKind.OBJECTS), str(out), name="rest", once=True
+    )
     assert query.awaitTermination(PATIENCE)
 
     spooled = sorted(_numbers(spool))
-    table = sinks.table(spark, str(out))
+    table = sinks.read_table(spark, str(out))
     assert table is not None
     assert sorted((row[0], row[1]) for row in table.select("_run", "_seq").collect()) == spooled
     assert len(set(spooled)) == len(spooled) > 0

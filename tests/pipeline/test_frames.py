@@ -15,7 +15,7 @@ from pipeline.shop import PACKAGE, TILL
 from qmf.pipeline import LakeError, PipelineError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import maintenance
-from qmf.pipeline.lake.columns import Table, table_of
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
@@ -37,7 +37,7 @@ def shop(tmp_path: Path) -> Shop:
     return Shop(tmp_path / "lake")
 
 
-def newer() -> Table:
+def newer() -> ClassVersion:
     """The class with one statistic and one property more."""
     schema = ClassSchema(
         package=PACKAGE,
@@ -45,24 +45,24 @@ def newer() -> Table:
         properties=(*TILL.properties, Property(name="colour", type=TYPES["sstr"])),
         statistics=(*TILL.statistics, Statistic(name="coins", type=TYPES["count32"])),
     )
-    return table_of(schema)
+    return ClassVersion.from_schema(schema)
 
 
-def other() -> Table:
+def other() -> ClassVersion:
     """The class with another type of its counter."""
-    return table_of(
+    return ClassVersion.from_schema(
         ClassSchema(package=PACKAGE, name="till", statistics=(Statistic(name="sales", type=TYPES["float"]),))
     )
 
 
 def drain(frame: DataFrame, path: Path) -> None:
     """Write what a stream has now into a table."""
-    query = sinks.append(frame, str(path), name="drain", once=True)
+    query = sinks.start_stream(frame, str(path), name="drain", once=True)
     assert query.awaitTermination(PATIENCE)
 
 
 def read(spark: SparkSession, path: Path, *columns: str) -> list[tuple[Any, ...]]:
-    table = sinks.table(spark, str(path))
+    table = sinks.read_table(spark, str(path))
     assert table is not None
     return sorted(tuple(row) for row in table.select(*columns).collect())
 
@@ -87,12 +87,12 @@ def test_days_bound_a_batch(spark: SparkSession, shop: Shop) -> None:
 
 def test_versions_that_disagree_are_told(shop: Shop) -> None:
     with pytest.raises(LakeError, match="disagree about sales"):
-        catalog.schema_of(RowKind.OBJECTS, [table_of(TILL), other()])
+        catalog.kind_schema(RowKind.OBJECTS, [ClassVersion.from_schema(TILL), other()])
 
 
 def test_a_stream_has_rows_of_versions_that_come_while_it_runs(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     shop.put((1, 10))
-    query = sinks.append(
+    query = sinks.start_stream(
         Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="q", every="0 seconds"
     )
     try:
@@ -115,7 +115,7 @@ def test_a_version_with_another_type_stops_a_stream_with_the_reason(
     shop.put((1, 10))
     stream = Frames(spark, shop.root, stream=True).objects("till")
     shop.put((2, 20), table=other())
-    query = sinks.append(stream, str(tmp_path / "out"), name="q", once=True)
+    query = sinks.start_stream(stream, str(tmp_path / "out"), name="q", once=True)
     with pytest.raises(Exception, match="sales is float in this version of the class, not decimal128"):
         query.awaitTermination(PATIENCE)
 
@@ -144,17 +144,17 @@ def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession
 
 
 def test_tables_that_agree_are_read_together() -> None:
-    def table(name: str, **types: str) -> Table:
+    def table(name: str, **types: str) -> ClassVersion:
         properties = tuple(Property(name=key, type=TYPES[type]) for key, type in types.items())
-        return table_of(ClassSchema(package=PACKAGE, name=name, properties=properties))
+        return ClassVersion.from_schema(ClassSchema(package=PACKAGE, name=name, properties=properties))
 
     one, two = table("one", a="sstr", b="uint8"), table("two", b="uint8", c="bool")
     another_type, another_case = table("three", b="uint16"), table("four", A="sstr")
-    assert catalog.together([one, another_type, two, another_case]) == [[one, two], [another_type, another_case]]
-    assert catalog.together([one, two], most=2) == [[one], [two]]
-    assert catalog.together([]) == []
+    assert catalog.readable_groups([one, another_type, two, another_case]) == [[one, two], [another_type, another_case]]
+    assert catalog.readable_groups([one, two], limit=2) == [[one], [two]]
+    assert catalog.readable_groups([]) == []
     foreign = table("ä", b="uint8")
-    assert catalog.together([one, foreign, two]) == [[one, two], [foreign]]
+    assert catalog.readable_groups([one, foreign, two]) == [[one, two], [foreign]]
 
 
 def test_other_tables(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
@@ -170,10 +170,10 @@ def test_a_stream_begins_with_a_checkpoint_of_the_log(spark: SparkSession, shop:
     for number in range(1, 8):
         shop.put((number, number))
     maintenance.compact(shop.lake, before="1970-01-02")
-    shop.lake.checkpoint(shop.lake.last())
+    shop.lake.write_checkpoint(shop.lake.last_entry())
     shop.put((8, 8))
     done = maintenance.retain(shop.lake, 10**6, grace_days=0, now_ns=2**62)
-    assert (done.swept, done.forgotten) == (7, 8)
+    assert (done.deleted, done.log_entries) == (7, 8)
     shop.put((9, 9))
     drain(Frames(spark, shop.root, stream=True, files=1).objects("till"), tmp_path / "out")
     assert read(spark, tmp_path / "out", "sales") == [(number,) for number in range(1, 10)]
@@ -209,4 +209,4 @@ def test_a_lake_behind_a_hadoop_url(spark: SparkSession, shop: Shop, hadoop: str
     assert sorted(int(row["sales"]) for row in frames.objects("till").collect()) == [1, 2, 3, 4, 5]
     assert json.loads(frames.any(RowKind.EVENTS).collect()[0]["values"]) == {"till": "one", "amount": 3}
     with pytest.raises(PipelineError, match="read by Spark only"):
-        catalog.tables(hadoop)
+        catalog.class_versions(hadoop)

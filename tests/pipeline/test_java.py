@@ -40,8 +40,8 @@ def test_a_home_without_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     [
         ("echo 'openjdk version \"1.8.0_402\"' >&2", "is Java 8"),
         ("echo 'openjdk version \"11.0.22\" 2024-01-16' >&2", "is Java 11"),
-        ("echo nonsense >&2", "does not tell its version: nonsense"),
-        ("exit 1", "does not tell its version: no output"),
+        ("echo nonsense >&2", "does not print its version: nonsense"),
+        ("exit 1", "does not print its version: no output"),
     ],
 )
 def test_one_that_will_not_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, message: str) -> None:

@@ -13,8 +13,8 @@ from qmf.pipeline import LakeError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake import maintenance, transaction_log
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import LOG, ORIGINALS, TRASH
-from qmf.pipeline.recording.buffers import Buffers, File, Row, commit
+from qmf.pipeline.lake.layout import LOG, RECORDED_FILES, TRASH
+from qmf.pipeline.recording.buffers import Cells, CommittedFile, RowBuffers, commit
 
 DAY = 86_400 * 10**9
 RUN = "00000000000000000001_1"
@@ -27,17 +27,17 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
-def beats(*rows: tuple[int, int]) -> Buffers:
+def beats(*rows: tuple[int, int]) -> RowBuffers:
     """Heartbeats with these numbers and days."""
-    buffers = Buffers()
+    buffers = RowBuffers()
     for seq, days in rows:
         time_ns = days * DAY
-        row: Row = (RUN, seq, time_ns // 1000, time_ns, time_ns, "a", 1, 10.0)
+        row: Cells = (RUN, seq, time_ns // 1000, time_ns, time_ns, "a", 1, 10.0)
         buffers.add(RowKind.HEARTBEATS, None, time_ns, row)
     return buffers
 
 
-def put(lake: Lake, number: int, *rows: tuple[int, int], name: str = "recorder") -> list[File]:
+def put(lake: Lake, number: int, *rows: tuple[int, int], name: str = "recorder") -> list[CommittedFile]:
     """Commit heartbeats with these numbers and days."""
     return commit(lake, name, RUN, number, beats(*rows).take())
 
@@ -69,7 +69,7 @@ def test_a_commit_is_one_entry_for_all_its_files(lake: Lake) -> None:
 
 def test_two_writers_share_the_order_of_the_log(lake: Lake) -> None:
     other = Lake(lake.root)
-    assert (lake.last(), other.last()) == (0, 0)
+    assert (lake.last_entry(), other.last_entry()) == (0, 0)
     put(lake, 1, (1, 0), name="a")
     put(other, 1, (2, 0), name="b")
     put(lake, 2, (3, 0), name="a")
@@ -100,7 +100,7 @@ def test_killed_between_files_and_log_the_files_are_entered(lake: Lake, monkeypa
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lake, "log", killed)
+        patch.setattr(Lake, "append_to_log", killed)
         with pytest.raises(Killed):
             put(lake, 2, (2, 0), (3, 1))
     assert seqs(lake) == Counter([1])
@@ -136,11 +136,11 @@ def test_joining_keeps_every_row_and_tells_followers_nothing_new(lake: Lake) -> 
     put(lake, 9, (99, 5))
     before = seqs(lake)
     done = maintenance.compact(lake, before="1970-01-03")
-    assert (done.joined, done.made) == (10, 2)
+    assert (done.compacted, done.written) == (10, 2)
     assert seqs(lake) == in_folders(lake) == before
     assert len(lake.files()) == 3
     assert [entry.moved for entry in lake.entries()][-2:] == [True, True]
-    assert maintenance.compact(lake, before="1970-01-03") == maintenance.Upkeep()
+    assert maintenance.compact(lake, before="1970-01-03") == maintenance.MaintenanceCounts()
     for entry in lake.entries():
         for path in entry.added:
             assert lake.find(path).exists()
@@ -149,10 +149,10 @@ def test_joining_keeps_every_row_and_tells_followers_nothing_new(lake: Lake) -> 
 def test_files_that_are_large_enough_are_left_alone(lake: Lake) -> None:
     for number in range(1, 4):
         put(lake, number, (number, 0))
-    assert maintenance.compact(lake, before="1970-01-02", target_bytes=10) == maintenance.Upkeep()
+    assert maintenance.compact(lake, before="1970-01-02", target_bytes=10) == maintenance.MaintenanceCounts()
 
 
-@pytest.mark.parametrize("step", ["log", "discard"])
+@pytest.mark.parametrize("step", ["append_to_log", "move_to_trash"])
 def test_a_killed_joining_is_finished_by_the_next(lake: Lake, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     for number in range(1, 4):
         put(lake, number, (number, 0))
@@ -177,19 +177,19 @@ def test_a_killed_joining_is_finished_by_the_next(lake: Lake, monkeypatch: pytes
 def test_old_days_go_and_the_trash_is_swept_later(lake: Lake) -> None:
     put(lake, 1, (1, 0), (2, 1), (3, 2))
     done = maintenance.retain(lake, 1, now_ns=2 * DAY + 5)
-    assert (done.dropped, done.swept) == (1, 0)
+    assert (done.dropped, done.deleted) == (1, 0)
     assert seqs(lake) == in_folders(lake) == Counter([2, 3])
     assert len(list((lake.root / TRASH).rglob("*.parquet"))) == 1
     far = 2**62
-    assert maintenance.retain(lake, 10**5, now_ns=far).swept == 1
-    with pytest.raises(LakeError, match="swept away"):
+    assert maintenance.retain(lake, 10**5, now_ns=far).deleted == 1
+    with pytest.raises(LakeError, match="deleted before it was read"):
         lake.find(next(iter(next(lake.entries()).added)))
 
 
 def test_half_an_entry_is_never_seen(lake: Lake) -> None:
     (lake.root / LOG / ".tmp-1-abc").write_text('{"added"')
     put(lake, 1, (1, 0))
-    assert lake.last() == 1
+    assert lake.last_entry() == 1
     assert seqs(lake) == Counter([1])
 
 
@@ -201,7 +201,7 @@ def test_files_are_rolled_by_size(lake: Lake) -> None:
     assert (file.rows, file.cells) == (1000, 8000)
     assert file.size == (lake.root / next(iter(lake.files()))).stat().st_size
     buffers = beats(*((n, 0) for n in range(1, 1001)))
-    buffers.learn([file])
+    buffers.record_sizes([file])
     assert buffers.largest() == pytest.approx(file.size)
     parts = buffers.take(limit=file.size / 4 + 1).parts
     assert [len(rows) for _place, _columns, rows in parts] == [250] * 4
@@ -209,32 +209,32 @@ def test_files_are_rolled_by_size(lake: Lake) -> None:
 
 
 def test_a_checkpoint_stands_for_the_entries_before_it(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.pipeline.lake.lake.EVERY", 4)
+    monkeypatch.setattr("qmf.pipeline.lake.lake.CHECKPOINT_INTERVAL", 4)
     for number in range(1, 11):
         put(lake, number, (number, 0))
     assert (lake.last_checkpoint(), lake.last_checkpoint(until=7)) == (8, 4)
     before, halfway = lake.files(), lake.files(6)
     assert (len(before), len(halfway)) == (10, 6)
-    assert lake.forget(before_ns=0) == 0
-    assert lake.forget(before_ns=2**62) == 8
+    assert lake.truncate_log(before_ns=0) == 0
+    assert lake.truncate_log(before_ns=2**62) == 8
     assert sorted(path.name for path in (lake.root / LOG).iterdir()) == [
         transaction_log.checkpoint_name(8),
         transaction_log.entry_name(9),
         transaction_log.entry_name(10),
     ]
     again = Lake(lake.root)
-    assert (again.files(), again.last()) == (before, 10)
+    assert (again.files(), again.last_entry()) == (before, 10)
     assert lake.recover("recorder") == (0, 0)
     with pytest.raises(LakeError, match="No such file"):
         list(again.entries())
     with pytest.raises(LakeError, match="No such file"):
-        again.at_checkpoint(4)
+        again.checkpoint_files(4)
     put(again, 11, (11, 0))
-    assert (again.last(), seqs(again)) == (11, Counter(range(1, 12)))
+    assert (again.last_entry(), seqs(again)) == (11, Counter(range(1, 12)))
 
 
 def test_a_log_is_replayed_from_its_files_in_any_order(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.pipeline.lake.lake.EVERY", 3)
+    monkeypatch.setattr("qmf.pipeline.lake.lake.CHECKPOINT_INTERVAL", 3)
     for number in range(1, 6):
         put(lake, number, (number, 0))
     maintenance.compact(lake, before="1970-01-02")
@@ -248,5 +248,5 @@ def test_joined_files_are_told_by_their_names(lake: Lake) -> None:
         put(lake, number, (number, 0))
     maintenance.compact(lake, before="1970-01-02")
     (joined,) = lake.files()
-    assert not PurePath(joined).match(ORIGINALS)
-    assert all(PurePath(path).match(ORIGINALS) for entry in lake.entries(0, 3) for path in entry.added)
+    assert not PurePath(joined).match(RECORDED_FILES)
+    assert all(PurePath(path).match(RECORDED_FILES) for entry in lake.entries(0, 3) for path in entry.added)

@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.arrow import arrow_schema, arrow_table, columns_of
-from qmf.pipeline.lake.columns import Cell, Column, Group, Part, Table, table_from_json, table_of
-from qmf.pipeline.lake.layout import Place, date_of, day
-from qmf.pipeline.recording.buffers import Converters
-from qmf.pipeline.recording.conversion import Misfit, converter, to_json
+from qmf.pipeline.lake.columns import (
+    ClassVersion,
+    ColumnType,
+    LakeColumn,
+    MemberKind,
+    MemberPart,
+)
+from qmf.pipeline.lake.layout import LakePartition, date_of, day
+from qmf.pipeline.recording.buffers import RowConverter
+from qmf.pipeline.recording.conversion import InvalidValueError, converter, to_json
 from qmf.protocol import ObjectId
 from qmf.schema import TYPES, Argument, ClassSchema, EventSchema, Property, Statistic
 
@@ -28,7 +34,7 @@ EVERYTHING = ClassSchema(
 )
 
 
-def the(table: Table, name: str) -> Column:
+def the(table: ClassVersion, name: str) -> LakeColumn:
     (column,) = [item for item in table.columns if item.name == name]
     return column
 
@@ -36,31 +42,31 @@ def the(table: Table, name: str) -> Column:
 @pytest.mark.parametrize(
     ("name", "cell"),
     [
-        ("puint8", Cell.INT16),
-        ("puint16", Cell.INT32),
-        ("puint32", Cell.INT64),
-        ("puint64", Cell.DECIMAL),
-        ("pint64", Cell.INT64),
-        ("pabsTime", Cell.TIME),
-        ("pabsTime_ns", Cell.INT64),
-        ("pdeltaTime", Cell.DECIMAL),
-        ("pobjId", Cell.TEXT),
-        ("pobjId_agent", Cell.TEXT),
-        ("puuid", Cell.TEXT),
-        ("pmap", Cell.TEXT),
-        ("scount64", Cell.DECIMAL),
-        ("shilo32High", Cell.INT64),
-        ("smmaTimeCount", Cell.DECIMAL),
-        ("smma32Avg", Cell.INT64),
+        ("puint8", ColumnType.INT16),
+        ("puint16", ColumnType.INT32),
+        ("puint32", ColumnType.INT64),
+        ("puint64", ColumnType.DECIMAL),
+        ("pint64", ColumnType.INT64),
+        ("pabsTime", ColumnType.TIME),
+        ("pabsTime_ns", ColumnType.INT64),
+        ("pdeltaTime", ColumnType.DECIMAL),
+        ("pobjId", ColumnType.TEXT),
+        ("pobjId_agent", ColumnType.TEXT),
+        ("puuid", ColumnType.TEXT),
+        ("pmap", ColumnType.TEXT),
+        ("scount64", ColumnType.DECIMAL),
+        ("shilo32High", ColumnType.INT64),
+        ("smmaTimeCount", ColumnType.DECIMAL),
+        ("smma32Avg", ColumnType.INT64),
     ],
 )
-def test_each_type_has_its_cell(name: str, cell: Cell) -> None:
-    assert the(table_of(EVERYTHING), name).cell is cell
+def test_each_type_has_its_cell(name: str, cell: ColumnType) -> None:
+    assert the(ClassVersion.from_schema(EVERYTHING), name).column_type is cell
 
 
 def test_a_table_survives_json() -> None:
-    table = table_of(EVERYTHING)
-    assert table_from_json(table.package, table.name, table.hash, table.event, table.to_json()) == table
+    table = ClassVersion.from_schema(EVERYTHING)
+    assert ClassVersion.from_json(table.package, table.name, table.hash, table.event, table.to_json()) == table
 
 
 def test_names_that_the_schema_uses_itself_give_way() -> None:
@@ -73,13 +79,19 @@ def test_names_that_the_schema_uses_itself_give_way() -> None:
             Property(name="at_ns_", type=TYPES["uint8"]),
         ),
     )
-    names = [item.name for item in table_of(schema).columns]
+    names = [item.name for item in ClassVersion.from_schema(schema).columns]
     assert names == ["at", "at_ns__", "at_ns", "at_ns_"]
 
 
 def test_events_have_arguments() -> None:
-    table = table_of(EventSchema(package="p", name="e", arguments=(Argument(name="a", type=TYPES["uint8"]),)))
-    assert (table.event, table.columns[0].group, table.columns[0].part) == (True, Group.ARGUMENT, Part.VALUE)
+    table = ClassVersion.from_schema(
+        EventSchema(package="p", name="e", arguments=(Argument(name="a", type=TYPES["uint8"]),))
+    )
+    assert (table.event, table.columns[0].kind, table.columns[0].part) == (
+        True,
+        MemberKind.ARGUMENT,
+        MemberPart.VALUE,
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +110,7 @@ def test_events_have_arguments() -> None:
     ],
 )
 def test_values_become_cells(name: str, value: object, cell: object) -> None:
-    assert converter(the(table_of(EVERYTHING), name))(value) == cell
+    assert converter(the(ClassVersion.from_schema(EVERYTHING), name))(value) == cell
 
 
 @pytest.mark.parametrize(
@@ -117,15 +129,15 @@ def test_values_become_cells(name: str, value: object, cell: object) -> None:
     ],
 )
 def test_what_does_not_fit_is_told(name: str, value: object) -> None:
-    with pytest.raises(Misfit):
-        converter(the(table_of(EVERYTHING), name))(value)
+    with pytest.raises(InvalidValueError):
+        converter(the(ClassVersion.from_schema(EVERYTHING), name))(value)
 
 
 def test_misfits_are_counted_and_become_null() -> None:
-    converters = Converters(table_of(EVERYTHING))
-    names = [item.name for item in converters.table.columns]
+    converters = RowConverter(ClassVersion.from_schema(EVERYTHING))
+    names = [item.name for item in converters.version.columns]
     cells = converters.cells({"puint8": "x", "pint8": 3, "scount8": 9}, statistics=False)
-    assert converters.misfits == 1
+    assert converters.invalid_values == 1
     assert {name: cell for name, cell in zip(names, cells, strict=True) if cell is not None} == {"pint8": 3}
 
 
@@ -136,12 +148,12 @@ anything = st.recursive(
 )
 
 
-@given(st.dictionaries(st.sampled_from([item.wire for item in table_of(EVERYTHING).columns]), anything))
+@given(st.dictionaries(st.sampled_from([item.wire for item in ClassVersion.from_schema(EVERYTHING).columns]), anything))
 def test_whatever_is_sent_becomes_a_row_that_arrow_takes(values: dict[str, object]) -> None:
-    table = table_of(EVERYTHING)
+    table = ClassVersion.from_schema(EVERYTHING)
     own = (None,) * (len(columns_of(RowKind.OBJECTS, None)))
     columns = columns_of(RowKind.OBJECTS, table)
-    made = arrow_table(columns, [(*own, *Converters(table).cells(values, statistics=True))])
+    made = arrow_table(columns, [(*own, *RowConverter(table).cells(values, statistics=True))])
     assert made.num_rows == 1
     assert made.schema.equals(arrow_schema(columns))
 
@@ -166,7 +178,7 @@ def test_days_are_utc(time_ns: int, date: str) -> None:
 
 
 def test_folders_name_their_day_and_escape_the_rest() -> None:
-    place = Place(RowKind.OBJECTS, "a/b=c", "x y", "", "2030-01-31")
+    place = LakePartition(RowKind.OBJECTS, "a/b=c", "x y", "", "2030-01-31")
     assert place.folder == "objects/qmf_package=a%2Fb%3Dc/qmf_class=x%20y/qmf_hash=none/qmf_date=2030-01-31"
     assert date_of(place.folder) == "2030-01-31"
     assert attrs.evolve(place, kind=RowKind.GAPS).folder == "gaps/qmf_date=2030-01-31"

@@ -16,7 +16,7 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake import maintenance
 from qmf.pipeline.spark.hadoop import HadoopFolder
-from qmf.pipeline.spark.mirror import Mirrored, mirror
+from qmf.pipeline.spark.mirror import MirrorCounts, mirror
 
 DAY = 86_400
 
@@ -45,12 +45,12 @@ def test_what_comes_and_what_goes(spark: SparkSession, shop: Shop, url: str, tmp
     target = HadoopFolder(spark, url)
     shop.put((1, 1))
     shop.put((2, 2))
-    assert mirror(shop.lake, target) == Mirrored(files=3, entries=2)
+    assert mirror(shop.lake, target) == MirrorCounts(files=3, entries=2)
     assert sales(spark, url) == [1, 2]
-    assert mirror(shop.lake, target) == Mirrored()
+    assert mirror(shop.lake, target) == MirrorCounts()
     maintenance.compact(shop.lake, before="1970-01-02")
     shop.put((3, 3))
-    assert mirror(shop.lake, target, now_ns=0) == Mirrored(files=2, entries=2, removed=2)
+    assert mirror(shop.lake, target, now_ns=0) == MirrorCounts(files=2, entries=2, removed=2)
     assert sales(spark, url) == [1, 2, 3]
     trash = tmp_path / "far" / "lake" / "_trash"
     assert [path.name for path in trash.iterdir()] == ["1970-01-01"]
@@ -80,10 +80,10 @@ def test_it_goes_on_after_it_was_cut_short(spark: SparkSession, shop: Shop, url:
 def test_a_new_copy_begins_with_the_checkpoint(spark: SparkSession, shop: Shop, url: str) -> None:
     for number in range(1, 4):
         shop.put((number, number))
-    shop.lake.checkpoint(2)
-    shop.lake.forget(2**63)
+    shop.lake.write_checkpoint(2)
+    shop.lake.truncate_log(2**63)
     target = HadoopFolder(spark, url)
-    assert mirror(shop.lake, target) == Mirrored(files=4, entries=1)
+    assert mirror(shop.lake, target) == MirrorCounts(files=4, entries=1)
     assert sales(spark, url) == [1, 2, 3]
 
 
@@ -93,8 +93,8 @@ def test_a_copy_that_is_too_far_behind_says_so(spark: SparkSession, shop: Shop, 
     mirror(shop.lake, target)
     for number in range(2, 5):
         shop.put((number, number))
-    shop.lake.checkpoint(3)
-    shop.lake.forget(2**63)
+    shop.lake.write_checkpoint(3)
+    shop.lake.truncate_log(2**63)
     with pytest.raises(LakeError, match=r"0*2\.json"):
         mirror(shop.lake, target)
     assert sales(spark, url) == [1]
@@ -119,7 +119,7 @@ def test_the_command(
     shop.put((1, 1), (2, 2))
     copy = (tmp_path / "copy").as_uri()
     assert main(["mirror", "--lake", shop.root, "--to", copy]) == 0
-    assert capsys.readouterr().out == "Copied 2 files in 1 commits; 0 went out\n"
+    assert capsys.readouterr().out == "Copied 2 files in 1 commits; 0 files removed\n"
     assert Lake(tmp_path / "copy").files() == shop.lake.files()
     assert main(["mirror", "--lake", "hdfs://host/lake", "--to", copy]) == 2
     assert main(["mirror", "--lake", str(tmp_path / "none"), "--to", copy]) == 2

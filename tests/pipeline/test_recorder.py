@@ -27,7 +27,7 @@ from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
 from qmf.models.host.schema import CPU
 from qmf.pipeline import Lake, Recorder
 from qmf.pipeline.cli import main
-from qmf.pipeline.lake.columns import table_from_json, table_of
+from qmf.pipeline.lake.columns import ClassVersion
 
 pytestmark = pytest.mark.slow
 
@@ -87,11 +87,11 @@ async def test_what_is_published_is_in_the_lake(url: str, tmp_path: Path) -> Non
     assert rows(lake, "agents")[-1]["reason"] == "goodbye"
     stored = {(row["class"], row["event"]): row for row in rows(lake, "schemas")}
     schema = stored[("till", False)]
-    table = table_from_json(PACKAGE, "till", schema["hash"], False, schema["columns"])
-    assert table == table_of(Till._qmf_schema_)
+    table = ClassVersion.from_json(PACKAGE, "till", schema["hash"], False, schema["columns"])
+    assert table == ClassVersion.from_schema(Till._qmf_schema_)
     counts = recorder.counts
     assert counts.written.rows == sum(Lake(lake).files().values()) == len(numbers(lake))
-    assert (counts.lost, counts.misfits) == (0, 0)
+    assert (counts.lost, counts.invalid_values) == (0, 0)
 
 
 def numbers(lake: Path) -> list[tuple[str, int]]:
@@ -145,7 +145,7 @@ async def test_without_a_broker_it_ends_with_an_error(tmp_path: Path) -> None:
 def test_the_command_tells_an_error_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "-b", "127.0.0.1:1", "--lake", "hdfs://host/lake"]) == 2
     assert capsys.readouterr().err == (
-        "qmf-pipeline: hdfs://host/lake: files are written to a folder of this machine, or one that is mounted on it\n"
+        "qmf-pipeline: hdfs://host/lake: must be a folder of this machine, or one that is mounted on it\n"
     )
 
 
@@ -198,7 +198,7 @@ def test_the_host_agent_is_recorded_with_every_column(host_url: str, tmp_path: P
     with recording(host_url, lake) as process:
         wait_until(lambda: len(rows(lake, "objects", "cpu")) > 5, "a recorded processor")
         assert process.end() == 0
-    expected = {item.name for item in table_of(CPU).columns}
+    expected = {item.name for item in ClassVersion.from_schema(CPU).columns}
     row = rows(lake, "objects", "cpu")[-1]
     assert expected <= set(row)
     assert {path.name for path in (lake / "objects").rglob("qmf_class=*")} >= {"qmf_class=cpu", "qmf_class=memory"}

@@ -12,7 +12,7 @@ from pipeline.local import local_frame
 from pipeline.shop import TILL
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.columns import ClassVersion
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'qmf[pipeline]'")
@@ -23,14 +23,14 @@ from qmf.pipeline import PipelineError  # noqa: E402
 from qmf.pipeline.report import tables  # noqa: E402
 from qmf.pipeline.report.collect import ReportOptions, collect, newest  # noqa: E402
 from qmf.pipeline.report.page import html  # noqa: E402
-from qmf.pipeline.report.time_range import NS, Span, span  # noqa: E402
+from qmf.pipeline.report.time_range import NS, TimeRange, parse_time_range  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 
-TILLS = table_of(TILL)
+TILLS = ClassVersion.from_schema(TILL)
 EVIL = "<script>"
 
 
@@ -59,7 +59,7 @@ def test_a_report_of_a_lake(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(tmp_path / "lake")
     fill(shop)
     assert newest(spark, shop.root) == 1700 * NS
-    about = span(None, None, "15m", newest(spark, shop.root))
+    about = parse_time_range(None, None, "15m", newest(spark, shop.root))
     said: list[str] = []
     report = collect(spark, options(shop), about, said.append)
     assert (report.samples, report.objects, report.alerts) == (40, 2, None)
@@ -73,7 +73,7 @@ def test_a_report_of_a_lake(spark: SparkSession, tmp_path: Path) -> None:
     assert (chart.title, [series.object for series in chart.series]) == ("till sales", [EVIL, "steady"])
     # What it grew by from sample to sample, though each window has but one.
     assert {round(value, 3) for _, value in chart.series[1].points} == {round(10 / 30, 3)}
-    assert [(line.name, line.objects, line.ended) for line in report.lives] == [
+    assert [(line.name, line.objects, line.ended) for line in report.classes] == [
         ("till", 2, (("agent ended", 1), ("destroyed", 1)))
     ]
     assert [(row.property, row.previous, row.value) for row in report.changes] == [("limit", "10", "20")] * 2
@@ -82,7 +82,7 @@ def test_a_report_of_a_lake(spark: SparkSession, tmp_path: Path) -> None:
     assert "&lt;script&gt;" in page
     assert said
 
-    nothing = collect(spark, options(shop), span("2040-01-01", "2040-01-02", None, 0), said.append)
+    nothing = collect(spark, options(shop), parse_time_range("2040-01-01", "2040-01-02", None, 0), said.append)
     assert nothing.is_empty
     assert "Nothing was recorded in this time." in html(nothing)
 
@@ -109,13 +109,13 @@ def test_alerts_are_those_open_in_the_span(spark: SparkSession) -> None:
         schema,
     )  # fmt: skip
     stream = local_frame(spark, [row("open", "raised", 150, 160)], schema)
-    found = tables.alerts([batch, stream], Span(100 * NS, 200 * NS))
+    found = tables.alerts([batch, stream], TimeRange(100 * NS, 200 * NS))
     assert found is not None
     assert [(item.alert_id, item.raised_ns, item.cleared_ns, item.reason) for item in found] == [
         ("open", 160 * NS, None, ""),
         ("through", 20 * NS, 300 * NS, "over"),
     ]
-    assert tables.alerts([], Span(0, 1)) is None
+    assert tables.alerts([], TimeRange(0, 1)) is None
 
 
 def test_no_lake(spark: SparkSession, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_no_lake(spark: SparkSession, tmp_path: Path) -> None:
 def test_classes_of_one_name_in_two_packages_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(tmp_path / "lake")
     shop.put((1000, 1), (1030, 2))
-    shop.put((1000, 1), table=table_of(attrs.evolve(TILL, package="org.example.market")))
-    about = span("1970-01-01T00:16", None, "15m", 0)
+    shop.put((1000, 1), table=ClassVersion.from_schema(attrs.evolve(TILL, package="org.example.market")))
+    about = parse_time_range("1970-01-01T00:16", None, "15m", 0)
     report = collect(spark, options(shop), about, lambda _: None)
     assert (report.samples, report.objects) == (3, 2)

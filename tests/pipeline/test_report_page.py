@@ -15,24 +15,24 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip insta
 from qmf.pipeline import PipelineError
 from qmf.pipeline.cli import main
 from qmf.pipeline.report.model import (
-    AgentLine,
-    AlertLine,
-    CallLine,
-    Changed,
+    AgentRow,
+    AlertRow,
+    AvailabilityInterval,
+    CallRow,
+    ChangedSeries,
     Chart,
-    Ended,
-    LifeLine,
-    Mover,
-    Presence,
+    ClassObjectsRow,
+    EndedObjectRow,
+    PropertyChangeRow,
     Report,
     Series,
 )
 from qmf.pipeline.report.page import html, number
-from qmf.pipeline.report.plots import lasting, shortened
-from qmf.pipeline.report.time_range import NS, Span, span
+from qmf.pipeline.report.plots import abbreviated, format_seconds
+from qmf.pipeline.report.time_range import NS, TimeRange, parse_time_range
 
 BEGIN = 1_900_000_000
-SPAN = Span(BEGIN * NS, (BEGIN + 3600) * NS)
+SPAN = TimeRange(BEGIN * NS, (BEGIN + 3600) * NS)
 EVIL = "<script>alert('$x$ & \"y\"')</script>"
 
 
@@ -54,16 +54,16 @@ def full(text: str) -> Report:
     return Report(
         title=text,
         lake=text,
-        span=SPAN,
+        time_range=SPAN,
         made_ns=at(4000),
         samples=1234,
         objects=5,
         events=((BEGIN, 1, 3), (BEGIN, 6, 4), (BEGIN + 60, 4, 1), (BEGIN + 60, 5, 1)),
         alerts=(
-            AlertLine(
+            AlertRow(
                 alert_id="1", rule=text, severity=2, subject=text, message=text, began_ns=at(10), raised_ns=at(20)
             ),
-            AlertLine(
+            AlertRow(
                 alert_id="2",
                 rule=text,
                 severity=4,
@@ -75,20 +75,22 @@ def full(text: str) -> Report:
             ),
         ),
         presence=(
-            Presence(agent=text, state="up", epoch=1, cause="added", start_ns=at(0), end_ns=at(100)),
-            Presence(agent=text, state="down", epoch=None, cause=text, start_ns=at(100), end_ns=at(200)),
-            Presence(agent=text, state="up", epoch=2, cause="restarted", start_ns=at(200), end_ns=at(300)),
-            Presence(agent=text, state="unknown", epoch=None, cause="not recorded", start_ns=at(300), end_ns=at(3600)),
+            AvailabilityInterval(agent=text, state="up", epoch=1, cause="added", start_ns=at(0), end_ns=at(100)),
+            AvailabilityInterval(agent=text, state="down", epoch=None, cause=text, start_ns=at(100), end_ns=at(200)),
+            AvailabilityInterval(agent=text, state="up", epoch=2, cause="restarted", start_ns=at(200), end_ns=at(300)),
+            AvailabilityInterval(
+                agent=text, state="unknown", epoch=None, cause="not recorded", start_ns=at(300), end_ns=at(3600)
+            ),
         ),
-        agents=(AgentLine(agent=text, up=200, down=100, unknown=3300, restarts=1),),
-        movers=(Mover(series=series, before=1.0, after=4.0, score=3.0),),
+        agents=(AgentRow(agent=text, up=200, down=100, unknown=3300, restarts=1),),
+        movers=(ChangedSeries(series=series, before=1.0, after=4.0, score=3.0),),
         charts=(Chart(title=text, unit=text, series=(series, attrs.evolve(series, points=series.points[:1])), more=2),),
-        lives=(LifeLine(name=text, objects=5, created=2, ended=((text, 1),)),),
-        births=((BEGIN, 2, 0), (BEGIN + 60, 0, 1)),
-        ended=(Ended(name=text, agent=text, object=text, lived=None, ended_ns=at(70), ended_by=text),),
+        classes=(ClassObjectsRow(name=text, objects=5, created=2, ended=((text, 1),)),),
+        lifetimes=((BEGIN, 2, 0), (BEGIN + 60, 0, 1)),
+        ended=(EndedObjectRow(name=text, agent=text, object=text, lived=None, ended_ns=at(70), ended_by=text),),
         ended_left=3,
         calls=(
-            CallLine(
+            CallRow(
                 time_ns=at(1),
                 user=text,
                 origin=text,
@@ -99,7 +101,11 @@ def full(text: str) -> Report:
                 text=text,
             ),
         ),
-        changes=(Changed(time_ns=at(2), name=text, agent=text, object=text, property=text, previous=None, value=text),),
+        changes=(
+            PropertyChangeRow(
+                time_ns=at(2), name=text, agent=text, object=text, property=text, previous=None, value=text
+            ),
+        ),
         gaps=((text, 7),),
     )
 
@@ -156,8 +162,8 @@ def test_drawings_are_valid_xml_and_the_page_is_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize("alerts", [None, ()])
-def test_an_empty_page_says_so(alerts: tuple[AlertLine, ...] | None) -> None:
-    page = html(Report(title="t", lake="l", span=SPAN, made_ns=at(0), alerts=alerts))
+def test_an_empty_page_says_so(alerts: tuple[AlertRow, ...] | None) -> None:
+    page = html(Report(title="t", lake="l", time_range=SPAN, made_ns=at(0), alerts=alerts))
     assert "Nothing was recorded in this time." in page
     assert ("nothing was correlated" in page) is (alerts is None)
     assert "<svg" not in page
@@ -173,10 +179,10 @@ def test_numbers(value: float, text: str) -> None:
 
 
 def test_texts_that_are_too_long_lose_their_middle() -> None:
-    assert shortened("short", 5) == "short"
-    assert shortened("0123456789", 5) == "01…89"
-    assert shortened("a\x1b\nb", 9) == "a  b"
-    assert [lasting(length) for length in (0.005, 1, 90, 7200, 172800)] == [
+    assert abbreviated("short", 5) == "short"
+    assert abbreviated("0123456789", 5) == "01…89"
+    assert abbreviated("a\x1b\nb", 9) == "a  b"
+    assert [format_seconds(length) for length in (0.005, 1, 90, 7200, 172800)] == [
         "5 ms",
         "1.0 s",
         "1.5 min",
@@ -202,7 +208,7 @@ NEWEST = 20 * DAY * NS
     ],
 )
 def test_time_ranges(words: tuple[str | None, str | None, str | None], first: float, last: float) -> None:
-    found = span(*words, NEWEST)
+    found = parse_time_range(*words, NEWEST)
     assert (found.first_ns, found.last_ns) == (round(first * 1e9), round(last * 1e9))
     assert 60 <= found.seconds / found.step <= 240
 
@@ -210,18 +216,18 @@ def test_time_ranges(words: tuple[str | None, str | None, str | None], first: fl
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("yesterday", None, None), "'yesterday' is no time"),
-        ((None, None, "3w"), "a length is e.g."),
-        ((None, None, "0s"), "a length is e.g."),
+        (("yesterday", None, None), "'yesterday' is not a time"),
+        ((None, None, "3w"), "a length must be a time such as"),
+        ((None, None, "0s"), "a length must be a time such as"),
         (("1970-01-06", "1970-01-05", None), "the time range is empty"),
         (("1970-01-06", "1970-01-07", "1d"), "give two of"),
     ],
 )
 def test_time_ranges_that_are_none(words: tuple[str | None, str | None, str | None], complaint: str) -> None:
     with pytest.raises(PipelineError, match=re.escape(complaint)):
-        span(*words, NEWEST)
+        parse_time_range(*words, NEWEST)
 
 
 def test_the_command_tells_a_wrong_time_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--lake", str(tmp_path), "--from", "soon"]) == 2
-    assert capsys.readouterr().err == "qmf-pipeline: 'soon' is no time such as 2030-01-31 or 2030-01-31T12:00\n"
+    assert capsys.readouterr().err == "qmf-pipeline: 'soon' is not a time such as 2030-01-31 or 2030-01-31T12:00\n"

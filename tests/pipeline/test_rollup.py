@@ -12,21 +12,22 @@ import pytest
 from pipeline.shop import PACKAGE, TILL
 
 from qmf.pipeline import PipelineError
-from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.columns import ClassVersion
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.kinds import RowKind  # noqa: E402
-from qmf.pipeline.rollup.windows import ROLLUP, coarser, rollup, seconds  # noqa: E402
-from qmf.pipeline.spark.catalog import schema_of  # noqa: E402
+from qmf.pipeline.rollup import ROLLUP, coarser, rollup  # noqa: E402
+from qmf.pipeline.rollup.schema import window_seconds  # noqa: E402
+from qmf.pipeline.spark.catalog import kind_schema  # noqa: E402
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.slow
 
-TABLE = table_of(TILL)
-SCHEMA = schema_of(RowKind.OBJECTS, [TABLE])
+TABLE = ClassVersion.from_schema(TILL)
+SCHEMA = kind_schema(RowKind.OBJECTS, [TABLE])
 HUGE = (1 << 64) - 1
 SECOND = 10**9
 
@@ -176,10 +177,10 @@ def test_rollups_of_rollups_are_rollups_of_samples(spark: SparkSession, continue
 
 @pytest.mark.parametrize(("size", "length"), [("10s", 10), ("15m", 900), ("1h", 3600), ("1d", 86400)])
 def test_sizes(size: str, length: int) -> None:
-    assert seconds(size) == length
+    assert window_seconds(size) == length
 
 
 @pytest.mark.parametrize("size", ["", "7", "7m", "0s", "2d", "-1h", "1w"])
 def test_sizes_that_would_cross_midnight_are_refused(size: str) -> None:
     with pytest.raises(PipelineError, match="part of a day"):
-        seconds(size)
+        window_seconds(size)

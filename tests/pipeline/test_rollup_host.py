@@ -23,7 +23,7 @@ from qmf.schema import ClassSchema, Statistic, Style
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.rollup.job import RollupOptions, rolled_up, rollup_batch
+from qmf.pipeline.rollup.job import RollupOptions, read_rollups, rollup_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -174,7 +174,7 @@ def test_a_rollup_of_a_real_agent_says_what_its_rows_say(
     options = RollupOptions(lake=str(lake), out=str(tmp_path), sizes=(size,), classes=names, continued=continued)
     said: list[str] = []
     count = rollup_batch(spark, options, said.append)
-    rows = rolled_up(spark, options).selectExpr("*", "unix_timestamp(window_start) as start").collect()
+    rows = read_rollups(spark, options).selectExpr("*", "unix_timestamp(window_start) as start").collect()
     answers = {(row["start"], row["class"], row["agent"], row["object"], row["member"]): row.asDict() for row in rows}
     wanted = by_hand(lake, length, continued=continued)
     assert count == len(rows) == len(answers)

@@ -21,7 +21,7 @@ from support.processes import running
 from support.waiting import wait_until
 
 from qmf.pipeline import PipelineError
-from qmf.pipeline.lake.columns import table_of
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.maintenance import compact
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
@@ -29,10 +29,9 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qm
 from pyspark.sql import functions as F
 
 from qmf.pipeline.frames import Frames
-from qmf.pipeline.rollup import job
-from qmf.pipeline.rollup.windows import rollup
+from qmf.pipeline.rollup import job, rollup
 from qmf.pipeline.spark import sinks
-from qmf.pipeline.spark.queries import Meter, follow
+from qmf.pipeline.spark.streaming_queries import MetricsCollector, run_until_stopped
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,7 +58,7 @@ def ignore(_text: str) -> None:
 def rows(spark: SparkSession, options: job.RollupOptions, by: str = "batch") -> list[tuple[Any, ...]]:
     """Start of the window in seconds, member, object, growth, restarts, samples."""
     found = []
-    for row in job.rolled_up(spark, options, by).where("member = 'sales'").collect():
+    for row in job.read_rollups(spark, options, by).where("member = 'sales'").collect():
         start = int(row["window_start"].replace(tzinfo=datetime.UTC).timestamp())
         found.append((start, row["object"], int(row["delta_exact"]), row["resets"], row["samples"]))
     return sorted(found)
@@ -70,11 +69,11 @@ def batch(spark: SparkSession, options: job.RollupOptions) -> list[tuple[Any, ..
     return rows(spark, options)
 
 
-def stream(spark: SparkSession, options: job.RollupOptions) -> Meter:
+def stream(spark: SparkSession, options: job.RollupOptions) -> MetricsCollector:
     """Let a stream read all that is there."""
     (query,) = job.rollup_stream(spark, options, once=True)
     assert query.awaitTermination(PATIENCE)
-    return Meter(query)
+    return MetricsCollector(query)
 
 
 def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(
@@ -101,7 +100,7 @@ def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
     large: int,
 ) -> None:
     monkeypatch.setattr(job, "LARGE", large)
-    strange = attrs.evolve(table_of(TILL), package="p/q", name="ä b")
+    strange = attrs.evolve(ClassVersion.from_schema(TILL), package="p/q", name="ä b")
     texts = attrs.evolve(strange, name="texts", columns=strange.columns[:1])
     shop.put((1, 10), (2, 12), queue=3, queueLow=1, queueHigh=5)
     shop.put((1, 5), (61, 3), table=strange, serviceCount=2, serviceMin=1, serviceMax=9, serviceAvg=4)
@@ -113,12 +112,12 @@ def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
         "p/q:texts by 1m: 1 samples became 0 rows",
         "p/q:ä b by 1m: 2 samples became 4 rows",
     ]
-    together = sorted(job.rolled_up(spark, options).collect())
+    together = sorted(job.read_rollups(spark, options).collect())
     folders = {path.relative_to(options.out).as_posix() for path in Path(options.out).glob("batch/*/*/*")}
     assert f"batch/qmf_size=1m/qmf_package={b'p/q'.hex()}/qmf_class={'ä b'.encode().hex()}" in folders
     alone: list[Any] = []
     for of in Frames(spark, shop.root).classes():
-        alone += rollup(Frames(spark, shop.root).of(of), of, "1m").withColumn("qmf_size", F.lit("1m")).collect()
+        alone += rollup(Frames(spark, shop.root).class_rows(of), of, "1m").withColumn("qmf_size", F.lit("1m")).collect()
     assert together == sorted(alone)
 
 
@@ -129,10 +128,10 @@ def test_a_stream_waits_for_late_data_and_counts_what_comes_too_late(
     stream(spark, options)
     shop.put((30, 14))  # late, but within a minute of the latest
     shop.put((200, 30))
-    assert stream(spark, options).look().late == 0
+    assert stream(spark, options).collect().late == 0
     assert rows(spark, options, "stream") == [(0, "one", 4, 0, 2), (60, "one", 0, 0, 1)]
     shop.put((50, 16), (400, 40))
-    assert stream(spark, options).look().late == 1
+    assert stream(spark, options).collect().late == 1
     assert rows(spark, options, "stream") == [(0, "one", 4, 0, 2), (60, "one", 0, 0, 1), (180, "one", 0, 0, 1)]
     assert batch(spark, options)[0] == (0, "one", 6, 0, 3)
 
@@ -163,7 +162,7 @@ def test_a_clock_far_ahead_does_not_make_all_others_late(
     shop.put((10**9, 5), object="ahead", agent="b", received=20)
     stream(spark, options)
     shop.put((30, 3), (300, 4))
-    found = stream(spark, options).look()
+    found = stream(spark, options).collect()
     assert found.late == 0
     assert rows(spark, options, "stream") == [(0, "one", 2, 0, 3)]
     assert [row for row in batch(spark, options) if row[1] == "ahead"] == [(999_999_960, "ahead", 0, 0, 1)]
@@ -184,9 +183,9 @@ def test_a_batch_that_was_cut_off_is_written_once(
     shop.put((1, 10), (2, 20))
     frame = Frames(spark, shop.root, stream=True).objects("till").select("_seq")
     query = (
-        sinks.append(frame, out, name="q", once=True, after=cut_after)
+        sinks.start_stream(frame, out, name="q", once=True, on_written=cut_after)
         if written
-        else sinks.append(frame, out, name="q", once=True, step=cut)
+        else sinks.start_stream(frame, out, name="q", once=True, transform=cut)
     )
     with pytest.raises(Exception, match="cut off"):
         query.awaitTermination(PATIENCE)
@@ -196,9 +195,9 @@ def test_a_batch_that_was_cut_off_is_written_once(
     def look(rows: DataFrame, _number: int) -> None:
         seen.extend(row["_seq"] for row in rows.collect())
 
-    query = sinks.append(frame, out, name="q", once=True, after=look)
+    query = sinks.start_stream(frame, out, name="q", once=True, on_written=look)
     assert query.awaitTermination(PATIENCE)
-    table = sinks.table(spark, out)
+    table = sinks.read_table(spark, out)
     assert table is not None
     assert sorted(row["_seq"] for row in table.collect()) == sorted(seen) == [2, 3, 4]
 
@@ -245,7 +244,7 @@ def test_what_queries_did_is_told_when_a_signal_ends_them(
     queries[0].processAllAvailable()
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
     said: list[str] = []
-    follow(queries, said.append)
+    run_until_stopped(queries, said.append)
     (line,) = said
     assert line.startswith("org.example.shop:till by 1m: 1 batches, 2 rows read in ")
     assert line.endswith("; 0 came too late, 0 are from the future, 1 wait in the state")
@@ -258,8 +257,8 @@ def test_a_query_that_fails_ends_the_command_with_the_reason(spark: SparkSession
     def fail(_rows: DataFrame, _number: int) -> None:
         raise RuntimeError("no more paper")
 
-    query = sinks.append(
-        Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="printer", after=fail
+    query = sinks.start_stream(
+        Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="printer", on_written=fail
     )
     with pytest.raises(PipelineError, match="the query printer failed: RuntimeError: no more paper"):
-        follow([query], ignore)
+        run_until_stopped([query], ignore)

@@ -10,16 +10,16 @@ from pipeline.lakes import Shop
 from pipeline.shop import TILL
 
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import Table, table_of
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.schema import TYPES, Argument, EventSchema, Severity
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-TILLS = table_of(TILL)
+TILLS = ClassVersion.from_schema(TILL)
 
 #: An event of a broker that tells of a call.
-QUEUE_DECLARE = table_of(
+QUEUE_DECLARE = ClassVersion.from_schema(
     EventSchema(
         package="org.apache.qpid.broker",
         name="queueDeclare",
@@ -37,7 +37,7 @@ class Till:
         self.shop, self.name, self.created, self.epoch = shop, name, created, epoch
 
     def tell(
-        self, at: float, *, table: Table = TILLS, deleted: int = 0, statistics: bool = False, **values: Any
+        self, at: float, *, table: ClassVersion = TILLS, deleted: int = 0, statistics: bool = False, **values: Any
     ) -> None:
         """A message; with properties unless with statistics. It waits for a commit."""
         self.shop._tell(table)

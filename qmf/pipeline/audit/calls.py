@@ -25,7 +25,7 @@ METHOD_CALLED = "methodCalled"
 
 
 @attrs.frozen(kw_only=True)
-class Told:
+class CallEvent:
     """What an event of a class tells of a call; names are those of its arguments, empty where it doesn't tell.
 
     Attributes:
@@ -50,29 +50,29 @@ class Told:
 
 
 #: Events of Apache's peers, as `schemas/broker.xml` and `schemas/acl.xml` describe them.
-TOLD = (
-    Told(name="clientConnect", operation="connect"),
-    Told(name="clientConnectFail", operation="connect", failed=True, text="reason"),
-    Told(name="clientDisconnect", operation="disconnect"),
-    Told(name="queueDeclare", operation="declare queue", target="qName", results="disp"),
-    Told(name="queueDelete", operation="delete queue", target="qName"),
-    Told(name="exchangeDeclare", operation="declare exchange", target="exName", results="disp"),
-    Told(name="exchangeDelete", operation="delete exchange", target="exName"),
-    Told(name="bind", operation="bind", target="qName"),
-    Told(name="unbind", operation="unbind", target="qName"),
-    Told(name="subscribe", operation="subscribe", target="qName"),
-    Told(name="unsubscribe", operation="unsubscribe", target="dest"),
-    Told(package=ACL, name="allow", operation="action", target="objectName", user="userId", origin=""),
-    Told(package=ACL, name="deny", operation="action", target="objectName", user="userId", origin="", failed=True),
-    Told(
+CALL_EVENTS = (
+    CallEvent(name="clientConnect", operation="connect"),
+    CallEvent(name="clientConnectFail", operation="connect", failed=True, text="reason"),
+    CallEvent(name="clientDisconnect", operation="disconnect"),
+    CallEvent(name="queueDeclare", operation="declare queue", target="qName", results="disp"),
+    CallEvent(name="queueDelete", operation="delete queue", target="qName"),
+    CallEvent(name="exchangeDeclare", operation="declare exchange", target="exName", results="disp"),
+    CallEvent(name="exchangeDelete", operation="delete exchange", target="exName"),
+    CallEvent(name="bind", operation="bind", target="qName"),
+    CallEvent(name="unbind", operation="unbind", target="qName"),
+    CallEvent(name="subscribe", operation="subscribe", target="qName"),
+    CallEvent(name="unsubscribe", operation="unsubscribe", target="dest"),
+    CallEvent(package=ACL, name="allow", operation="action", target="objectName", user="userId", origin=""),
+    CallEvent(package=ACL, name="deny", operation="action", target="objectName", user="userId", origin="", failed=True),
+    CallEvent(
         package=ACL, name="connectionDeny", operation="connect", user="userId", origin="clientAddr", failed=True
     ),
-    Told(
+    CallEvent(
         package=ACL, name="queueQuotaDeny", operation="declare queue", target="queueName", user="userId", origin="",
         failed=True,
     ),
-    Told(package=ACL, name="fileLoaded", operation="load rules", user="userId", origin=""),
-    Told(
+    CallEvent(package=ACL, name="fileLoaded", operation="load rules", user="userId", origin=""),
+    CallEvent(
         package=ACL, name="fileLoadFailed", operation="load rules", user="userId", origin="", failed=True, text="reason"
     ),
 )  # fmt: skip
@@ -88,7 +88,7 @@ def calls(events: DataFrame) -> DataFrame:
         `CALLS`: a row for each event that tells of a call.
     """
     kind = F.concat_ws(":", "package", "class")
-    cases = {f"{told.package}:{told.name}": _foreign(told) for told in TOLD}
+    cases = {f"{told.package}:{told.name}": _foreign(told) for told in CALL_EVENTS}
     cases[f"{AUDIT}:{METHOD_CALLED}"] = _own()
     found = F.lit(None)
     for name, call in cases.items():
@@ -99,7 +99,7 @@ def calls(events: DataFrame) -> DataFrame:
     return shaped(told.select(*sorted(own), *inside, kind.alias("source")), CALLS)
 
 
-def _foreign(told: Told) -> Column:
+def _foreign(told: CallEvent) -> Column:
     failed = F.lit(told.failed)
     # An access rule names what it decided on: "create queue", say.
     is_action = told.operation == "action"

@@ -26,13 +26,13 @@ from qmf.pipeline.audit.availability import availability
 from qmf.pipeline.audit.calls import calls
 from qmf.pipeline.audit.history import history
 from qmf.pipeline.audit.lives import lives
-from qmf.pipeline.audit.row_source import KIND, follow
 from qmf.pipeline.audit.schemas import EVENTS, PARTS
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import Table
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.spark import catalog, sinks
-from qmf.pipeline.spark.queries import Say
+from qmf.pipeline.spark.batch_progress import PrintLine
+from qmf.pipeline.spark.multi_kind_source import KIND_COLUMN, read_kinds
 
 #: What each kind of row tells.
 _PRESENCE = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)
@@ -90,7 +90,7 @@ def parts_of(rows: Mapping[RowKind, DataFrame], known: DataFrame) -> dict[str, D
     }
 
 
-def audit_batch(spark: SparkSession, options: AuditOptions, say: Say) -> dict[str, int]:
+def audit_batch(spark: SparkSession, options: AuditOptions, print_line: PrintLine) -> dict[str, int]:
     """Audit all that a lake holds.
 
     Returns:
@@ -100,13 +100,13 @@ def audit_batch(spark: SparkSession, options: AuditOptions, say: Say) -> dict[st
         LakeError: there is no lake.
     """
     frames = Frames(spark, options.lake)
-    known = parts.known(spark, catalog.tables(options.lake, spark))
+    known = parts.known(spark, catalog.class_versions(options.lake, spark))
     counts: dict[str, int] = {}
 
     def write(name: str, frame: DataFrame, by: str | None = None) -> DataFrame:
         written = _write(frame, f"{options.out}/{name}", by)
         counts[name] = written.count()
-        say(f"{name}: {counts[name]} rows")
+        print_line(f"{name}: {counts[name]} rows")
         return written
 
     # Checkpoints cut the plans short: a lake of many classes is a union of many frames, and planning that once for each
@@ -137,25 +137,25 @@ def audit_stream(
     Raises:
         LakeError: there is no lake.
     """
-    catalog.tables(options.lake, spark)
+    catalog.class_versions(options.lake, spark)
     frames = Frames(spark, options.lake, stream=True)
-    keeper = _Keeper(options)
+    keeper = _PartsTable(options)
     shared = {"every": every, "once": once}
     return [
-        sinks.append(
+        sinks.start_stream(
             _rows(frames, _TOLD),
             f"{options.out}/events",
             name="audit events",
-            step=partial(_new_events, options),
-            after=partial(_write_calls, options),
+            transform=partial(_new_events, options),
+            on_written=partial(_write_calls, options),
             **shared,  # type: ignore[arg-type]
         ),
-        sinks.append(
+        sinks.start_stream(
             _rows(frames, _STATE),
             f"{options.out}/parts",
             name="audit",
-            step=keeper.step,
-            after=keeper.after,
+            transform=keeper.step,
+            on_written=keeper.after,
             **shared,  # type: ignore[arg-type]
         ),
     ]
@@ -170,9 +170,9 @@ def _write(frame: DataFrame, path: str, by: str | None = None) -> DataFrame:
     """Replace a table as a whole; by day where `by` is a time. Gives what it holds then."""
     # Days that no longer have rows must go, too: the default replaces only those that have some.
     writer = (
-        (sinks.dated(frame, by) if by else frame).write.mode("overwrite").option("partitionOverwriteMode", "static")
+        (sinks.with_date(frame, by) if by else frame).write.mode("overwrite").option("partitionOverwriteMode", "static")
     )
-    (writer.partitionBy(sinks.DAY) if by else writer).parquet(path)
+    (writer.partitionBy(sinks.DATE_COLUMN) if by else writer).parquet(path)
     # Reading it back costs less than making it twice.
     return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
@@ -181,12 +181,12 @@ def _write(frame: DataFrame, path: str, by: str | None = None) -> DataFrame:
 
 
 def _rows(frames: Frames, kinds: tuple[RowKind, ...]) -> DataFrame:
-    """Rows of several kinds as one stream, told apart by `KIND`."""
+    """Rows of several kinds as one stream, told apart by `KIND_COLUMN`."""
     if catalog.is_local(frames.lake):
-        return follow(frames.spark, frames.lake, kinds)
+        return read_kinds(frames.spark, frames.lake, kinds)
     tagged = [
         (frames.any(kind) if kind in (RowKind.EVENTS, RowKind.OBJECTS) else frames.table(kind)).withColumn(
-            KIND, F.lit(kind.value)
+            KIND_COLUMN, F.lit(kind.value)
         )
         for kind in kinds
     ]
@@ -194,20 +194,24 @@ def _rows(frames: Frames, kinds: tuple[RowKind, ...]) -> DataFrame:
 
 
 def _of_kind(batch: DataFrame, kind: RowKind) -> DataFrame:
-    return batch.where(F.col(KIND) == kind.value)
+    return batch.where(F.col(KIND_COLUMN) == kind.value)
 
 
 def _known(batch: DataFrame, options: AuditOptions) -> DataFrame:
     """Asked for each batch: classes that are new have been told by then."""
     spark = batch.sparkSession
-    found: list[Table] = catalog.tables(options.lake, spark)
+    found: list[ClassVersion] = catalog.class_versions(options.lake, spark)
     return parts.known(spark, found)
 
 
 def _before(batch: DataFrame, path: str, number: int) -> DataFrame | None:
     """What earlier batches wrote."""
-    found = sinks.table(batch.sparkSession, path)
-    return None if found is None or sinks.BATCH not in found.columns else found.where(F.col(sinks.BATCH) < number)
+    found = sinks.read_table(batch.sparkSession, path)
+    return (
+        None
+        if found is None or sinks.BATCH_COLUMN not in found.columns
+        else found.where(F.col(sinks.BATCH_COLUMN) < number)
+    )
 
 
 def _new_events(options: AuditOptions, batch: DataFrame, number: int) -> DataFrame:
@@ -225,11 +229,11 @@ def _new_events(options: AuditOptions, batch: DataFrame, number: int) -> DataFra
 
 
 def _write_calls(options: AuditOptions, written: DataFrame, number: int) -> None:
-    path = f"{options.out}/calls/{sinks.BATCH}={number}"
+    path = f"{options.out}/calls/{sinks.BATCH_COLUMN}={number}"
     calls(written).coalesce(1).write.mode("overwrite").option("partitionOverwriteMode", "static").parquet(path)
 
 
-class _Keeper:
+class _PartsTable:
     """Keeps the parts of a stream, and its tables."""
 
     def __init__(self, options: AuditOptions) -> None:
@@ -245,7 +249,7 @@ class _Keeper:
         found = parts_of(rows, _known(batch, self._options))
         before = _before(batch, self._path, number)
         if before is not None:
-            last = before.where(F.col(sinks.BATCH) == number - 1)
+            last = before.where(F.col(sinks.BATCH_COLUMN) == number - 1)
             found = {name: part.unionByName(_part(last, name)) for name, part in found.items()}
         each = [parts.folded(name, part).withColumn(_PART, F.lit(name)) for name, part in found.items()]
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), each)
@@ -256,7 +260,7 @@ class _Keeper:
             self._batch.unpersist()
         found = {name: _part(written, name) for name in PARTS}
         tables_of(found, lambda name, frame: _write(frame, f"{self._options.out}/{name}"))
-        _forget(written.sparkSession, f"{self._path}/{sinks.BATCH}={number - 2}")
+        _forget(written.sparkSession, f"{self._path}/{sinks.BATCH_COLUMN}={number - 2}")
 
 
 def _part(frame: DataFrame, name: str) -> DataFrame:

@@ -15,10 +15,8 @@ from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, shaped
-from qmf.pipeline.lake.arrow import library
-from qmf.pipeline.lake.columns import Cell, Part, Table
-from qmf.pipeline.lake.columns import Column as Member
-from qmf.pipeline.lake.columns import Group as MemberGroup
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 
 #: Reasons in the table of gaps that tell of the recorder's own connection.
 DISCONNECTED, CONNECTED = "disconnected", "connected again"
@@ -33,20 +31,20 @@ _KNOWN = T.StructType(
 )
 
 
-def known(spark: SparkSession, tables: Iterable[Table]) -> DataFrame:
+def known(spark: SparkSession, tables: Iterable[ClassVersion]) -> DataFrame:
     """What is needed to read the JSON of `Frames.any`: the properties or arguments of each version of each class."""
     rows: list[dict[str, object]] = [
         {
             **{"package": table.package, "class": table.name, "hash": table.hash},
             "columns": [
-                {"name": column.name, "property": _property(column), "cell": column.cell.value}
+                {"name": column.name, "property": _property(column), "cell": column.column_type.value}
                 for column in table.columns
-                if column.group is not MemberGroup.STATISTIC and column.cell is not Cell.TIME
+                if column.kind is not MemberKind.STATISTIC and column.column_type is not ColumnType.TIME
             ],
         }
         for table in tables
     ]
-    pa = library()
+    pa = import_pyarrow()
     # The driver holds it: rows of Python's would be sent and read again by each query.
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=to_arrow_schema(_KNOWN)), _KNOWN)
 
@@ -240,8 +238,8 @@ def _typed(rows: DataFrame, known: DataFrame) -> DataFrame:
         text = F.element_at(F.col("text"), column["name"])
         # The only numbers that can be written in more than one way.
         value = (
-            F.when(column["cell"] == Cell.FLOAT.value, text.cast("float").cast("string"))
-            .when(column["cell"] == Cell.DOUBLE.value, text.cast("double").cast("string"))
+            F.when(column["cell"] == ColumnType.FLOAT.value, text.cast("float").cast("string"))
+            .when(column["cell"] == ColumnType.DOUBLE.value, text.cast("double").cast("string"))
             .otherwise(text)
         )
         return F.struct(column["property"], value)
@@ -256,6 +254,6 @@ def _events(frame: DataFrame) -> DataFrame:
     return shaped(frame.withColumn("event_id", F.sha2(F.to_json(F.array(*parts)), 256)), EVENTS)
 
 
-def _property(column: Member) -> str:
+def _property(column: LakeColumn) -> str:
     """What the value is called: a time is stored under another name."""
-    return column.member if column.part is Part.NANOSECONDS else column.name
+    return column.member if column.part is MemberPart.NANOSECONDS else column.name

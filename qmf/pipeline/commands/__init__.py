@@ -1,6 +1,7 @@
-"""The subcommands of `qmf-pipeline`, in the order in which `--help` lists them: one module each, one `Command` each.
+"""The subcommands of `qmf-pipeline`, in the order in which `--help` lists them.
 
-A new one is a module here with a `COMMAND`, and a line below. Modules import Spark only when their command runs.
+A new subcommand is a module here with a `Command`, and a line in `COMMANDS`. Modules import Spark only when their
+command runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all subcommands share: how one is declared, options that several have, what is said to the user, and Spark."""
+"""What subcommands share: their declaration, common options, output, and the Spark session."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Command:
     Attributes:
         name: what the user types.
         help: one line without a full stop.
-        options: adds its own options; `--config`, `--lake` and `--verbose` are there already.
-        run: does the work; `QmfError` becomes one line and exit code 2.
+        options: adds its own options to a parser that has `--config`, `--lake` and `--verbose`.
+        run: does the work; a `QmfError` becomes one line and exit code 2.
         spark: it runs on Spark: adds `--master` and `--conf`, for `spark_session`.
     """
 
@@ -41,14 +41,14 @@ class Command:
     spark: bool = False
 
 
-def say(text: str) -> None:
-    """Tell the user a line."""
+def print_line(text: str) -> None:
+    """Print a line for the user at once."""
     print(text, flush=True)
 
 
-def words(text: str) -> tuple[str, ...]:
-    """An option's words: parted by commas."""
-    return tuple(word.strip() for word in text.split(",") if word.strip())
+def comma_separated(text: str) -> tuple[str, ...]:
+    """The values of an option, separated by commas."""
+    return tuple(item.strip() for item in text.split(",") if item.strip())
 
 
 def positive(text: str) -> float:
@@ -60,7 +60,7 @@ def positive(text: str) -> float:
 
 
 def duration(text: str) -> str:
-    """A time such as ``10s``, ``1m30s``, ``1h`` or ``10 minutes``, as Spark writes it."""
+    """A duration such as ``10s``, ``1m30s``, ``1h`` or ``10 minutes``, as Spark writes it."""
     try:
         return spark_duration(text)
     except ValueError as error:
@@ -71,16 +71,16 @@ def local_lake(lake: str) -> Lake:
     """The lake to write to.
 
     Raises:
-        PipelineError: it isn't a folder.
+        PipelineError: it is not a local folder.
     """
     scheme, colon, _rest = lake.partition("://")
     if colon and scheme != "file":
-        raise PipelineError(f"{lake}: files are written to a folder of this machine, or one that is mounted on it")
+        raise PipelineError(f"{lake}: must be a folder of this machine, or one that is mounted on it")
     return Lake(Path(lake.removeprefix("file://")))
 
 
 def add_common(parser: argparse.ArgumentParser, *, spark: bool) -> None:
-    """The options that every subcommand has."""
+    """Add the options that every subcommand has."""
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="TOML file with options in tables [all] and [COMMAND]"
     )
@@ -88,27 +88,29 @@ def add_common(parser: argparse.ArgumentParser, *, spark: bool) -> None:
     parser.add_argument("--lake", required=True, metavar="DIR", help=lake)
     parser.add_argument("-v", "--verbose", action="store_true", help="log more")
     if spark:
-        parser.add_argument("--master", default="local[*]", metavar="URL", help="which Spark; default: %(default)s")
+        parser.add_argument(
+            "--master", default="local[*]", metavar="URL", help="URL of Spark's master; default: %(default)s"
+        )
         parser.add_argument(
             "--conf",
             action="append",
             type=_setting,
             default=[],
             metavar="KEY=VALUE",
-            help="a setting of Spark's, e.g. spark.driver.memory=4g; may be repeated",
+            help="a setting of Spark, e.g. spark.driver.memory=4g; may be repeated",
         )
 
 
 def add_days(parser: argparse.ArgumentParser) -> None:
-    """`--from` and `--to`: the days of a batch, as `first` and `last`."""
+    """Add `--from` and `--to`: the days of a batch, as `first` and `last`."""
     parser.add_argument("--from", dest="first", metavar="DAY", help="first day of a batch, e.g. 2030-01-31")
     parser.add_argument("--to", dest="last", metavar="DAY", help="last day of a batch")
 
 
 def add_stream(parser: argparse.ArgumentParser) -> None:
-    """`--stream` and what goes with it: `stream`, `late`, `every`, `once`."""
+    """Add the options of streams: `stream`, `late`, `every`, `once`."""
     parser.add_argument("--stream", action="store_true", help="follow the lake until a signal ends it")
-    parser.add_argument("--once", action="store_true", help="a stream ends when it has read what is there")
+    parser.add_argument("--once", action="store_true", help="a stream ends when it has read all that is in the lake")
     parser.add_argument(
         "--late", type=duration, default="10 minutes", metavar="TIME", help="how long a stream waits for late data"
     )
@@ -118,9 +120,14 @@ def add_stream(parser: argparse.ArgumentParser) -> None:
 
 
 def add_classes(parser: argparse.ArgumentParser) -> None:
-    """`--class`: which classes, as `classes`."""
+    """Add `--class`: names of classes, as `classes`."""
     parser.add_argument(
-        "--class", dest="classes", type=words, default=(), metavar="NAMES", help="e.g. cpu,qmf.host:disk; default: all"
+        "--class",
+        dest="classes",
+        type=comma_separated,
+        default=(),
+        metavar="NAMES",
+        help="e.g. cpu,qmf.host:disk; default: all",
     )
 
 
@@ -129,8 +136,8 @@ def spark_session(options: argparse.Namespace) -> Iterator[SparkSession]:
     """The session that a subcommand runs on, stopped at the end.
 
     Raises:
-        MissingExtraError: no pyspark.
-        PipelineError: no Java.
+        MissingExtraError: pyspark is not installed.
+        PipelineError: no Java, or one that is too old.
     """
     if importlib.util.find_spec("pyspark") is None:
         raise MissingExtraError("pyspark")

@@ -1,7 +1,7 @@
-"""Options from a file under those of the command line.
+"""Options from a TOML file, which the command line overrides.
 
-A TOML file has tables named after subcommands, `[all]` for what several share, and `[spark]` for settings of Spark's.
-Names are those of the long options.
+The file has a table for each subcommand, `[all]` for options that several share, and `[spark]` for settings of Spark.
+The keys are the names of the long options.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _ALL = "all"
 _SPARK = "spark"
 
 
-def parse(
+def parse_options(
     parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], arguments: Sequence[str]
 ) -> argparse.Namespace:
-    """Parse a command line, with the defaults that the file of its `--config` gives.
+    """Parse a command line, with defaults from the file of its `--config`.
 
     Args:
         parser: of the whole line.
@@ -27,7 +27,7 @@ def parse(
         arguments: without the program's name.
 
     Raises:
-        SystemExit: with 2 for what is wrong on the line or in the file.
+        SystemExit: with 2 for an error on the line or in the file.
     """
     finder = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     finder.add_argument("--config", type=Path)
@@ -59,7 +59,7 @@ def _set_defaults(
         elif key in own:
             command.error(f"{file}: {name} has no option {key!r}")
     if "conf" in known:
-        known["conf"].default = [(key, str(value)) for key, value in _flat(content.get(_SPARK, {}), "spark.")]
+        known["conf"].default = [(key, str(value)) for key, value in _flattened(content.get(_SPARK, {}), "spark.")]
 
 
 def _set_default(command: argparse.ArgumentParser, action: argparse.Action, value: object, where: str) -> None:
@@ -79,10 +79,10 @@ def _set_default(command: argparse.ArgumentParser, action: argparse.Action, valu
     action.required = False
 
 
-def _flat(table: Mapping[str, Any], prefix: str) -> list[tuple[str, object]]:
+def _flattened(table: Mapping[str, Any], prefix: str) -> list[tuple[str, object]]:
     """Nested tables as dotted names: TOML reads `a.b = 1` as a table in a table."""
     found: list[tuple[str, object]] = []
     for key, value in table.items():
         name = f"{prefix}{key}"
-        found += _flat(value, f"{name}.") if isinstance(value, dict) else [(name, value)]
+        found += _flattened(value, f"{name}.") if isinstance(value, dict) else [(name, value)]
     return found

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from qmf.pipeline.commands.base import DEFAULT_URL, Command, add_days, add_stream, duration, say, spark_session
+from qmf.pipeline.commands.base import DEFAULT_URL, Command, add_days, add_stream, duration, print_line, spark_session
 from qmf.pipeline.correlate import Rule, load_rules
 from qmf.pipeline.correlate.message_templates import iso
 from qmf.pipeline.durations import parse_duration
@@ -17,8 +17,8 @@ from qmf.pipeline.shutdown import stop_on_signals
 
 if TYPE_CHECKING:
     from qmf.pipeline.correlate.alerts import Alert
-    from qmf.pipeline.correlate.reporter import Raising
-    from qmf.pipeline.correlate.stream import Follower
+    from qmf.pipeline.correlate.reporter import CorrelationReporter
+    from qmf.pipeline.correlate.stream import CorrelationStream
 
 #: Time that rows may be late, unless the user says otherwise.
 _LATE = "30 seconds"
@@ -66,21 +66,23 @@ def _run(options: argparse.Namespace) -> None:
             late=late,
         )
         if not options.stream:
-            found = correlate_batch(spark, chosen, say)
+            found = correlate_batch(spark, chosen, print_line)
             _tell_user(found.alerts)
-            say(f"Wrote {len(found.alerts)} rows to {out}/batch; {found.counts}")
+            print_line(f"Wrote {len(found.alerts)} rows to {out}/batch; {found.counts}")
             if raising is not None:
                 raising.batch(found.alerts)
             return
-        from qmf.pipeline.correlate.stream import Follower
+        from qmf.pipeline.correlate.stream import CorrelationStream
 
-        follower = Follower(spark, chosen, say)
+        follower = CorrelationStream(spark, chosen, print_line)
         stack.callback(follower.close)
-        say(f"Following {options.lake} with {len(rules)} rules")
+        print_line(f"Following {options.lake} with {len(rules)} rules")
         _follow(follower, raising, stop, every / 10**9, once=options.once)
 
 
-def _follow(follower: Follower, raising: Raising | None, stop: threading.Event, every: float, *, once: bool) -> None:
+def _follow(
+    follower: CorrelationStream, raising: CorrelationReporter | None, stop: threading.Event, every: float, *, once: bool
+) -> None:
     totals = None
     alerts = steps = 0
     seconds = 0.0
@@ -101,7 +103,7 @@ def _follow(follower: Follower, raising: Raising | None, stop: threading.Event, 
                 break
             stop.wait(max(every, _TICK))
     busy = f"; {totals}" if totals is not None else ""
-    say(f"{steps} steps in {seconds:.1f} s, {alerts} rows written{busy}")
+    print_line(f"{steps} steps in {seconds:.1f} s, {alerts} rows written{busy}")
 
 
 def _raising(
@@ -112,10 +114,10 @@ def _raising(
     late: int,
     max_age: int,
     stop: threading.Event,
-) -> Raising:
-    from qmf.pipeline.correlate.reporter import Raising
+) -> CorrelationReporter:
+    from qmf.pipeline.correlate.reporter import CorrelationReporter
 
-    raising = Raising(
+    raising = CorrelationReporter(
         options.broker,
         rules,
         out,
@@ -127,14 +129,14 @@ def _raising(
         instance=options.instance or platform.node() or "localhost",
     )
     stack.callback(raising.close)
-    say(f"Raising alerts at {options.broker} as {raising.name}")
+    print_line(f"Raising alerts at {options.broker} as {raising.name}")
     return raising
 
 
 def _tell_user(alerts: Sequence[Alert]) -> None:
     for alert in alerts:
         what, text = ("raised ", alert.message) if alert.raised else ("cleared", alert.reason)
-        say(f"{iso(alert.at_ns)} {what} {alert.rule}: {text} ({alert.subject})")
+        print_line(f"{iso(alert.at_ns)} {what} {alert.rule}: {text} ({alert.subject})")
 
 
 COMMAND = Command("correlate", "Look for the patterns of rules, and raise alerts", _options, _run, spark=True)

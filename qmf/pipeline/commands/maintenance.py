@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 
-from qmf.pipeline.commands.base import Command, local_lake, positive, say
+from qmf.pipeline.commands.base import Command, local_lake, positive, print_line
 from qmf.pipeline.lake import maintenance
 
 
 def _compact_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--before", metavar="DAY", help="only days before this one, e.g. 2030-01-31; default: today")
-    parser.add_argument("--target-mb", type=positive, default=128.0, metavar="MB", help="size of joined files")
+    parser.add_argument("--target-mb", type=positive, default=128.0, metavar="MB", help="size of compacted files")
 
 
 def _compact(options: argparse.Namespace) -> None:
     done = maintenance.compact(
         local_lake(options.lake), before=options.before, target_bytes=int(options.target_mb * 1024 * 1024)
     )
-    say(f"Joined {done.joined} files into {done.made}")
+    print_line(f"Compacted {done.compacted} files into {done.written}")
 
 
 def _retain_options(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +29,8 @@ def _retain_options(parser: argparse.ArgumentParser) -> None:
 
 def _retain(options: argparse.Namespace) -> None:
     done = maintenance.retain(local_lake(options.lake), options.days, grace_days=options.grace_days)
-    say(f"Dropped {done.dropped} files, swept {done.swept} out of the trash")
+    print_line(f"Dropped {done.dropped} files, deleted {done.deleted} from the trash")
 
 
-COMPACT = Command("compact", "Join the small files of past days", _compact_options, _compact)
+COMPACT = Command("compact", "Compact the small files of past days", _compact_options, _compact)
 RETAIN = Command("retain", "Drop days that are too old, and empty the trash", _retain_options, _retain)

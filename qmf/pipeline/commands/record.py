@@ -7,9 +7,9 @@ import asyncio
 import signal
 
 from qmf.console.aio import Client
-from qmf.pipeline.commands.base import DEFAULT_URL, Command, local_lake, positive, say
-from qmf.pipeline.lake.arrow import library
-from qmf.pipeline.recording.buffers import Written
+from qmf.pipeline.commands.base import DEFAULT_URL, Command, local_lake, positive, print_line
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.recording.buffers import CommitCounts
 from qmf.pipeline.recording.recorder import DEFAULT_BYTES, DEFAULT_CELLS, DEFAULT_INTERVAL, Recorder, RecorderCounts
 
 _MB = 1024 * 1024
@@ -18,24 +18,24 @@ _MB = 1024 * 1024
 def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-b", "--broker", default=DEFAULT_URL, metavar="URL", help="default: %(default)s")
     parser.add_argument("--domain", default="default", help="QMF domain; default: %(default)s")
-    parser.add_argument("--name", default="recorder", help="tells several recorders of a lake apart")
+    parser.add_argument("--name", default="recorder", help="unique among the recorders of a lake; default: %(default)s")
     parser.add_argument(
-        "--interval", type=positive, default=DEFAULT_INTERVAL, metavar="S", help="seconds from commit to commit"
+        "--interval", type=positive, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
     )
     parser.add_argument(
-        "--max-mb", type=positive, default=DEFAULT_BYTES / _MB, metavar="MB", help="size that a file has at most, about"
+        "--max-mb", type=positive, default=DEFAULT_BYTES / _MB, metavar="MB", help="approximate size of a file at most"
     )
     parser.add_argument(
-        "--max-cells", type=int, default=DEFAULT_CELLS, metavar="N", help="values that wait at most for a commit"
+        "--max-cells", type=int, default=DEFAULT_CELLS, metavar="N", help="values that wait for a commit at most"
     )
 
 
 def _run(options: argparse.Namespace) -> None:
-    library()  # before anything is connected
+    import_pyarrow()  # before anything is connected
     counts = asyncio.run(_recording(options))
-    say(
+    print_line(
         f"Wrote {counts.written.rows} rows in {counts.written.files} files, {counts.written.size} bytes; "
-        f"{counts.lost} messages lost on the way, {counts.misfits} values left out"
+        f"{counts.lost} messages lost on the way, {counts.invalid_values} values left out"
     )
 
 
@@ -53,16 +53,18 @@ async def _recording(options: argparse.Namespace) -> RecorderCounts:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, recorder.stop)
-    say(f"Recording {client.url} into {options.lake} as {options.name}")
+    print_line(f"Recording {client.url} into {options.lake} as {options.name}")
     await recorder.run()
     counts = recorder.counts
     if counts.removed or counts.entered:
-        say(f"After a run that was killed: {counts.removed} temporary files removed, {counts.entered} files entered")
+        print_line(
+            f"After a killed run: {counts.removed} temporary files removed, {counts.entered} files added to the log"
+        )
     return counts
 
 
-def _committed(written: Written) -> None:
-    say(f"Committed {written.rows} rows in {written.files} files, {written.size} bytes")
+def _committed(written: CommitCounts) -> None:
+    print_line(f"Committed {written.rows} rows in {written.files} files, {written.size} bytes")
 
 
 COMMAND = Command("record", "Record a bus into a lake until a signal ends it", _options, _run)

@@ -9,16 +9,16 @@ from qmf.pipeline.commands.base import (
     add_classes,
     add_days,
     add_stream,
-    say,
+    comma_separated,
+    print_line,
     spark_session,
-    words,
 )
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="DIR", help="where the tables go; default: LAKE/_tables/rollup")
+    parser.add_argument("--out", metavar="DIR", help="folder of the tables; default: LAKE/_tables/rollup")
     parser.add_argument(
-        "--size", dest="sizes", type=words, default=("1m",), metavar="SIZES", help="windows, e.g. 1m,15m,1h"
+        "--size", dest="sizes", type=comma_separated, default=("1m",), metavar="SIZES", help="windows, e.g. 1m,15m,1h"
     )
     parser.add_argument("--continued", action="store_true", help="counters outlive restarts of their agents")
     add_classes(parser)
@@ -29,9 +29,9 @@ def _options(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> None:
     with spark_session(options) as spark:
         from qmf.pipeline.rollup import job
-        from qmf.pipeline.spark import queries
+        from qmf.pipeline.spark.streaming_queries import run_until_stopped
 
-        chosen = job.RollupOptions(
+        job_options = job.RollupOptions(
             lake=options.lake,
             out=options.out or f"{options.lake.rstrip('/')}/_tables/rollup",
             sizes=options.sizes,
@@ -42,11 +42,12 @@ def _run(options: argparse.Namespace) -> None:
             continued=options.continued,
         )
         if not options.stream:
-            say(f"Wrote {job.rollup_batch(spark, chosen, say)} rows to {chosen.out}")
+            rows = job.rollup_batch(spark, job_options, print_line)
+            print_line(f"Wrote {rows} rows to {job_options.out}")
             return
-        running = job.rollup_stream(spark, chosen, every=options.every, once=options.once)
-        say(f"Following {options.lake} with {len(running)} queries")
-        queries.follow(running, say)
+        queries = job.rollup_stream(spark, job_options, every=options.every, once=options.once)
+        print_line(f"Following {options.lake} with {len(queries)} queries")
+        run_until_stopped(queries, print_line)
 
 
 COMMAND = Command("rollup", "Roll samples up by windows of time", _options, _run, spark=True)

@@ -11,7 +11,7 @@ from typing import Any
 from qmf.agent import Agent, AgentThread, MethodError
 from qmf.models.pipeline import agent as model
 from qmf.pipeline.correlate.alerts import Alert
-from qmf.pipeline.correlate.ledger import Ledger
+from qmf.pipeline.correlate.ledger import AlertLedger
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.errors import PipelineError
 
@@ -64,7 +64,7 @@ class AlertAgent:
         self,
         url: str,
         rules: Sequence[Rule],
-        ledger: Ledger,
+        ledger: AlertLedger,
         *,
         lake: str,
         late: int,

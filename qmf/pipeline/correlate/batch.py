@@ -14,17 +14,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qmf.pipeline.correlate.alerts import Alert, in_order
-from qmf.pipeline.correlate.detectors import Context
-from qmf.pipeline.correlate.evaluation import ALERT, Counts, Span
-from qmf.pipeline.correlate.event_time import Pause, outages
+from qmf.pipeline.correlate.detectors import DetectorContext
+from qmf.pipeline.correlate.evaluation import ALERT, EvaluationCounts, EvaluationPass
+from qmf.pipeline.correlate.event_time import ConnectionChange, outages
 from qmf.pipeline.correlate.rules import AbsenceRule, Rule
-from qmf.pipeline.correlate.signals import Plan, Read, Signals, plan, with_counters
+from qmf.pipeline.correlate.signals import InputTable, ReadPlan, SignalBuilder, plan, with_counters
 from qmf.pipeline.correlate.spark_evaluation import counts, results
 from qmf.pipeline.correlate.table import finished
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import Table
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.spark import catalog, sinks
 
 #: Reasons of gaps that are about the recorder's connection.
@@ -57,7 +57,7 @@ class CorrelateOptions:
 
 
 @attrs.frozen
-class Found:
+class BatchResult:
     """What a batch found.
 
     Attributes:
@@ -66,12 +66,12 @@ class Found:
     """
 
     alerts: Sequence[Alert]
-    counts: Counts
+    counts: EvaluationCounts
 
 
 def correlate_batch(
-    spark: SparkSession, options: CorrelateOptions, say: Callable[[str], None], *, until: int | None = None
-) -> Found:
+    spark: SparkSession, options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
+) -> BatchResult:
     """Follow the rules through what a lake holds, and write the table.
 
     Args:
@@ -90,17 +90,19 @@ def correlate_batch(
     frames = Frames(spark, options.lake, first=options.first, last=options.last)
     what = plan(options.rules, known_classes(options.lake, spark), options.file)
     for text in what.missing:
-        say(text)
+        print_line(text)
     found = correlate(frames, options.rules, what, options.late, until=until).persist()
     try:
-        sinks.replace(finished(found).coalesce(1), f"{options.out.rstrip('/')}/batch", by=())
+        sinks.overwrite(finished(found).coalesce(1), f"{options.out.rstrip('/')}/batch", by=())
         rows = finished(found).select(*(name for name, _ in ALERT)).collect()
-        return Found(in_order(Alert(**row.asDict()) for row in rows), counts(found))
+        return BatchResult(in_order(Alert(**row.asDict()) for row in rows), counts(found))
     finally:
         found.unpersist()
 
 
-def correlate(frames: Frames, rules: Sequence[Rule], what: Plan, late: int, *, until: int | None = None) -> DataFrame:
+def correlate(
+    frames: Frames, rules: Sequence[Rule], what: ReadPlan, late: int, *, until: int | None = None
+) -> DataFrame:
     """The work of a batch, as results of the machines; `table.finished` makes the table of it.
 
     Args:
@@ -111,43 +113,46 @@ def correlate(frames: Frames, rules: Sequence[Rule], what: Plan, late: int, *, u
     """
     last, silent = _recorded(frames, rules, what)
     end = last + 1 if until is None else min(until, last + 1)
-    span = Span(begin=-(1 << 62), end=end, keep=False, context=Context(silent))
-    signals = Signals(what, late)
+    span = EvaluationPass(begin=-(1 << 62), end=end, keep=False, context=DetectorContext(silent))
+    signals = SignalBuilder(what, late)
     parts = [signals.of(_table(frames, read, what), read) for read in what.uses]
     return results(frames.spark, parts, with_counters(rules, what), [rule.hash for rule in rules], span)
 
 
-def known_classes(lake: str, spark: SparkSession) -> list[Table]:
+def known_classes(lake: str, spark: SparkSession) -> list[ClassVersion]:
     """The class versions that a lake knows; none where only heartbeats came so far.
 
     Raises:
         LakeError: there is no lake, or nothing in it.
     """
     try:
-        return catalog.tables(lake, spark)
+        return catalog.class_versions(lake, spark)
     except LakeError:
-        if not catalog.files(lake, spark):
+        if not catalog.lake_files(lake, spark):
             raise
         return []
 
 
-def _table(frames: Frames, read: Read, what: Plan) -> DataFrame:
-    return frames.of(what.tables[read]) if read.name else frames.table(RowKind(read.kind))
+def _table(frames: Frames, read: InputTable, what: ReadPlan) -> DataFrame:
+    return frames.class_rows(what.tables[read]) if read.name else frames.table(RowKind(read.kind))
 
 
-def _recorded(frames: Frames, rules: Sequence[Rule], what: Plan) -> tuple[int, list[tuple[int, int]]]:
+def _recorded(frames: Frames, rules: Sequence[Rule], what: ReadPlan) -> tuple[int, list[tuple[int, int]]]:
     """The last arrival, and when nobody recorded; the second only for rules that ask for it, as it costs a pass."""
     if any(isinstance(rule, AbsenceRule) for rule in rules):
         known = known_classes(frames.lake, frames.spark)
         # Whatever came tells that it was recorded.
-        of = [*catalog.choose(known), *catalog.choose(known, events=True)]
-        tables = [frames.of(item) for item in of]
+        of = [*catalog.choose_classes(known), *catalog.choose_classes(known, events=True)]
+        tables = [frames.class_rows(item) for item in of]
         tables += [frames.table(kind) for kind in (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS, RowKind.UNTYPED)]
     else:
-        tables = [frames.of(what.tables[read]) if read.name else frames.table(RowKind(read.kind)) for read in what.uses]
+        tables = [
+            frames.class_rows(what.tables[read]) if read.name else frames.table(RowKind(read.kind))
+            for read in what.uses
+        ]
     arrivals = reduce(DataFrame.unionByName, (frame.select("_run", "_received_ns") for frame in tables))
     spans = arrivals.groupBy("_run").agg(F.min("_received_ns"), F.max("_received_ns")).collect()
     runs = {run: (first, last) for run, first, last in spans}
     gaps = frames.table(RowKind.GAPS).where(F.col("reason").isin(*PAUSES)).select("_run", "_received_ns", "reason")
-    pauses = [Pause(run, at, PAUSES[reason]) for run, at, reason in gaps.collect()]
+    pauses = [ConnectionChange(run, at, PAUSES[reason]) for run, at, reason in gaps.collect()]
     return max((last for _, last in runs.values()), default=-1), outages(runs, pauses)

@@ -12,10 +12,10 @@ from typing import Any
 
 import attrs
 
-from qmf.pipeline.correlate.detectors import NEVER, Change, Context, Machine, Signal, machine_for
+from qmf.pipeline.correlate.detectors import NEVER, AlertChange, Detector, DetectorContext, Signal, create_detector
 from qmf.pipeline.correlate.detectors.base import alert_id, subject_of
 from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.lake.arrow import library
+from qmf.pipeline.lake.arrow import import_pyarrow
 
 #: The role of a row that holds a machine's state, which comes before all signals of its subject.
 STATE = -2
@@ -79,7 +79,7 @@ _CHUNK = 10_000
 
 
 @attrs.frozen(kw_only=True)
-class Span:
+class EvaluationPass:
     """What one pass over the signals covers.
 
     Attributes:
@@ -92,11 +92,11 @@ class Span:
     begin: int
     end: int
     keep: bool
-    context: Context
+    context: DetectorContext
 
 
 @attrs.frozen
-class Counts:
+class EvaluationCounts:
     """What a pass did.
 
     Attributes:
@@ -111,9 +111,11 @@ class Counts:
     too_late: int
     due: int
 
-    def __add__(self, other: Counts) -> Counts:
+    def __add__(self, other: EvaluationCounts) -> EvaluationCounts:
         """Of both; `due` is that of the second."""
-        return Counts(self.rows + other.rows, self.misdated + other.misdated, self.too_late + other.too_late, other.due)
+        return EvaluationCounts(
+            self.rows + other.rows, self.misdated + other.misdated, self.too_late + other.too_late, other.due
+        )
 
     def __str__(self) -> str:
         return (
@@ -122,7 +124,9 @@ class Counts:
         )
 
 
-def fold(batches: Iterable[Any], rules: Sequence[Rule], hashes: Sequence[str], span: Span) -> Iterator[Any]:
+def evaluate(
+    batches: Iterable[Any], rules: Sequence[Rule], hashes: Sequence[str], span: EvaluationPass
+) -> Iterator[Any]:
     """Run the machines.
 
     Args:
@@ -134,7 +138,7 @@ def fold(batches: Iterable[Any], rules: Sequence[Rule], hashes: Sequence[str], s
     Returns:
         Arrow record batches with the columns `RESULT`.
     """
-    work = _Fold(rules, hashes, span)
+    work = _Evaluator(rules, hashes, span)
     for batch in batches:
         work.batch(batch)
         if len(work.results) >= _CHUNK:
@@ -143,14 +147,14 @@ def fold(batches: Iterable[Any], rules: Sequence[Rule], hashes: Sequence[str], s
     yield work.take()
 
 
-class _Fold:
-    def __init__(self, rules: Sequence[Rule], hashes: Sequence[str], span: Span) -> None:
+class _Evaluator:
+    def __init__(self, rules: Sequence[Rule], hashes: Sequence[str], span: EvaluationPass) -> None:
         self._rules = rules
         self._hashes = hashes
         self._span = span
         self._number = UNKNOWN
         self._key: str | None = None
-        self._machine: Machine | None = None
+        self._machine: Detector | None = None
         self._rows = self._misdated = self._too_late = 0
         self._due = NEVER
         self.results: list[dict[str, Any]] = []
@@ -202,13 +206,13 @@ class _Fold:
 
     def take(self) -> Any:
         """Results so far as an Arrow batch."""
-        pa = library()
+        pa = import_pyarrow()
         schema = pa.schema([pa.field(name, pa.type_for_alias(kind)) for name, kind in RESULT])
         results, self.results = self.results, []
         return pa.RecordBatch.from_pylist(results, schema=schema)
 
-    def _begin(self, number: int, key: str) -> Machine | None:
-        return None if number == UNKNOWN else machine_for(self._rules[number], key, self._span.context)
+    def _begin(self, number: int, key: str) -> Detector | None:
+        return None if number == UNKNOWN else create_detector(self._rules[number], key, self._span.context)
 
     def _finish(self) -> None:
         machine = self._machine
@@ -234,7 +238,7 @@ class _Fold:
             return
         began, raised_at, message, agent, object_ = state["open"]
         at = max(raised_at, self._span.begin)
-        change = Change(
+        change = AlertChange(
             raised=False,
             began=began,
             at=at,
@@ -248,7 +252,7 @@ class _Fold:
         )
         self._alert(alert_id(state["rule"][0], key, began), row[4], state["rule"], change)
 
-    def _alert(self, identity: str, hash: str, told: Sequence[Any], change: Change) -> None:
+    def _alert(self, identity: str, hash: str, told: Sequence[Any], change: AlertChange) -> None:
         assert self._key is not None
         self.results.append(
             {

@@ -20,7 +20,7 @@ from qmf.pipeline.correlate.detectors import NEVER
 
 
 @attrs.frozen
-class Pause:
+class ConnectionChange:
     """A recorder lost its connection, or has it again.
 
     Attributes:
@@ -34,7 +34,7 @@ class Pause:
     again: bool
 
 
-def merge_runs(*several: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+def merged_runs(*several: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
     """First and last arrival of each run, from several of such."""
     merged: dict[str, tuple[int, int]] = {}
     for runs in several:
@@ -44,7 +44,7 @@ def merge_runs(*several: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, 
     return merged
 
 
-def outages(runs: Mapping[str, tuple[int, int]], pauses: Iterable[Pause] = ()) -> list[tuple[int, int]]:
+def outages(runs: Mapping[str, tuple[int, int]], pauses: Iterable[ConnectionChange] = ()) -> list[tuple[int, int]]:
     """Times in which no recorder recorded, from the first arrival on; one that has not ended lasts for ever.
 
     Args:
@@ -52,7 +52,7 @@ def outages(runs: Mapping[str, tuple[int, int]], pauses: Iterable[Pause] = ()) -
         pauses: of the runs' connections.
     """
     recorded: list[tuple[int, int]] = []
-    by_run: dict[str, list[Pause]] = {}
+    by_run: dict[str, list[ConnectionChange]] = {}
     for pause in pauses:
         by_run.setdefault(pause.run, []).append(pause)
     for run, (first, last) in runs.items():

@@ -33,7 +33,7 @@ class Acknowledgement:
     note: str
 
 
-class Ledger:
+class AlertLedger:
     """Reads the file, and adds to it. Any thread may call."""
 
     def __init__(self, path: Path) -> None:

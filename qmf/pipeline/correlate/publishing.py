@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from qmf.pipeline.correlate.alerts import Alert
-from qmf.pipeline.correlate.ledger import Ledger
+from qmf.pipeline.correlate.ledger import AlertLedger
 
 #: ns after which an incident is one of the past.
 MAX_AGE = 3600 * 10**9
@@ -21,7 +21,7 @@ MAX_AGE = 3600 * 10**9
 BATCH = 500
 
 
-class Voice(Protocol):
+class AlertSink(Protocol):
     """Who tells: see `AlertAgent`."""
 
     def tell(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
@@ -29,13 +29,13 @@ class Voice(Protocol):
         ...
 
 
-class Teller:
+class AlertPublisher:
     """Decides; the ledger remembers."""
 
     def __init__(
         self,
-        voice: Voice,
-        ledger: Ledger,
+        voice: AlertSink,
+        ledger: AlertLedger,
         stop: threading.Event,
         *,
         max_age: int = MAX_AGE,

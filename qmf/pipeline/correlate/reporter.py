@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from qmf.pipeline.correlate.alert_agent import AlertAgent
 from qmf.pipeline.correlate.alerts import Alert
-from qmf.pipeline.correlate.ledger import Ledger
-from qmf.pipeline.correlate.publishing import MAX_AGE, Teller
+from qmf.pipeline.correlate.ledger import AlertLedger
+from qmf.pipeline.correlate.publishing import MAX_AGE, AlertPublisher
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.spark import catalog
 
 if TYPE_CHECKING:
-    from qmf.pipeline.correlate.stream import Step
+    from qmf.pipeline.correlate.stream import StepResult
     from qmf.pipeline.correlate.table import StreamTable
 
 _FOLDER = "_told"
 
 
-class Raising:
+class CorrelationReporter:
     """From its making, which connects, to `close`. Belongs to the job's thread."""
 
     def __init__(
@@ -46,13 +46,13 @@ class Raising:
             lake, late: what is told of the job.
             instance: last part of the agent's name.
             domain: QMF domain.
-            max_age: ns, see `Teller`.
+            max_age: ns, see `AlertPublisher`.
 
         Raises:
             QmfError: no connection; the file system refused.
         """
-        folder = catalog.local(out) / _FOLDER
-        self._ledger = Ledger(folder / "ledger.jsonl")
+        folder = catalog.local_path(out) / _FOLDER
+        self._ledger = AlertLedger(folder / "ledger.jsonl")
         self._agent = AlertAgent(
             url,
             rules,
@@ -63,7 +63,7 @@ class Raising:
             domain=domain,
             state_dir=folder,
         )
-        self._teller = Teller(self._agent, self._ledger, stop, max_age=max_age)
+        self._teller = AlertPublisher(self._agent, self._ledger, stop, max_age=max_age)
 
     @property
     def name(self) -> str:
@@ -78,7 +78,7 @@ class Raising:
             if not self._teller.step(table.alerts(number), number):
                 return
 
-    def step(self, step: Step) -> None:
+    def step(self, step: StepResult) -> None:
         """Tell what a step found."""
         job = self._agent.job
         job.steps.inc()

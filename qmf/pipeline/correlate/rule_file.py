@@ -25,13 +25,13 @@ from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
     JoinRule,
-    Kind,
     Limits,
     RateRule,
+    RowSource,
     Rule,
+    RuleKind,
     Selector,
     SequenceRule,
-    Source,
     ThresholdRule,
 )
 from qmf.pipeline.durations import parse_duration
@@ -211,10 +211,10 @@ class _Keys:
 
 def _rule(name: str, keys: _Keys) -> Rule | None:
     word = keys.text("kind", needed=True)
-    kind = next((kind for kind in Kind if kind.value == word), None)
+    kind = next((kind for kind in RuleKind if kind.value == word), None)
     if kind is None:
         if word is not None:
-            keys.fail("kind", f"must be one of {', '.join(kind.value for kind in Kind)}, not {word!r}")
+            keys.fail("kind", f"must be one of {', '.join(kind.value for kind in RuleKind)}, not {word!r}")
         return None
     common: dict[str, Any] = {
         "name": name,
@@ -246,13 +246,13 @@ def _message(keys: _Keys) -> str | None:
     return message
 
 
-def _selector(keys: _Keys, source: Source, *, key: str) -> Selector:
+def _selector(keys: _Keys, source: RowSource, *, key: str) -> Selector:
     """Which rows; `key` names the class."""
     package: str | None = None
     name: str | None = None
-    if source is not Source.HEARTBEATS:
+    if source is not RowSource.HEARTBEATS:
         package, _, name = (keys.text(key, needed=True) or "").rpartition(":")
-    given = keys.text("package") if source is not Source.HEARTBEATS else None
+    given = keys.text("package") if source is not RowSource.HEARTBEATS else None
     if given and package and given != package:
         keys.fail("package", f"{key} says {package!r} already")
     return Selector(
@@ -260,7 +260,7 @@ def _selector(keys: _Keys, source: Source, *, key: str) -> Selector:
         package=package or given,
         name=name,
         agent=keys.text("agent"),
-        object=keys.text("object") if source is not Source.HEARTBEATS else None,
+        object=keys.text("object") if source is not RowSource.HEARTBEATS else None,
         where=keys.text("where"),
     )
 
@@ -283,7 +283,7 @@ def _limits(keys: _Keys, stale: int | None = None) -> Limits:
 
 def _threshold(keys: _Keys, common: dict[str, Any]) -> Rule:
     return ThresholdRule(
-        of=_selector(keys, Source.SAMPLES, key="class"),
+        of=_selector(keys, RowSource.SAMPLES, key="class"),
         value=keys.text("value", needed=True) or "",
         limits=_limits(keys),
         **common,
@@ -292,7 +292,7 @@ def _threshold(keys: _Keys, common: dict[str, Any]) -> Rule:
 
 def _rate(keys: _Keys, common: dict[str, Any]) -> Rule:
     rule = RateRule(
-        of=_selector(keys, Source.SAMPLES, key="class"),
+        of=_selector(keys, RowSource.SAMPLES, key="class"),
         value=keys.text("value", needed=True) or "",
         over=keys.time("over", zero=True) or 0,
         counter=keys.flag("counter"),
@@ -308,12 +308,12 @@ def _rate(keys: _Keys, common: dict[str, Any]) -> Rule:
 
 def _absence(keys: _Keys, common: dict[str, Any]) -> Rule:
     word = keys.text("of", needed=True) or ""
-    source = next((item for item in Source if item.value == word), Source.HEARTBEATS)
+    source = next((item for item in RowSource if item.value == word), RowSource.HEARTBEATS)
     if word and source.value != word:
-        keys.fail("of", f"must be one of {', '.join(item.value for item in Source)}, not {word!r}")
-    key = "event" if source is Source.EVENTS else "class"
-    per = keys.text("per") or ("object" if source is Source.SAMPLES else "agent")
-    if per not in ("agent", "object") or (per == "object" and source is not Source.SAMPLES):
+        keys.fail("of", f"must be one of {', '.join(item.value for item in RowSource)}, not {word!r}")
+    key = "event" if source is RowSource.EVENTS else "class"
+    per = keys.text("per") or ("object" if source is RowSource.SAMPLES else "agent")
+    if per not in ("agent", "object") or (per == "object" and source is not RowSource.SAMPLES):
         keys.fail("per", f"must be agent, or object where samples are missed, not {per!r}")
     duration, forget = keys.time("for", needed=True) or 1, keys.time("forget")
     if forget is not None and forget <= duration:
@@ -337,7 +337,7 @@ def _sequence(keys: _Keys, common: dict[str, Any]) -> Rule:
     elif given is not None:
         for number, item in enumerate(given, 1):
             inner = keys.inner(f"steps: {number}", item)
-            steps.append(_selector(inner, Source.EVENTS, key="event"))
+            steps.append(_selector(inner, RowSource.EVENTS, key="event"))
             inner.end()
     within = keys.time("within", needed=True) or 1
     return SequenceRule(
@@ -351,7 +351,7 @@ def _sequence(keys: _Keys, common: dict[str, Any]) -> Rule:
 
 def _count(keys: _Keys, common: dict[str, Any]) -> Rule:
     return CountRule(
-        of=_selector(keys, Source.EVENTS, key="event"),
+        of=_selector(keys, RowSource.EVENTS, key="event"),
         by=keys.names("by") or ("_agent",),
         at_least=keys.whole("at_least") or 1,
         within=keys.time("within", needed=True) or 1,
@@ -362,7 +362,7 @@ def _count(keys: _Keys, common: dict[str, Any]) -> Rule:
 def _join(keys: _Keys, common: dict[str, Any]) -> Rule:
     sides: list[Selector] = []
     ids: list[str] = []
-    for side, source, key in (("event", Source.EVENTS, "name"), ("object", Source.SAMPLES, "class")):
+    for side, source, key in (("event", RowSource.EVENTS, "name"), ("object", RowSource.SAMPLES, "class")):
         inner = keys.inner(side, keys.take(side, needed=True) or {})
         ids.append(inner.text("id") or "_object")
         sides.append(_selector(inner, source, key=key))
@@ -379,11 +379,11 @@ def _join(keys: _Keys, common: dict[str, Any]) -> Rule:
     )
 
 
-_KINDS: Mapping[Kind, Callable[[_Keys, dict[str, Any]], Rule]] = {
-    Kind.THRESHOLD: _threshold,
-    Kind.RATE: _rate,
-    Kind.ABSENCE: _absence,
-    Kind.SEQUENCE: _sequence,
-    Kind.COUNT: _count,
-    Kind.JOIN: _join,
+_KINDS: Mapping[RuleKind, Callable[[_Keys, dict[str, Any]], Rule]] = {
+    RuleKind.THRESHOLD: _threshold,
+    RuleKind.RATE: _rate,
+    RuleKind.ABSENCE: _absence,
+    RuleKind.SEQUENCE: _sequence,
+    RuleKind.COUNT: _count,
+    RuleKind.JOIN: _join,
 }

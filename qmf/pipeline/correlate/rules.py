@@ -18,7 +18,7 @@ from qmf.schema import Severity
 SECOND = 10**9
 
 
-class Kind(enum.Enum):
+class RuleKind(enum.Enum):
     """What a rule watches for; the value is the word in the file."""
 
     THRESHOLD = "threshold"
@@ -29,7 +29,7 @@ class Kind(enum.Enum):
     JOIN = "join"
 
 
-class Source(enum.Enum):
+class RowSource(enum.Enum):
     """Which table of the lake a selector reads."""
 
     SAMPLES = "samples"
@@ -48,7 +48,7 @@ class Selector:
         where: condition in Spark's SQL on the columns of the class; None for none.
     """
 
-    source: Source
+    source: RowSource
     package: str | None = None
     name: str | None = None
     agent: str | None = None
@@ -72,7 +72,7 @@ class Rule:
         evidence: columns that are kept with each sample or event of the evidence.
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[RuleKind]
 
     name: str
     severity: Severity = Severity.WARN
@@ -128,7 +128,7 @@ class ThresholdRule(Rule):
         limits: see there.
     """
 
-    kind = Kind.THRESHOLD
+    kind = RuleKind.THRESHOLD
 
     of: Selector
     value: str
@@ -151,7 +151,7 @@ class RateRule(Rule):
         continued: counters outlive restarts of their agents: only a lower value is a restart.
     """
 
-    kind = Kind.RATE
+    kind = RuleKind.RATE
 
     of: Selector
     value: str
@@ -177,7 +177,7 @@ class AbsenceRule(Rule):
         forget: ns without anything after which the alert ends and nobody is expected any more; None for never.
     """
 
-    kind = Kind.ABSENCE
+    kind = RuleKind.ABSENCE
 
     of: Selector
     per_agent: bool
@@ -201,7 +201,7 @@ class SequenceRule(Rule):
         clear_after: ns without another whole sequence, after which the alert ends.
     """
 
-    kind = Kind.SEQUENCE
+    kind = RuleKind.SEQUENCE
 
     steps: tuple[Selector, ...]
     by: tuple[str, ...]
@@ -224,7 +224,7 @@ class CountRule(Rule):
         within: ns; the alert ends when fewer are that young.
     """
 
-    kind = Kind.COUNT
+    kind = RuleKind.COUNT
 
     of: Selector
     by: tuple[str, ...]
@@ -247,7 +247,7 @@ class JoinRule(Rule):
         within: ns between the two at most: an older state is not known any more, a newer one comes too late.
     """
 
-    kind = Kind.JOIN
+    kind = RuleKind.JOIN
 
     event: Selector
     object: Selector

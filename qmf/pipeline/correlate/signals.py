@@ -23,15 +23,15 @@ from qmf.pipeline.correlate.rules import (
     CountRule,
     JoinRule,
     RateRule,
+    RowSource,
     Rule,
     Selector,
     SequenceRule,
-    Source,
     ThresholdRule,
 )
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import Table
+from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.spark import catalog
 from qmf.schema import Style
 
@@ -47,7 +47,7 @@ SCHEMA = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in SIGNA
 
 
 @attrs.frozen(order=True)
-class Read:
+class InputTable:
     """A table of the lake that rules look at.
 
     Attributes:
@@ -61,7 +61,7 @@ class Read:
 
 
 @attrs.frozen
-class Use:
+class RuleInput:
     """A rule looks at a table, in one role of its selectors or more."""
 
     number: int
@@ -70,7 +70,7 @@ class Use:
 
 
 @attrs.frozen
-class Plan:
+class ReadPlan:
     """What is read for some rules.
 
     Attributes:
@@ -81,12 +81,12 @@ class Plan:
     """
 
     file: str
-    uses: Mapping[Read, Sequence[Use]]
-    tables: Mapping[Read, Sequence[Table]]
+    uses: Mapping[InputTable, Sequence[RuleInput]]
+    tables: Mapping[InputTable, Sequence[ClassVersion]]
     missing: Sequence[str]
 
 
-def plan(rules: Sequence[Rule], known: Sequence[Table], file: str) -> Plan:
+def plan(rules: Sequence[Rule], known: Sequence[ClassVersion], file: str) -> ReadPlan:
     """Find out what to read.
 
     Args:
@@ -97,18 +97,18 @@ def plan(rules: Sequence[Rule], known: Sequence[Table], file: str) -> Plan:
     Raises:
         RuleError: several packages have a class, or versions disagree about a type.
     """
-    uses: dict[Read, dict[int, list[int]]] = {}
-    tables: dict[Read, list[Table]] = {}
+    uses: dict[InputTable, dict[int, list[int]]] = {}
+    tables: dict[InputTable, list[ClassVersion]] = {}
     missing: list[str] = []
     for number, rule in enumerate(rules):
         for role, selector in enumerate(rule.selectors):
             for read, of in _reads(rule, selector, known, file, missing):
                 tables[read] = of
                 uses.setdefault(read, {}).setdefault(number, []).append(role)
-    return Plan(
+    return ReadPlan(
         file,
         {
-            read: [Use(number, rules[number], tuple(roles)) for number, roles in sorted(found.items())]
+            read: [RuleInput(number, rules[number], tuple(roles)) for number, roles in sorted(found.items())]
             for read, found in sorted(uses.items())
         },
         tables,
@@ -116,10 +116,10 @@ def plan(rules: Sequence[Rule], known: Sequence[Table], file: str) -> Plan:
     )
 
 
-class Signals:
+class SignalBuilder:
     """Makes signals of rows; what a table's rows are to the rules is worked out once."""
 
-    def __init__(self, what: Plan, late: int) -> None:
+    def __init__(self, what: ReadPlan, late: int) -> None:
         """Take a plan.
 
         Args:
@@ -128,9 +128,9 @@ class Signals:
         """
         self.plan = what
         self._late = late
-        self._columns: dict[Read, Column] = {}
+        self._columns: dict[InputTable, Column] = {}
 
-    def of(self, frame: DataFrame, read: Read) -> DataFrame:
+    def of(self, frame: DataFrame, read: InputTable) -> DataFrame:
         """The signals that a table's rows give.
 
         Args:
@@ -153,15 +153,15 @@ class Signals:
 
 
 def _reads(
-    rule: Rule, selector: Selector, known: Sequence[Table], file: str, missing: list[str]
-) -> list[tuple[Read, list[Table]]]:
-    if selector.source is Source.HEARTBEATS:
-        reads = [Read(RowKind.HEARTBEATS.value)]
+    rule: Rule, selector: Selector, known: Sequence[ClassVersion], file: str, missing: list[str]
+) -> list[tuple[InputTable, list[ClassVersion]]]:
+    if selector.source is RowSource.HEARTBEATS:
+        reads = [InputTable(RowKind.HEARTBEATS.value)]
         # Leave is taken in another table.
         if isinstance(rule, AbsenceRule) and not rule.goodbye:
-            reads.append(Read(RowKind.AGENTS.value))
+            reads.append(InputTable(RowKind.AGENTS.value))
         return [(read, []) for read in reads]
-    events = selector.source is Source.EVENTS
+    events = selector.source is RowSource.EVENTS
     own = [table for table in known if table.event is events]
     assert selector.name is not None
     if not any(
@@ -170,18 +170,18 @@ def _reads(
         missing.append(f"{rule.name}: the lake knows no {'event' if events else 'class'} {selector.class_text} yet")
         return []
     try:
-        of = catalog.versions(own, selector.package, selector.name)
-        catalog.schema_of(RowKind.EVENTS if events else RowKind.OBJECTS, of)
+        of = catalog.versions_of(own, selector.package, selector.name)
+        catalog.kind_schema(RowKind.EVENTS if events else RowKind.OBJECTS, of)
     except LakeError as error:
         raise RuleError(f"{file}: {rule.name}: {error}") from error
     kind = RowKind.EVENTS if events else RowKind.OBJECTS
-    return [(Read(kind.value, of[0].package, of[0].name), of)]
+    return [(InputTable(kind.value, of[0].package, of[0].name), of)]
 
 
-def _struct(frame: DataFrame, use: Use, read: Read, what: Plan, at: Column) -> Column:
+def _struct(frame: DataFrame, use: RuleInput, read: InputTable, what: ReadPlan, at: Column) -> Column:
     """One rule's signal of a row, or null."""
     rule, of = use.rule, what.tables[read]
-    compile_ = _Compiler(frame, what.file, rule)
+    compile_ = ExpressionCompiler(frame, what.file, rule)
     selectors = [rule.selectors[role] for role in use.roles]
     fits = [_fits(selector, compile_, read, of) for selector in selectors]
     role: Column = F.lit(0)
@@ -245,7 +245,7 @@ def _struct(frame: DataFrame, use: Use, read: Read, what: Plan, at: Column) -> C
     return F.when(wanted, F.struct(*(columns[f.name].cast(f.dataType).alias(f.name) for f in SCHEMA)))
 
 
-class _Compiler:
+class ExpressionCompiler:
     """Makes columns of a rule's expressions, and tells of those that are wrong."""
 
     def __init__(self, frame: DataFrame, file: str, rule: Rule) -> None:
@@ -282,14 +282,14 @@ def _short(error: Exception) -> str:
     return text.partition(" SQLSTATE")[0]
 
 
-def _fits(selector: Selector, compile_: _Compiler, read: Read, of: Sequence[Table]) -> Column:
+def _fits(selector: Selector, compile_: ExpressionCompiler, read: InputTable, of: Sequence[ClassVersion]) -> Column:
     found = _alike(selector, of)
     if selector.where is not None and read.kind != RowKind.AGENTS.value:
         found = found & compile_.condition(selector.where)
     return found
 
 
-def _alike(selector: Selector, of: Sequence[Table]) -> Column:
+def _alike(selector: Selector, of: Sequence[ClassVersion]) -> Column:
     """Agent and object have names that fit."""
     found = F.lit(True)
     for name, pattern in (("_agent", selector.agent), ("_object", selector.object if of else None)):
@@ -305,13 +305,13 @@ def _like(column: Column, pattern: str) -> Column:
     return column.like(escaped.replace("*", "%").replace("?", "_"))
 
 
-def _ident(of: Sequence[Table]) -> Column:
+def _ident(of: Sequence[ClassVersion]) -> Column:
     """The same for an event that was recorded twice."""
     columns = sorted({column.name for table in of for column in table.columns})
     return F.xxhash64("_agent", "_epoch", "_ts_ns", *columns)
 
 
-def _fields(rule: Rule, of: Sequence[Table], what: Plan) -> Column:
+def _fields(rule: Rule, of: Sequence[ClassVersion], what: ReadPlan) -> Column:
     """The columns that message and evidence want, as JSON; null where this table has none of them."""
     wanted = [*(name for name in template_fields(rule.message or "") if name not in BASE), *rule.evidence]
     everywhere = {column.name for tables in what.tables.values() for table in tables for column in table.columns}
@@ -324,7 +324,7 @@ def _fields(rule: Rule, of: Sequence[Table], what: Plan) -> Column:
     return F.to_json(F.struct(*found)) if found else F.lit(None)
 
 
-def with_counters(rules: Sequence[Rule], what: Plan) -> tuple[Rule, ...]:
+def with_counters(rules: Sequence[Rule], what: ReadPlan) -> tuple[Rule, ...]:
     """The rules, those about rates knowing from the schema whether their value is a counter."""
     made: list[Rule] = []
     for number, rule in enumerate(rules):

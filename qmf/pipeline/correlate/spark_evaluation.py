@@ -9,7 +9,15 @@ from functools import partial, reduce
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qmf.pipeline.correlate.evaluation import OUT_COUNTS, SIGNAL, STATE, UNKNOWN, Counts, Span, fold
+from qmf.pipeline.correlate.evaluation import (
+    OUT_COUNTS,
+    SIGNAL,
+    STATE,
+    UNKNOWN,
+    EvaluationCounts,
+    EvaluationPass,
+    evaluate,
+)
 from qmf.pipeline.correlate.rules import Rule
 from qmf.pipeline.correlate.signals import SCHEMA
 from qmf.pipeline.correlate.table import RESULT_SCHEMA
@@ -17,7 +25,11 @@ from qmf.pipeline.errors import MissingExtraError
 
 
 def results(
-    spark: SparkSession, signals: Sequence[DataFrame], rules: Sequence[Rule], hashes: Sequence[str], span: Span
+    spark: SparkSession,
+    signals: Sequence[DataFrame],
+    rules: Sequence[Rule],
+    hashes: Sequence[str],
+    span: EvaluationPass,
 ) -> DataFrame:
     """Alerts, states and counts.
 
@@ -43,7 +55,7 @@ def results(
         .repartition(parts, "rule", "key")
         .sortWithinPartitions("rule", "key", "at", "ts", "run", "seq")
     )
-    work = partial(fold, rules=rules, hashes=hashes, span=span)
+    work = partial(evaluate, rules=rules, hashes=hashes, span=span)
     with warnings.catch_warnings():
         # Spark insists on pandas for all that is Arrow, and warns of versions newer than itself; none of it is used.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
@@ -53,12 +65,12 @@ def results(
             raise MissingExtraError("pandas") from error
 
 
-def counts(frame: DataFrame) -> Counts:
+def counts(frame: DataFrame) -> EvaluationCounts:
     """The counts among some results, added up."""
     found = frame.where(F.col("out") == OUT_COUNTS)
     (row,) = found.agg(F.sum("rows"), F.sum("misdated"), F.sum("too_late"), F.min("due")).collect()
     rows, misdated, too_late, due = (int(value or 0) for value in row)
-    return Counts(rows, misdated, too_late, due)
+    return EvaluationCounts(rows, misdated, too_late, due)
 
 
 def states(frame: DataFrame, hashes: Sequence[str]) -> DataFrame:

@@ -21,18 +21,18 @@ from pyspark.sql import functions as F
 
 from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.correlate.batch import PAUSES, CorrelateOptions
-from qmf.pipeline.correlate.detectors import Context
-from qmf.pipeline.correlate.evaluation import OUT_STATE, Counts, Span
-from qmf.pipeline.correlate.event_time import Pause, merge_runs, outages
-from qmf.pipeline.correlate.signals import Plan, Read, Signals, plan, with_counters
+from qmf.pipeline.correlate.detectors import DetectorContext
+from qmf.pipeline.correlate.evaluation import OUT_STATE, EvaluationCounts, EvaluationPass
+from qmf.pipeline.correlate.event_time import ConnectionChange, merged_runs, outages
+from qmf.pipeline.correlate.signals import InputTable, ReadPlan, SignalBuilder, plan, with_counters
 from qmf.pipeline.correlate.spark_evaluation import results, states
-from qmf.pipeline.correlate.table import RESULT_SCHEMA, Progress, StreamTable
+from qmf.pipeline.correlate.table import RESULT_SCHEMA, StreamProgress, StreamTable
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import library
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import LOG, ORIGINALS, Place
-from qmf.pipeline.lake.transaction_log import Entry, entry_name
+from qmf.pipeline.lake.layout import LOG, RECORDED_FILES, LakePartition
+from qmf.pipeline.lake.transaction_log import LogEntry, entry_name
 from qmf.pipeline.spark import catalog
 
 #: Files that one step reads at most: what bounds its memory.
@@ -43,7 +43,7 @@ _RUNS = 1000
 
 
 @attrs.frozen
-class Step:
+class StepResult:
     """What a step did.
 
     Attributes:
@@ -56,19 +56,19 @@ class Step:
 
     number: int
     alerts: Sequence[Alert]
-    counts: Counts
+    counts: EvaluationCounts
     horizon: int
     seconds: float
 
 
-class Follower:
+class CorrelationStream:
     """Follows one lake; one process at a time for each `out`."""
 
     def __init__(
         self,
         spark: SparkSession,
         options: CorrelateOptions,
-        say: Callable[[str], None],
+        print_line: Callable[[str], None],
         *,
         clock: Callable[[], int] = time.time_ns,
         files: int = DEFAULT_FILES,
@@ -88,20 +88,20 @@ class Follower:
         """
         self._spark = spark
         self._options = options
-        self._say = say
+        self._say = print_line
         self._clock = clock
         self._files = files
-        self._lake = Lake(catalog.local(options.lake))
+        self._lake = Lake(catalog.local_path(options.lake))
         self._hashes = [rule.hash for rule in options.rules]
-        self.table = StreamTable(catalog.local(options.out) / "stream")
+        self.table = StreamTable(catalog.local_path(options.out) / "stream")
         self._lock = _lock(self.table.root)
         self._progress = self.table.open()
         self._is_first = True
         self._told: set[str] = set()
-        self._signals: Signals | None = None
+        self._signals: SignalBuilder | None = None
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> StreamProgress:
         """How far it came."""
         return self._progress
 
@@ -109,7 +109,7 @@ class Follower:
         """Let others follow into the folder."""
         self._lock.close()
 
-    def step(self) -> Step | None:
+    def step(self) -> StepResult | None:
         """Look at what became complete.
 
         Returns:
@@ -129,7 +129,9 @@ class Follower:
         if not self._is_due(what, old, fresh, after):
             self._progress = after
             return None
-        span = Span(begin=before.begin, end=after.begin, keep=True, context=Context(outages(after.runs, after.pauses)))
+        span = EvaluationPass(
+            begin=before.begin, end=after.begin, keep=True, context=DetectorContext(outages(after.runs, after.pauses))
+        )
         parts = [part.where(F.col("at") >= before.begin) for part in self._parts(signals, old)]
         parts += self._parts(signals, fresh)
         if before.folder is not None and self.table.has(before.folder, OUT_STATE):
@@ -141,20 +143,20 @@ class Follower:
         alerts, count = self.table.write(number)
         self._progress = attrs.evolve(after, step=number, folder=str(number), due=count.due)
         self.table.commit(self._progress)
-        return Step(number, alerts, count, after.begin, time.monotonic() - started)
+        return StepResult(number, alerts, count, after.begin, time.monotonic() - started)
 
     def behind(self) -> bool:
         """There are entries of the log that were not read."""
-        return self._lake.last() > self._progress.entry
+        return self._lake.last_entry() > self._progress.entry
 
     # -- what there is to do
 
-    def _fresh(self, after: int) -> tuple[list[Entry], bool]:
+    def _fresh(self, after: int) -> tuple[list[LogEntry], bool]:
         """New entries, as many as fit one step, and whether there are more."""
-        taken: list[Entry] = []
-        files, last = 0, self._lake.last()
+        taken: list[LogEntry] = []
+        files, last = 0, self._lake.last_entry()
         if not after and (base := self._lake.last_checkpoint()):
-            return [Entry(base, self._lake.at_checkpoint(base))], base < last
+            return [LogEntry(base, self._lake.checkpoint_files(base))], base < last
         for entry in self._lake.entries(after, last):
             files += len(entry.added)
             if taken and files > self._files:
@@ -162,14 +164,14 @@ class Follower:
             taken.append(entry)
         return taken, bool(taken) and taken[-1].number < last
 
-    def _entries(self, numbers: dict[int, int]) -> Iterator[Entry]:
+    def _entries(self, numbers: dict[int, int]) -> Iterator[LogEntry]:
         for number in sorted(numbers):
             if number == self._progress.base:
-                yield Entry(number, self._lake.at_checkpoint(number))
+                yield LogEntry(number, self._lake.checkpoint_files(number))
             else:
                 yield from self._lake.entries(number - 1, number)
 
-    def _arrived(self, before: Progress, fresh: Sequence[Entry], *, idle: bool) -> Progress:
+    def _arrived(self, before: StreamProgress, fresh: Sequence[LogEntry], *, idle: bool) -> StreamProgress:
         """How far time has come with some entries."""
         runs, pauses, pending = dict(before.runs), list(before.pauses), dict(before.pending)
         base, lag = before.base, before.lag
@@ -179,7 +181,7 @@ class Follower:
             if entry.moved:
                 continue
             own, paused = self._look(entry)
-            runs = merge_runs(runs, own)
+            runs = merged_runs(runs, own)
             pauses += paused
             if own:
                 pending[entry.number] = max(last for _, last in own.values())
@@ -204,7 +206,9 @@ class Follower:
             pauses=tuple(pause for pause in pauses[-2 * _RUNS :] if pause.run in latest),
         )
 
-    def _is_due(self, what: Plan, old: Sequence[Entry], fresh: Sequence[Entry], after: Progress) -> bool:
+    def _is_due(
+        self, what: ReadPlan, old: Sequence[LogEntry], fresh: Sequence[LogEntry], after: StreamProgress
+    ) -> bool:
         before = self._progress
         if self._is_first:
             self._is_first = False
@@ -215,15 +219,15 @@ class Follower:
         passed = after.begin > before.begin
         return passed and (before.due < after.begin or any(self._paths(read, what, old) for read in what.uses))
 
-    def _known(self, fresh: Sequence[Entry]) -> Signals:
+    def _known(self, fresh: Sequence[LogEntry]) -> SignalBuilder:
         """What to read; found out anew when the lake learns of a class."""
         news = any(path.startswith(f"{RowKind.SCHEMAS.value}/") for entry in fresh for path in entry.added)
         if self._signals is None or news:
             try:
-                known = catalog.tables(str(self._lake.root))
+                known = catalog.class_versions(str(self._lake.root))
             except LakeError:
                 known = []  # it is not there yet, or nothing is in it
-            self._signals = Signals(plan(self._options.rules, known, self._options.file), self._options.late)
+            self._signals = SignalBuilder(plan(self._options.rules, known, self._options.file), self._options.late)
             for text in self._signals.plan.missing:
                 if text not in self._told:
                     self._told.add(text)
@@ -232,22 +236,22 @@ class Follower:
 
     # -- the lake
 
-    def _look(self, entry: Entry) -> tuple[dict[str, tuple[int, int]], list[Pause]]:
+    def _look(self, entry: LogEntry) -> tuple[dict[str, tuple[int, int]], list[ConnectionChange]]:
         """First and last arrival of an entry's runs, and what its gaps tell."""
         runs: dict[str, tuple[int, int]] = {}
-        pauses: list[Pause] = []
+        pauses: list[ConnectionChange] = []
         for path in entry.added:
             if path.startswith(f"{RowKind.SCHEMAS.value}/"):
                 continue
-            file = library().parquet.ParquetFile(self._lake.find(path))
-            runs = merge_runs(runs, _runs(path, file))
+            file = import_pyarrow().parquet.ParquetFile(self._lake.find(path))
+            runs = merged_runs(runs, _runs(path, file))
             if path.startswith(f"{RowKind.GAPS.value}/"):
                 for row in file.read(["reason", "_received_ns", "_run"]).to_pylist():
                     if row["reason"] in PAUSES:
-                        pauses.append(Pause(row["_run"], row["_received_ns"], PAUSES[row["reason"]]))
+                        pauses.append(ConnectionChange(row["_run"], row["_received_ns"], PAUSES[row["reason"]]))
         return runs, pauses
 
-    def _committed(self, entry: Entry) -> int:
+    def _committed(self, entry: LogEntry) -> int:
         """When an entry was made."""
         path = self._lake.root / LOG / entry_name(entry.number)
         return path.stat().st_mtime_ns if path.exists() else 0
@@ -266,19 +270,21 @@ class Follower:
                 raise LakeError(f"{path}: {error.strerror or error}") from error
         return False
 
-    def _paths(self, read: Read, what: Plan, entries: Sequence[Entry]) -> list[str]:
+    def _paths(self, read: InputTable, what: ReadPlan, entries: Sequence[LogEntry]) -> list[str]:
         kind = RowKind(read.kind)
         of = what.tables[read]
-        folders = tuple(f"{Place(kind, t.package, t.name, t.hash, '').folder}/" for t in of) or (f"{kind.value}/",)
+        folders = tuple(f"{LakePartition(kind, t.package, t.name, t.hash, '').folder}/" for t in of) or (
+            f"{kind.value}/",
+        )
         return [path for entry in entries if not entry.moved for path in entry.added if path.startswith(folders)]
 
-    def _parts(self, signals: Signals, entries: Sequence[Entry]) -> list[DataFrame]:
+    def _parts(self, signals: SignalBuilder, entries: Sequence[LogEntry]) -> list[DataFrame]:
         parts = []
         what = signals.plan
         for read in what.uses:
             paths = [str(self._lake.find(path)) for path in self._paths(read, what, entries)]
             if paths:
-                schema = catalog.schema_of(RowKind(read.kind), what.tables[read])
+                schema = catalog.kind_schema(RowKind(read.kind), what.tables[read])
                 parts.append(signals.of(self._spark.read.schema(schema).parquet(*paths), read))
         return parts
 
@@ -305,7 +311,7 @@ def _lock(root: Path) -> IO[str]:
 
 def _runs(path: str, file: Any) -> dict[str, tuple[int, int]]:
     """First and last arrival of each run in a file: from its statistics, unless it was joined of several files."""
-    if not fnmatch(Path(path).name, ORIGINALS):
+    if not fnmatch(Path(path).name, RECORDED_FILES):
         rows = file.read(["_run", "_received_ns"]).group_by("_run")
         found = rows.aggregate([("_received_ns", "min"), ("_received_ns", "max")]).to_pylist()
         return {row["_run"]: (row["_received_ns_min"], row["_received_ns_max"]) for row in found}

@@ -26,11 +26,11 @@ from pyspark.sql import types as T
 
 from qmf.pipeline.correlate.alerts import Alert, in_order
 from qmf.pipeline.correlate.detectors import NEVER
-from qmf.pipeline.correlate.evaluation import ALERT, OUT_ALERT, OUT_COUNTS, RESULT, Counts
-from qmf.pipeline.correlate.event_time import Pause
+from qmf.pipeline.correlate.evaluation import ALERT, OUT_ALERT, OUT_COUNTS, RESULT, EvaluationCounts
+from qmf.pipeline.correlate.event_time import ConnectionChange
 from qmf.pipeline.errors import LakeError
-from qmf.pipeline.lake.arrow import library
-from qmf.pipeline.spark.sinks import BATCH, table
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.spark.sinks import BATCH_COLUMN, read_table
 
 _STATE = "_state"
 _CURRENT = "current.json"
@@ -47,7 +47,7 @@ RESULT_SCHEMA = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind i
 
 
 @attrs.frozen(kw_only=True)
-class Progress:
+class StreamProgress:
     """How far a stream came.
 
     Attributes:
@@ -72,19 +72,19 @@ class Progress:
     base: int = 0
     lag: int = 0
     runs: dict[str, tuple[int, int]] = attrs.field(factory=dict)
-    pauses: tuple[Pause, ...] = ()
+    pauses: tuple[ConnectionChange, ...] = ()
 
     def to_json(self) -> str:
         """As text."""
         return json.dumps(attrs.asdict(self))
 
     @classmethod
-    def parse(cls, text: str) -> Progress:
+    def parse(cls, text: str) -> StreamProgress:
         """The way back."""
         content: dict[str, Any] = json.loads(text)
         content["pending"] = {int(key): value for key, value in content["pending"].items()}
         content["runs"] = {key: (value[0], value[1]) for key, value in content["runs"].items()}
-        content["pauses"] = tuple(Pause(**item) for item in content["pauses"])
+        content["pauses"] = tuple(ConnectionChange(**item) for item in content["pauses"])
         return cls(**content)
 
 
@@ -94,7 +94,7 @@ class StreamTable:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def open(self) -> Progress:
+    def open(self) -> StreamProgress:
         """How far the stream came; clears up what a killed step left.
 
         Raises:
@@ -113,10 +113,10 @@ class StreamTable:
             raise LakeError(f"{self.root}: {error.strerror or error}") from error
         return progress
 
-    def progress(self) -> Progress:
+    def progress(self) -> StreamProgress:
         """How far the stream came."""
         path = self.root / _STATE / _CURRENT
-        return Progress.parse(path.read_text(encoding="utf-8")) if path.exists() else Progress()
+        return StreamProgress.parse(path.read_text(encoding="utf-8")) if path.exists() else StreamProgress()
 
     def state_path(self, folder: str) -> str:
         """Where a folder of states is."""
@@ -124,13 +124,13 @@ class StreamTable:
 
     def step_path(self, step: int) -> str:
         """Where the alerts of a step are."""
-        return str(self.root / f"{BATCH}={step}")
+        return str(self.root / f"{BATCH_COLUMN}={step}")
 
     def has(self, folder: str, out: str) -> bool:
         """A folder of `_state` has results of a kind."""
         return any(self._results(folder, out))
 
-    def write(self, step: int) -> tuple[list[Alert], Counts]:
+    def write(self, step: int) -> tuple[list[Alert], EvaluationCounts]:
         """Take the alerts out of a step's results, and write them into the table.
 
         Returns:
@@ -142,7 +142,7 @@ class StreamTable:
         names = [name for name, _ in ALERT]
         alerts = in_order(Alert(**row) for row in self._rows(str(step), OUT_ALERT, names))
         told = self._rows(str(step), OUT_COUNTS, ["rows", "misdated", "too_late", "due"])
-        counts = Counts(
+        counts = EvaluationCounts(
             rows=sum(row["rows"] for row in told),
             misdated=sum(row["misdated"] for row in told),
             too_late=sum(row["too_late"] for row in told),
@@ -154,7 +154,7 @@ class StreamTable:
                 _remove(folder)
             if alerts:
                 folder.mkdir()
-                library().parquet.write_table(_arrow(alerts), folder / "alerts.parquet")
+                import_pyarrow().parquet.write_table(_arrow(alerts), folder / "alerts.parquet")
         except OSError as error:
             raise LakeError(f"{folder}: {error.strerror or error}") from error
         return alerts, counts
@@ -164,9 +164,9 @@ class StreamTable:
 
     def _rows(self, folder: str, out: str, names: list[str]) -> list[dict[str, Any]]:
         files = sorted(self._results(folder, out))
-        return [row for path in files for row in library().parquet.ParquetFile(path).read(names).to_pylist()]
+        return [row for path in files for row in import_pyarrow().parquet.ParquetFile(path).read(names).to_pylist()]
 
-    def commit(self, progress: Progress) -> None:
+    def commit(self, progress: StreamProgress) -> None:
         """Make a step count, and drop the states of the one before.
 
         Raises:
@@ -195,11 +195,11 @@ class StreamTable:
         """What a step found, in order."""
         names = [name for name, _ in ALERT]
         files = sorted(Path(self.step_path(step)).glob("*.parquet"))
-        rows = [row for path in files for row in library().parquet.ParquetFile(path).read(names).to_pylist()]
+        rows = [row for path in files for row in import_pyarrow().parquet.ParquetFile(path).read(names).to_pylist()]
         return in_order(Alert(**row) for row in rows)
 
     def _steps(self) -> Iterator[tuple[int, Path]]:
-        for path in self.root.glob(f"{BATCH}=*"):
+        for path in self.root.glob(f"{BATCH_COLUMN}=*"):
             number = path.name.partition("=")[2]
             if number.isdecimal():
                 yield int(number), path
@@ -221,12 +221,12 @@ def alerts(spark: SparkSession, out: str, *, by: str = "stream") -> DataFrame | 
         out: as of the job.
         by: ``batch`` or ``stream``.
     """
-    return table(spark, f"{out.rstrip('/')}/{by}")
+    return read_table(spark, f"{out.rstrip('/')}/{by}")
 
 
 def _arrow(alerts: Sequence[Alert]) -> Any:
     """What `finished` gives, without Spark."""
-    pa = library()
+    pa = import_pyarrow()
     table = pa.Table.from_pylist(
         [attrs.asdict(alert) for alert in alerts],
         schema=pa.schema([pa.field(name, pa.type_for_alias(kind)) for name, kind in ALERT]),

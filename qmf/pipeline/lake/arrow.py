@@ -1,4 +1,4 @@
-"""Arrow schemas and tables: the only module that imports pyarrow, and only when a function is called."""
+"""Arrow schemas and tables. The lake's access to pyarrow, which is imported when a function is called."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 
 from qmf.pipeline.errors import MissingExtraError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.columns import Cell, Table
-from qmf.pipeline.lake.row_columns import COMMON, OWN, Columns
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType
+from qmf.pipeline.lake.row_columns import COMMON_COLUMNS, KIND_COLUMNS, Columns
 
 
-def library() -> Any:
-    """The module `pyarrow`, with its part for Parquet loaded.
+def import_pyarrow() -> Any:
+    """The module `pyarrow`, with `pyarrow.parquet`.
 
     Raises:
         MissingExtraError: it is not installed.
@@ -25,28 +25,28 @@ def library() -> Any:
     return pyarrow
 
 
-def columns_of(kind: RowKind, table: Table | None) -> Columns:
-    """Every column of a file, in order."""
-    own: Columns = tuple((item.name, item.cell) for item in table.columns) if table else ()
-    return (*COMMON, *OWN[kind], *own)
+def columns_of(kind: RowKind, version: ClassVersion | None) -> Columns:
+    """All columns of a file, in order."""
+    own: Columns = tuple((item.name, item.column_type) for item in version.columns) if version else ()
+    return (*COMMON_COLUMNS, *KIND_COLUMNS[kind], *own)
 
 
 def arrow_schema(columns: Columns) -> Any:
     """The Arrow schema of a file."""
-    pa = library()
+    pa = import_pyarrow()
     types = {
-        Cell.INT8: pa.int8(),
-        Cell.INT16: pa.int16(),
-        Cell.INT32: pa.int32(),
-        Cell.INT64: pa.int64(),
-        Cell.DECIMAL: pa.decimal128(20, 0),
-        Cell.FLOAT: pa.float32(),
-        Cell.DOUBLE: pa.float64(),
-        Cell.BOOL: pa.bool_(),
-        Cell.TEXT: pa.string(),
-        Cell.TIME: pa.timestamp("us", tz="UTC"),
+        ColumnType.INT8: pa.int8(),
+        ColumnType.INT16: pa.int16(),
+        ColumnType.INT32: pa.int32(),
+        ColumnType.INT64: pa.int64(),
+        ColumnType.DECIMAL: pa.decimal128(20, 0),
+        ColumnType.FLOAT: pa.float32(),
+        ColumnType.DOUBLE: pa.float64(),
+        ColumnType.BOOL: pa.bool_(),
+        ColumnType.TEXT: pa.string(),
+        ColumnType.TIME: pa.timestamp("us", tz="UTC"),
     }
-    return pa.schema([pa.field(name, types[cell]) for name, cell in columns])
+    return pa.schema([pa.field(name, types[column_type]) for name, column_type in columns])
 
 
 def arrow_table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> Any:
@@ -54,9 +54,9 @@ def arrow_table(columns: Columns, rows: Sequence[tuple[object, ...]]) -> Any:
 
     Args:
         columns: of each row, in order.
-        rows: at least one; cells as `qmf.pipeline.cells` makes them.
+        rows: at least one; cells as `qmf.pipeline.recording.conversion` makes them.
     """
-    pa = library()
+    pa = import_pyarrow()
     schema = arrow_schema(columns)
     arrays = [pa.array(cells, type=field.type) for cells, field in zip(zip(*rows, strict=True), schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)

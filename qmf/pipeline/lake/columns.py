@@ -1,6 +1,6 @@
-"""Which columns the values of a class have: the one description that files, Arrow and Spark schemas are made from.
+"""The columns of a class, from which files, Arrow schemas and Spark schemas are made.
 
-It travels with the lake as JSON, so that a lake can be read without a bus and without XML. Rules:
+The lake stores them as JSON, so that it can be read without a bus and without XML. Rules:
 
 - integers keep their width; unsigned ones of 64 bits, and durations, are decimal(20, 0): exact, where a bigint is not;
 - a time has two columns: `x`, a timestamp in UTC with microseconds, and `x_ns`, all of its nanoseconds as a bigint;
@@ -8,7 +8,8 @@ It travels with the lake as JSON, so that a lake can be read without a bus and w
 - uuids are text, maps and lists are JSON;
 - a hilo and an mma have one column for each of their wire values, e.g. `latencyCount`.
 
-Columns of the recorder itself begin with `_`; names in schemas begin with a letter. It knows no Arrow and no Spark.
+Columns of the recorder itself begin with `_`; names in schemas begin with a letter. This module knows no Arrow and no
+Spark.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import attrs
 from qmf.schema import TYPES, ClassSchema, EventSchema, QmfType, Statistic, Style
 
 
-class Cell(enum.Enum):
+class ColumnType(enum.Enum):
     """How a column is stored."""
 
     INT8 = "int8"
@@ -38,16 +39,16 @@ class Cell(enum.Enum):
     TIME = "time"
 
 
-class Group(enum.Enum):
-    """What part of a class a column belongs to."""
+class MemberKind(enum.Enum):
+    """What a class or event declares."""
 
     PROPERTY = "property"
     STATISTIC = "statistic"
     ARGUMENT = "argument"
 
 
-class Part(enum.Enum):
-    """Which part of its member a column holds."""
+class MemberPart(enum.Enum):
+    """Which value of its member a column holds."""
 
     VALUE = "value"
     HIGH = "high"
@@ -61,16 +62,17 @@ class Part(enum.Enum):
 
 
 @attrs.frozen(kw_only=True)
-class Column:
+class LakeColumn:
     """One column of a class.
 
     Attributes:
-        name: its name in files.
+        name: in files.
         wire: name of the value on the wire.
-        member: the property, statistic or argument that it belongs to.
+        member: the property, statistic or argument that the column belongs to.
         type: name of that member's type, e.g. ``mma32``.
-        cell: how it is stored.
-        group, part: see there.
+        column_type: how the column is stored.
+        kind: what the member is.
+        part: which of the member's values it holds.
         unit: of the value, or None.
     """
 
@@ -78,24 +80,24 @@ class Column:
     wire: str
     member: str
     type: str
-    cell: Cell
-    group: Group
-    part: Part
+    column_type: ColumnType
+    kind: MemberKind
+    part: MemberPart
     unit: str | None = None
 
     @property
     def style(self) -> Style:
-        """How the member is set: tells counters, hilos and mmas."""
+        """How the member is set: as a counter, a gauge, a hilo or an mma."""
         return TYPES[self.type].style
 
 
 @attrs.frozen(kw_only=True)
-class Table:
-    """One version of one class, as columns.
+class ClassVersion:
+    """One version of a class or event, with its columns.
 
     Attributes:
         package, name: of the class; object classes in lower case, as on the wire.
-        hash: tells versions apart; empty where the agent didn't say.
+        hash: identifies the version; empty where the agent sent none.
         event: it is a class of events.
         columns: in schema order.
     """
@@ -104,120 +106,150 @@ class Table:
     name: str
     hash: str
     event: bool
-    columns: tuple[Column, ...]
+    columns: tuple[LakeColumn, ...]
+
+    @classmethod
+    def from_schema(cls, schema: ClassSchema | EventSchema) -> ClassVersion:
+        """The columns of a class or an event."""
+        key = schema.key
+        return cls(
+            package=key.package,
+            name=key.name,
+            hash=str(key.hash) if key.hash else "",
+            event=isinstance(schema, EventSchema),
+            columns=tuple(_ColumnMaker(schema).columns()),
+        )
+
+    @classmethod
+    def from_json(cls, package: str, name: str, hash: str, event: bool, columns: str) -> ClassVersion:
+        """The reverse of `to_json`."""
+        parsed = tuple(_parse_column(item) for item in json.loads(columns))
+        return cls(package=package, name=name, hash=hash, event=event, columns=parsed)
 
     def to_json(self) -> str:
-        """The columns as JSON."""
-        return json.dumps([attrs.asdict(item, value_serializer=_plain) for item in self.columns])
+        """The columns as JSON, as the lake stores them."""
+        return json.dumps(
+            [
+                {
+                    "name": item.name,
+                    "wire": item.wire,
+                    "member": item.member,
+                    "type": item.type,
+                    "cell": item.column_type.value,
+                    "group": item.kind.value,
+                    "part": item.part.value,
+                    "unit": item.unit,
+                }
+                for item in self.columns
+            ]
+        )
 
 
-_CELLS: Mapping[str, Cell] = {
-    "objId": Cell.TEXT,
-    "uint8": Cell.INT16,
-    "uint16": Cell.INT32,
-    "uint32": Cell.INT64,
-    "uint64": Cell.DECIMAL,
-    "int8": Cell.INT8,
-    "int16": Cell.INT16,
-    "int32": Cell.INT32,
-    "int64": Cell.INT64,
-    "bool": Cell.BOOL,
-    "sstr": Cell.TEXT,
-    "lstr": Cell.TEXT,
-    "absTime": Cell.TIME,
-    "deltaTime": Cell.DECIMAL,
-    "float": Cell.FLOAT,
-    "double": Cell.DOUBLE,
-    "uuid": Cell.TEXT,
-    "map": Cell.TEXT,
-    "list": Cell.TEXT,
+_COLUMN_TYPES: Mapping[str, ColumnType] = {
+    "objId": ColumnType.TEXT,
+    "uint8": ColumnType.INT16,
+    "uint16": ColumnType.INT32,
+    "uint32": ColumnType.INT64,
+    "uint64": ColumnType.DECIMAL,
+    "int8": ColumnType.INT8,
+    "int16": ColumnType.INT16,
+    "int32": ColumnType.INT32,
+    "int64": ColumnType.INT64,
+    "bool": ColumnType.BOOL,
+    "sstr": ColumnType.TEXT,
+    "lstr": ColumnType.TEXT,
+    "absTime": ColumnType.TIME,
+    "deltaTime": ColumnType.DECIMAL,
+    "float": ColumnType.FLOAT,
+    "double": ColumnType.DOUBLE,
+    "uuid": ColumnType.TEXT,
+    "map": ColumnType.TEXT,
+    "list": ColumnType.TEXT,
 }
 
-_PARTS: Mapping[Style, tuple[Part, ...]] = {
-    Style.DIRECT: (Part.VALUE,),
-    Style.COUNT: (Part.VALUE,),
-    Style.HILO: (Part.VALUE, Part.HIGH, Part.LOW),
-    Style.MMA: (Part.COUNT, Part.MIN, Part.MAX, Part.AVERAGE),
+_PARTS: Mapping[Style, tuple[MemberPart, ...]] = {
+    Style.DIRECT: (MemberPart.VALUE,),
+    Style.COUNT: (MemberPart.VALUE,),
+    Style.HILO: (MemberPart.VALUE, MemberPart.HIGH, MemberPart.LOW),
+    Style.MMA: (MemberPart.COUNT, MemberPart.MIN, MemberPart.MAX, MemberPart.AVERAGE),
 }
 
 
-def table_of(schema: ClassSchema | EventSchema) -> Table:
-    """The columns of a class or an event."""
-    key = schema.key
-    taken: set[str] = set()
-    columns = tuple(_columns(schema, taken))
-    return Table(
-        package=key.package,
-        name=key.name,
-        hash=str(key.hash) if key.hash else "",
-        event=isinstance(schema, EventSchema),
-        columns=columns,
-    )
-
-
-def table_from_json(package: str, name: str, hash: str, event: bool, columns: str) -> Table:
-    """The way back from `Table.to_json`."""
-    parsed = tuple(_column(item) for item in json.loads(columns))
-    return Table(package=package, name=name, hash=hash, event=event, columns=parsed)
-
-
-def _column(item: Mapping[str, Any]) -> Column:
-    return Column(
+def _parse_column(item: Mapping[str, Any]) -> LakeColumn:
+    return LakeColumn(
         name=item["name"],
         wire=item["wire"],
         member=item["member"],
         type=item["type"],
-        cell=Cell(item["cell"]),
-        group=Group(item["group"]),
-        part=Part(item["part"]),
+        column_type=ColumnType(item["cell"]),
+        kind=MemberKind(item["group"]),
+        part=MemberPart(item["part"]),
         unit=item["unit"],
     )
 
 
-def _plain(_owner: object, _field: object, value: object) -> object:
-    return value.value if isinstance(value, enum.Enum) else value
+class _ColumnMaker:
+    """Makes the columns of one schema, with names that are unique."""
 
+    def __init__(self, schema: ClassSchema | EventSchema) -> None:
+        self._schema = schema
+        self._names: set[str] = set()
 
-def _columns(schema: ClassSchema | EventSchema, taken: set[str]) -> Iterator[Column]:
-    if isinstance(schema, EventSchema):
-        taken.update(item.name for item in schema.arguments)
-        for argument in schema.arguments:
-            base = TYPES[argument.type.base]
-            yield from _member(argument.name, argument.name, argument.type, base, Group.ARGUMENT, Part.VALUE,
-                               argument.unit, taken)  # fmt: skip
-        return
-    taken.update(item.name for item in schema.properties)
-    taken.update(entry.name for item in schema.statistics for entry in item.entries)
-    for item in schema.properties:
-        yield from _member(item.name, item.name, item.type, item.type, Group.PROPERTY, Part.VALUE, item.unit, taken)
-    for statistic in schema.statistics:
-        yield from _statistic(statistic, taken)
+    def columns(self) -> Iterator[LakeColumn]:
+        """All columns, in schema order."""
+        schema, part = self._schema, MemberPart.VALUE
+        if isinstance(schema, EventSchema):
+            self._names.update(item.name for item in schema.arguments)
+            for item in schema.arguments:
+                base = TYPES[item.type.base]
+                yield from self._member(item.name, item.name, item.type, base, MemberKind.ARGUMENT, part, item.unit)
+            return
+        self._names.update(item.name for item in schema.properties)
+        self._names.update(entry.name for item in schema.statistics for entry in item.entries)
+        for prop in schema.properties:
+            yield from self._member(prop.name, prop.name, prop.type, prop.type, MemberKind.PROPERTY, part, prop.unit)
+        for statistic in schema.statistics:
+            yield from self._statistic(statistic)
 
+    def _statistic(self, item: Statistic) -> Iterator[LakeColumn]:
+        for entry, part in zip(item.entries, _PARTS[item.type.style], strict=True):
+            base = TYPES["uint64" if part is MemberPart.COUNT else item.type.base]
+            yield from self._member(entry.name, item.name, item.type, base, MemberKind.STATISTIC, part, item.unit)
 
-def _statistic(statistic: Statistic, taken: set[str]) -> Iterator[Column]:
-    for entry, part in zip(statistic.entries, _PARTS[statistic.type.style], strict=True):
-        base = TYPES["uint64" if part is Part.COUNT else statistic.type.base]
-        yield from _member(
-            entry.name, statistic.name, statistic.type, base, Group.STATISTIC, part, statistic.unit, taken
+    def _member(
+        self, wire: str, member: str, type: QmfType, base: QmfType, kind: MemberKind, part: MemberPart, unit: str | None
+    ) -> Iterator[LakeColumn]:
+        column = LakeColumn(
+            name=wire,
+            wire=wire,
+            member=member,
+            type=type.name,
+            column_type=_COLUMN_TYPES[base.name],
+            kind=kind,
+            part=part,
+            unit=unit,
         )
+        yield column
+        if base.name == "absTime":
+            yield attrs.evolve(
+                column,
+                name=self._unused(f"{wire}_ns"),
+                column_type=ColumnType.INT64,
+                part=MemberPart.NANOSECONDS,
+                unit="nanosecond",
+            )
+        elif base.name == "objId":
+            yield attrs.evolve(
+                column,
+                name=self._unused(f"{wire}_agent"),
+                column_type=ColumnType.TEXT,
+                part=MemberPart.AGENT,
+                unit=None,
+            )
 
-
-def _member(
-    wire: str, member: str, type: QmfType, base: QmfType, group: Group, part: Part, unit: str | None, taken: set[str]
-) -> Iterator[Column]:
-    common: dict[str, Any] = {"wire": wire, "member": member, "type": type.name, "group": group}
-    yield Column(name=wire, cell=_CELLS[base.name], part=part, unit=unit, **common)
-    if base.name == "absTime":
-        yield Column(
-            name=_free(f"{wire}_ns", taken), cell=Cell.INT64, part=Part.NANOSECONDS, unit="nanosecond", **common
-        )
-    elif base.name == "objId":
-        yield Column(name=_free(f"{wire}_agent", taken), cell=Cell.TEXT, part=Part.AGENT, **common)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, or a longer one where the schema uses it already."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
+    def _unused(self, name: str) -> str:
+        """The name, or a longer one where the schema has it already."""
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        return name

@@ -1,11 +1,12 @@
 """The files of a lake: committed whole or not at all, in an order that readers can follow.
 
-A commit writes each file under a temporary name, syncs it, renames it, and then adds one entry to the log. Readers who
+A commit writes each file under a temporary name, syncs it, renames it, and then adds one entry to the log. Readers that
 follow the log see all files of a commit at once, and every commit once. Readers of the folders see whole files only.
-What a killed writer leaves behind is either a temporary file, which its next start removes, or a whole file that is not
-in the log yet, which its next start enters. A writer holds a lock on its name, so two can't take each other's files.
+A killed writer leaves either a temporary file, which the writer's next start removes, or a whole file that is not in
+the log yet, which the next start adds to the log. A writer holds a lock on its name, so that two writers cannot take
+each other's files.
 
-Knows paths and bytes; what is in a file is the business of `buffers`.
+This module knows paths and bytes, not the content of the files.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from qmf.pipeline.errors import LakeError
-from qmf.pipeline.lake.arrow import library
-from qmf.pipeline.lake.layout import LOG, NAME, SUFFIX, TEMPORARY, TRASH, file_name
+from qmf.pipeline.errors import LakeError, lake_errors
+from qmf.pipeline.lake.arrow import import_pyarrow
+from qmf.pipeline.lake.layout import LOG, SUFFIX, TEMPORARY, TRASH, WRITER_NAME, file_name
 from qmf.pipeline.lake.transaction_log import (
-    EVERY,
-    Entry,
+    CHECKPOINT_INTERVAL,
+    LogEntry,
     apply,
     checkpoint_name,
     checkpoint_text,
@@ -33,9 +34,9 @@ from qmf.pipeline.lake.transaction_log import (
 
 
 class Lake:
-    """A folder of Parquet files with a log.
+    """A folder of Parquet files with a transaction log.
 
-    Methods block; they raise `LakeError` for everything that the file system refuses, and then have changed nothing.
+    Methods block. They raise `LakeError` for every failure of the file system, and then have changed nothing.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -44,20 +45,20 @@ class Lake:
 
     def create(self) -> None:
         """Make the folders, where they are missing."""
-        with _told(self.root):
+        with lake_errors(self.root):
             for part in (LOG, TRASH):
                 (self.root / part).mkdir(parents=True, exist_ok=True)
 
     def lock(self, name: str) -> IO[str]:
-        """Take the writer's name until the returned file is closed; a killed process lets go of it by itself.
+        """Lock a writer's name until the returned file is closed, or the process ends.
 
         Raises:
-            LakeError: another process has it, or the name is none.
+            LakeError: another process holds the lock, or the name is not valid.
         """
-        if not NAME.fullmatch(name):
+        if not WRITER_NAME.fullmatch(name):
             raise LakeError(f"a writer's name has 1 to 64 letters, digits, dots and underscores, not {name!r}")
         path = self.root / f"_lock_{name}"
-        with _told(path):
+        with lake_errors(path):
             file = path.open("a", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -69,22 +70,22 @@ class Lake:
     # -- writing
 
     def write(
-        self, folder: str, name: str, run: str, number: int, write: Callable[[str], None], *, joined: bool = False
+        self, folder: str, name: str, run: str, number: int, write: Callable[[str], None], *, compacted: bool = False
     ) -> str:
         """Write one file whole.
 
         Args:
             folder: inside the lake.
             name, run, number: of the file.
-            write: writes it to the path that it gets.
-            joined: its rows are in the lake already.
+            write: called with a path, writes the file there.
+            compacted: the rows are in the lake already.
 
         Returns:
-            its path inside the lake. It is not in the log yet.
+            the file's path inside the lake. It is not in the log yet.
         """
-        target = self.root / folder / file_name(name, run, number, joined=joined)
+        target = self.root / folder / file_name(name, run, number, compacted=compacted)
         temporary = target.with_name(f"{TEMPORARY}{target.name}")
-        with _told(target):
+        with lake_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 write(str(temporary))
@@ -96,34 +97,34 @@ class Lake:
             _sync(target.parent)
         return f"{folder}/{target.name}"
 
-    def log(self, added: dict[str, int], removed: Iterable[str] = (), *, moved: bool = False) -> Entry:
-        """Add an entry to the log, and a checkpoint where one is due."""
-        entry = Entry(self.last() + 1, added, tuple(removed), moved)
+    def append_to_log(self, added: dict[str, int], removed: Iterable[str] = (), *, moved: bool = False) -> LogEntry:
+        """Add an entry to the log, and a checkpoint where one is due. The arguments are those of `LogEntry`."""
+        entry = LogEntry(self.last_entry() + 1, added, tuple(removed), moved)
         log = self.root / LOG
-        with _told(log):
-            # A link, unlike a rename, fails where the number was taken by another writer meanwhile.
+        with lake_errors(log):
+            # A link, unlike a rename, fails where another writer took the number in the meantime.
             with self._temporary(entry.text()) as temporary:
                 while True:
                     try:
                         (log / entry_name(entry.number)).hardlink_to(temporary)
                         break
                     except FileExistsError:
-                        entry = Entry(entry.number + 1, added, entry.removed, moved)
+                        entry = LogEntry(entry.number + 1, added, entry.removed, moved)
             _sync(log)
         self._last = entry.number
-        if entry.number % EVERY == 0:
-            self.checkpoint(entry.number)
+        if entry.number % CHECKPOINT_INTERVAL == 0:
+            self.write_checkpoint(entry.number)
         return entry
 
-    def checkpoint(self, number: int) -> None:
-        """Write down which files are in the lake after an entry, so that the entries before needn't be read."""
+    def write_checkpoint(self, number: int) -> None:
+        """Write the list of the files that are in the lake after an entry, so that readers can skip older entries."""
         present = self.files(number)
         log = self.root / LOG
-        with _told(log), self._temporary(checkpoint_text(present)) as temporary:
+        with lake_errors(log), self._temporary(checkpoint_text(present)) as temporary:
             temporary.rename(log / checkpoint_name(number))
 
-    def forget(self, before_ns: int) -> int:
-        """Remove entries and checkpoints that a checkpoint stands for which is older than a time.
+    def truncate_log(self, before_ns: int) -> int:
+        """Remove the entries and checkpoints that a checkpoint replaces which is older than a time.
 
         Returns:
             how many entries.
@@ -132,18 +133,18 @@ class Lake:
         old = [number for number in self._checkpoints() if _mtime_ns(log / checkpoint_name(number)) < before_ns]
         if not old:
             return 0
-        forgotten = 0
-        with _told(log):
+        removed = 0
+        with lake_errors(log):
             for path in sorted(log.glob("*.json")):
                 number, checkpoint = number_of(path.name), number_of(path.name, checkpoint=True)
                 if (number is not None and number <= old[-1]) or (checkpoint is not None and checkpoint < old[-1]):
                     path.unlink()
-                    forgotten += number is not None
-        return forgotten
+                    removed += number is not None
+        return removed
 
     @contextmanager
     def _temporary(self, text: str) -> Iterator[Path]:
-        """A file of the log under a name that nobody reads, synced; removed with the block if it is still there."""
+        """A synced file in the log's folder, under a name that no reader reads; removed at the block's end."""
         temporary = self.root / LOG / f"{TEMPORARY}{os.getpid()}-{os.urandom(4).hex()}"
         try:
             temporary.write_text(text, encoding="utf-8")
@@ -153,15 +154,15 @@ class Lake:
             temporary.unlink(missing_ok=True)
 
     def recover(self, name: str) -> tuple[int, int]:
-        """Clear up after a writer of this name that was killed; call it with the lock held.
+        """Clean up after a writer of this name that was killed. The caller holds the lock.
 
         Returns:
-            temporary files removed, and files entered into the log.
+            numbers of temporary files removed, and of files added to the log.
         """
-        known = self.known()
+        known = self.logged_files()
         orphans: dict[str, int] = {}
         removed = 0
-        with _told(self.root):
+        with lake_errors(self.root):
             for path in self._files():
                 if path.name.startswith(f"{TEMPORARY}{name}-"):
                     path.unlink()
@@ -169,24 +170,24 @@ class Lake:
                 elif path.name.startswith(f"{name}-") and path.suffix == SUFFIX:
                     inside = path.relative_to(self.root).as_posix()
                     if inside not in known:
-                        orphans[inside] = rows_of(path)
+                        orphans[inside] = row_count(path)
         if orphans:
-            self.log(orphans)
+            self.append_to_log(orphans)
         return removed, len(orphans)
 
-    def discard(self, paths: Iterable[str]) -> None:
-        """Move files to the trash, where followers of the log that are behind still find them."""
+    def move_to_trash(self, paths: Iterable[str]) -> None:
+        """Move files to the trash, where readers that follow the log with a delay still find them."""
         for inside in paths:
             source, target = self.root / inside, self.root / TRASH / inside
-            with _told(source):
+            with lake_errors(source):
                 if source.exists():
                     target.parent.mkdir(parents=True, exist_ok=True)
                     source.rename(target)
 
     # -- reading
 
-    def last(self) -> int:
-        """Number of the last entry; 0 for none."""
+    def last_entry(self) -> int:
+        """Number of the log's last entry; 0 for an empty log."""
         if not self._last:
             names = [path.name for path in (self.root / LOG).glob("*.json")]
             numbers = [number_of(name) or number_of(name, checkpoint=True) or 0 for name in names]
@@ -196,61 +197,61 @@ class Lake:
         return self._last
 
     def last_checkpoint(self, until: int | None = None) -> int:
-        """Number of the last checkpoint, or of the last up to an entry; 0 for none."""
+        """Number of the last checkpoint, or of the last one up to an entry; 0 where there is none."""
         return max((number for number in self._checkpoints() if until is None or number <= until), default=0)
 
-    def at_checkpoint(self, number: int) -> dict[str, int]:
-        """The files that were in the lake at a checkpoint, with their rows, in the order of their coming.
+    def checkpoint_files(self, number: int) -> dict[str, int]:
+        """The files of a checkpoint with their numbers of rows, in the order in which they were added.
 
         Raises:
-            LakeError: there is no such checkpoint any more.
+            LakeError: the checkpoint was removed.
         """
         if not number:
             return {}
         path = self.root / LOG / checkpoint_name(number)
-        with _told(path):
+        with lake_errors(path):
             return parse_checkpoint(path.read_text(encoding="utf-8"))
 
-    def entries(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """Entries of the log in order, beginning behind `after`, ending with `until` or the last one.
+    def entries(self, after: int = 0, until: int | None = None) -> Iterator[LogEntry]:
+        """Entries of the log in order, from the one after `after` up to `until`, or to the last.
 
         Raises:
-            LakeError: they are so old that they were dropped.
+            LakeError: an entry is so old that it was removed.
         """
-        for number in range(after + 1, (self.last() if until is None else until) + 1):
+        for number in range(after + 1, (self.last_entry() if until is None else until) + 1):
             path = self.root / LOG / entry_name(number)
-            with _told(path):
-                yield Entry.parse(number, path.read_text(encoding="utf-8"))
+            with lake_errors(path):
+                yield LogEntry.parse(number, path.read_text(encoding="utf-8"))
 
     def files(self, until: int | None = None) -> dict[str, int]:
-        """The files that are in the lake now, or after an entry, by path, with their rows."""
+        """The paths of the files in the lake, now or after an entry, with their numbers of rows."""
         start = self.last_checkpoint(until)
-        return apply(self.at_checkpoint(start), self.entries(start, until))
+        return apply(self.checkpoint_files(start), self.entries(start, until))
 
-    def known(self) -> set[str]:
-        """All files that the log tells of, those that went out among them."""
-        found = {path for entry in self.entries(self._first() - 1) for path in entry.added}
-        return found | set(self.at_checkpoint(self.last_checkpoint()))
+    def logged_files(self) -> set[str]:
+        """All files that the log mentions, those that were removed from the lake included."""
+        found = {path for entry in self.entries(self._first_entry() - 1) for path in entry.added}
+        return found | set(self.checkpoint_files(self.last_checkpoint()))
 
-    def removed(self) -> set[str]:
-        """Files that went out, as far as the log still tells."""
-        return {path for entry in self.entries(self._first() - 1) for path in entry.removed}
+    def removed_files(self) -> set[str]:
+        """Files that the log's entries removed from the lake."""
+        return {path for entry in self.entries(self._first_entry() - 1) for path in entry.removed}
 
     def find(self, inside: str) -> Path:
-        """Where a file is now: at its place, or in the trash.
+        """Where a file is now: in its folder, or in the trash.
 
         Raises:
-            LakeError: it was swept away.
+            LakeError: it was deleted from the trash.
         """
         for path in (self.root / inside, self.root / TRASH / inside):
             if path.exists():
                 return path
-        raise LakeError(f"{self.root / inside}: swept away before it was read; begin again without the checkpoint")
+        raise LakeError(f"{self.root / inside}: deleted before it was read; begin again without the checkpoint")
 
-    def _first(self) -> int:
-        """Number of the first entry that was not dropped; one more than the last where there is none."""
+    def _first_entry(self) -> int:
+        """Number of the first entry that was not removed; one more than the last where there is none."""
         numbers = [number for path in (self.root / LOG).glob("*.json") if (number := number_of(path.name)) is not None]
-        return min(numbers, default=self.last() + 1)
+        return min(numbers, default=self.last_entry() + 1)
 
     def _checkpoints(self) -> list[int]:
         """Numbers of the checkpoints, in order."""
@@ -263,9 +264,9 @@ class Lake:
                 yield from (path for path in sorted(top.rglob("*")) if path.is_file())
 
 
-def rows_of(path: Path) -> int:
-    """How many rows a file has."""
-    rows = library().parquet.ParquetFile(path).metadata.num_rows
+def row_count(path: Path) -> int:
+    """The number of rows in a Parquet file."""
+    rows = import_pyarrow().parquet.ParquetFile(path).metadata.num_rows
     assert isinstance(rows, int)
     return rows
 
@@ -275,23 +276,9 @@ def _mtime_ns(path: Path) -> int:
 
 
 def _sync(path: Path) -> None:
-    """Have the system write a file or a folder to the disk."""
+    """Write a file or a folder through to the disk."""
     number = os.open(path, os.O_RDONLY)
     try:
         os.fsync(number)
     finally:
         os.close(number)
-
-
-class _told:
-    """Turns the file system's refusals into `LakeError`."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, OSError):
-            raise LakeError(f"{self._path}: {error.strerror or error}") from error

@@ -1,8 +1,8 @@
-"""Upkeep of a lake: small files joined, old days dropped, the trash emptied, the log cut.
+"""Maintenance of a lake: compacting small files, dropping old days, emptying the trash, truncating the log.
 
-Joining: the new file is written, the log says which files it stands for, then those go to the trash. Killed between
-the steps, `finish` does what is left. While files are in the trash, followers of the log that are behind still
-find them; sweeping it is what ends that.
+Compacting: the new file is written, the log records which files it replaces, then those go to the trash. After a kill
+between these steps, `finish` does what is left. While files are in the trash, readers that follow the log with a delay
+still find them; deleting them from the trash ends that.
 """
 
 from __future__ import annotations
@@ -15,53 +15,53 @@ from typing import IO
 
 import attrs
 
-from qmf.pipeline.lake.arrow import library
+from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import TRASH, date_of, day
+from qmf.pipeline.lake.layout import TEMPORARY, TRASH, date_of, day
 
-#: Size that joined files aim at: large enough that opening costs little, small enough for one task.
+#: Size of compacted files: large enough that opening one costs little, small enough for one task.
 TARGET_BYTES = 128 * 1024 * 1024
 
 #: Days that files stay in the trash.
 GRACE_DAYS = 7
 
-#: The name that upkeep writes under.
+#: The writer's name of maintenance.
 WRITER = "upkeep"
 
 _NS_PER_DAY = 86_400 * 10**9
 
 
 @attrs.frozen
-class Upkeep:
+class MaintenanceCounts:
     """What was done.
 
     Attributes:
-        joined, made: files that were joined, and those made of them.
+        compacted, written: files that were compacted, and files written from them.
         dropped: files of days that are too old.
-        swept: files removed from the trash for good.
-        forgotten: entries of the log that a checkpoint stands for, removed.
+        deleted: files deleted from the trash.
+        log_entries: entries of the log that a checkpoint replaces, deleted.
     """
 
-    joined: int = 0
-    made: int = 0
+    compacted: int = 0
+    written: int = 0
     dropped: int = 0
-    swept: int = 0
-    forgotten: int = 0
+    deleted: int = 0
+    log_entries: int = 0
 
 
-def compact(lake: Lake, *, before: str | None = None, target_bytes: int = TARGET_BYTES) -> Upkeep:
-    """Join the small files of each folder.
+def compact(lake: Lake, *, before: str | None = None, target_bytes: int = TARGET_BYTES) -> MaintenanceCounts:
+    """Compact the small files of each folder.
 
     Args:
         lake: to work on; others may write and read meanwhile.
-        before: only days before this one, ``2030-01-31``; None for today in UTC, whose files still come in.
-        target_bytes: a folder's files are joined up to this size; larger ones are left alone.
+        before: only days before this one, ``2030-01-31``; None for today in UTC, whose files are still arriving.
+        target_bytes: files are combined up to this size; larger ones are not touched.
 
     Returns:
         what was done. Running it again does nothing more.
 
     Raises:
-        LakeError: the file system refused, or another upkeep is at work.
+        LakeError: the file system failed, or another process is maintaining the lake.
     """
     lock = _start(lake)
     try:
@@ -72,27 +72,27 @@ def compact(lake: Lake, *, before: str | None = None, target_bytes: int = TARGET
             if date is not None and date < limit:
                 groups[path.rpartition("/")[0]].append(path)
         run = f"{time.time_ns():020d}_{os.getpid()}"
-        done = Upkeep()
+        done = MaintenanceCounts()
         for folder, paths in sorted(groups.items()):
             for chunk in _chunks(lake, paths, target_bytes):
-                _join(lake, folder, run, done.made + 1, chunk)
-                done = attrs.evolve(done, joined=done.joined + len(chunk), made=done.made + 1)
+                _compact(lake, folder, run, done.written + 1, chunk)
+                done = attrs.evolve(done, compacted=done.compacted + len(chunk), written=done.written + 1)
         return done
     finally:
         lock.close()
 
 
-def retain(lake: Lake, days: int, *, grace_days: float = GRACE_DAYS, now_ns: int | None = None) -> Upkeep:
-    """Drop the days that are too old, and sweep the trash.
+def retain(lake: Lake, days: int, *, grace_days: float = GRACE_DAYS, now_ns: int | None = None) -> MaintenanceCounts:
+    """Drop the days that are too old, and delete old files from the trash.
 
     Args:
         lake: to work on.
-        days: whole days before today that are kept. Schemas are kept for good: without them nothing can be read.
+        days: whole days before today that are kept. Schemas are always kept: without them nothing can be read.
         grace_days: days that files stay in the trash.
         now_ns: nanoseconds since 1970; None for now.
 
     Raises:
-        LakeError: the file system refused, or another upkeep is at work.
+        LakeError: the file system failed, or another process is maintaining the lake.
     """
     lock = _start(lake)
     try:
@@ -104,17 +104,18 @@ def retain(lake: Lake, days: int, *, grace_days: float = GRACE_DAYS, now_ns: int
             if not path.startswith("schemas/") and (date := date_of(path)) is not None and date < limit
         ]
         if old:
-            lake.log({}, old)
-            lake.discard(old)
+            lake.append_to_log({}, old)
+            lake.move_to_trash(old)
         before = now - int(grace_days * _NS_PER_DAY)
-        return Upkeep(dropped=len(old), swept=_sweep(lake.root / TRASH, before), forgotten=lake.forget(before))
+        deleted = _empty_trash(lake.root / TRASH, before)
+        return MaintenanceCounts(dropped=len(old), deleted=deleted, log_entries=lake.truncate_log(before))
     finally:
         lock.close()
 
 
 def finish(lake: Lake) -> None:
-    """Do what a killed upkeep left undone: move files that the log removed to the trash."""
-    lake.discard(sorted(lake.removed()))
+    """Complete a maintenance that was killed: move files that the log removed to the trash."""
+    lake.move_to_trash(sorted(lake.removed_files()))
 
 
 def _start(lake: Lake) -> IO[str]:
@@ -130,10 +131,10 @@ def _start(lake: Lake) -> IO[str]:
 
 
 def _remove_unlogged(lake: Lake) -> None:
-    """Remove files that a killed upkeep made but never entered: their rows are still in the files they were made of."""
-    known = lake.known()
+    """Remove files that a killed maintenance wrote but did not log: the files they replace still have their rows."""
+    known = lake.logged_files()
     for kind in sorted(lake.root.glob("[!_.]*")):
-        for path in sorted([*kind.rglob(f"{WRITER}-*"), *kind.rglob(f".tmp-{WRITER}-*")]):
+        for path in sorted([*kind.rglob(f"{WRITER}-*"), *kind.rglob(f"{TEMPORARY}{WRITER}-*")]):
             if path.relative_to(lake.root).as_posix() not in known:
                 path.unlink()
 
@@ -155,9 +156,9 @@ def _chunks(lake: Lake, paths: list[str], target: int) -> list[list[str]]:
     return [chunk for chunk in chunks if len(chunk) > 1]
 
 
-def _join(lake: Lake, folder: str, run: str, number: int, paths: list[str]) -> None:
-    """Join files of one folder, one at a time in memory."""
-    parquet = library().parquet
+def _compact(lake: Lake, folder: str, run: str, number: int, paths: list[str]) -> None:
+    """Combine files of one folder, with one of them in memory at a time."""
+    parquet = import_pyarrow().parquet
     rows = 0
 
     def write(target: str) -> None:
@@ -170,19 +171,19 @@ def _join(lake: Lake, folder: str, run: str, number: int, paths: list[str]) -> N
                 writer.write_table(table)
                 rows += table.num_rows
 
-    made = lake.write(folder, WRITER, run, number, write, joined=True)
-    lake.log({made: rows}, paths, moved=True)
-    lake.discard(paths)
+    made = lake.write(folder, WRITER, run, number, write, compacted=True)
+    lake.append_to_log({made: rows}, paths, moved=True)
+    lake.move_to_trash(paths)
 
 
-def _sweep(trash: Path, before_ns: int) -> int:
-    """Remove files that were moved to the trash before a time, and folders that are empty by then."""
-    swept = 0
+def _empty_trash(trash: Path, before_ns: int) -> int:
+    """Delete files that were moved to the trash before a time, and folders that are empty by then."""
+    deleted = 0
     for path in sorted(trash.rglob("*"), reverse=True):
         if path.is_dir():
             if not any(path.iterdir()):
                 path.rmdir()
         elif path.stat().st_ctime_ns < before_ns:
             path.unlink()
-            swept += 1
-    return swept
+            deleted += 1
+    return deleted

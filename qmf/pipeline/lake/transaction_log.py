@@ -1,12 +1,12 @@
-"""The entries of a lake's log, and what they add up to. Pure: no file is touched here.
+"""The entries of a lake's transaction log, and the files that result from them. Pure: no file is touched here.
 
 ::
 
-    00000000000000000042.json              entry 42: which files came in, which went out
+    00000000000000000042.json              entry 42: files added and files removed
     00000000000000001000.checkpoint.json   all files that were in the lake after entry 1000
 
-A checkpoint stands for all entries up to its number, so that reading the log costs what happened since, and entries
-that are old enough can be dropped.
+A checkpoint replaces all entries up to its number: reading the log costs as much as happened since the checkpoint, and
+old entries can be deleted.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 #: Entries from one checkpoint to the next.
-EVERY = 1000
+CHECKPOINT_INTERVAL = 1000
 
 _NAME = re.compile(r"(\d{20})(\.checkpoint)?\.json")
 
 
 @attrs.frozen
-class Entry:
+class LogEntry:
     """One commit.
 
     Attributes:
         number: its place in the order, from 1 without a gap.
-        added: paths of the files that came in, with their rows.
-        removed: paths that went out; their rows are in `added` where `moved` is true.
-        moved: the files hold rows that were in the lake before: nothing new for followers.
+        added: paths of the files that the commit added, with their numbers of rows.
+        removed: paths of the files that it removed; where `moved` is true, their rows are in the added files.
+        moved: the added files hold rows that were in the lake before: a stream skips them.
     """
 
     number: int
@@ -40,7 +40,7 @@ class Entry:
     moved: bool = False
 
     @classmethod
-    def parse(cls, number: int, text: str) -> Entry:
+    def parse(cls, number: int, text: str) -> LogEntry:
         """Read the content of an entry's file."""
         content = json.loads(text)
         return cls(number, content["added"], tuple(content["removed"]), content["moved"])
@@ -51,12 +51,12 @@ class Entry:
 
 
 def entry_name(number: int) -> str:
-    """What an entry's file is called."""
+    """The name of an entry's file."""
     return f"{number:020d}.json"
 
 
 def checkpoint_name(number: int) -> str:
-    """What a checkpoint's file is called."""
+    """The name of a checkpoint's file."""
     return f"{number:020d}.checkpoint.json"
 
 
@@ -66,8 +66,8 @@ def number_of(name: str, *, checkpoint: bool = False) -> int | None:
     return int(match[1]) if match and bool(match[2]) is checkpoint else None
 
 
-def apply(present: dict[str, int], entries: Iterable[Entry]) -> dict[str, int]:
-    """Change the files that are in a lake, with their rows, by entries in order; gives the same dict back."""
+def apply(present: dict[str, int], entries: Iterable[LogEntry]) -> dict[str, int]:
+    """Apply entries, in order, to the files of a lake with their numbers of rows; changes and returns that dict."""
     for entry in entries:
         present.update(entry.added)
         for path in entry.removed:
@@ -81,13 +81,13 @@ def checkpoint_text(present: Mapping[str, int]) -> str:
 
 
 def parse_checkpoint(text: str) -> dict[str, int]:
-    """Read the content of a checkpoint's file: files in the order of their coming, with their rows."""
+    """Read the content of a checkpoint's file: files in the order in which they were added, with their rows."""
     present: dict[str, int] = json.loads(text)
     return present
 
 
 def replay(named: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """The files in a lake, with their rows.
+    """The files in a lake, with their numbers of rows.
 
     Args:
         named: name and content of all files of the log, in any order.
@@ -96,4 +96,4 @@ def replay(named: Iterable[tuple[str, str]]) -> dict[str, int]:
     last = max((number for name in texts if (number := number_of(name, checkpoint=True)) is not None), default=0)
     present = parse_checkpoint(texts[checkpoint_name(last)]) if last else {}
     numbers = sorted(number for name in texts if (number := number_of(name)) is not None and number > last)
-    return apply(present, (Entry.parse(number, texts[entry_name(number)]) for number in numbers))
+    return apply(present, (LogEntry.parse(number, texts[entry_name(number)]) for number in numbers))

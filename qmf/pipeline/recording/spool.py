@@ -1,4 +1,4 @@
-"""The spool of a stream over a bus: a recorder beside the query, so that what came can be read again."""
+"""The spool of a stream over a bus: a recorder runs beside the query, so that the query can read its input again."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from qmf.pipeline.recording.recorder import Recorder
 #: Seconds between commits of a spool.
 INTERVAL = 1.0
 
-#: Name that a spool's recorder writes under.
-NAME = "spool"
+#: The writer's name of a spool's recorder.
+WRITER = "spool"
 
 
 class Spool:
@@ -31,26 +31,26 @@ class Spool:
         self._loop = asyncio.new_event_loop()
         client = Client(url, domain=options.get("domain", "default"), discover=True)
         interval = float(options.get("interval", INTERVAL))
-        client.listen(self._hear)
-        self._recorder = Recorder(client, Lake(root), name=NAME, interval=interval)
+        client.listen(self._on_notification)
+        self._recorder = Recorder(client, Lake(root), name=WRITER, interval=interval)
         self._thread = threading.Thread(target=self._main, name="qmf-spool", daemon=True)
         self._thread.start()
         self._ready.result()
 
     def close(self) -> None:
-        """Commit what waits, and end."""
+        """Commit the rows that wait, and end."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._recorder.stop)
             self._thread.join()
 
-    def _hear(self, news: Notification) -> None:
-        if isinstance(news, BusConnected) and not self._ready.done():
+    def _on_notification(self, notification: Notification) -> None:
+        if isinstance(notification, BusConnected) and not self._ready.done():
             self._ready.set_result(None)
 
     def _main(self) -> None:
         try:
             self._run()
-        except Exception as error:  # noqa: BLE001 - told to whoever waits for the start
+        except Exception as error:  # noqa: BLE001 - raised in the thread that waits for the start
             if not self._ready.done():
                 self._ready.set_exception(error)
 

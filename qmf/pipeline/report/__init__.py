@@ -1,7 +1,7 @@
-"""The report: one HTML page about a time range of a lake, with everything in it that it needs.
+"""The report: one self-contained HTML page about a time range of a lake.
 
-`spans` reads what the user wants, `collect` asks Spark for it, `model` is what comes out, `plots` draws it, `page`
-makes the page. Spark is imported by `collect` alone, matplotlib by `plots`, Jinja by `page`.
+`time_range` parses the options, `collect` and `tables` query Spark, `model` holds the results, `plots` draws them as
+`svg`, `page` makes the page. Only `collect` and `tables` import Spark; `svg` imports matplotlib, `page` Jinja.
 """
 
 from __future__ import annotations

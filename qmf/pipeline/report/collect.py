@@ -1,6 +1,6 @@
-"""What a report shows, asked of Spark: the lake's rows of the span, rolled up and audited by the functions of the jobs.
+"""The content of a report: the lake's rows of its time range, rolled up and audited by the functions of the jobs.
 
-Only what is shown comes to this process: series are scored and chosen where they are.
+Series are scored and selected by Spark, so that only those that are shown are collected.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.report import tables
-from qmf.pipeline.report.model import Chart, Mover, Report, Series
-from qmf.pipeline.report.time_range import NS, Span
-from qmf.pipeline.rollup.windows import rolled, values
+from qmf.pipeline.report.model import ChangedSeries, Chart, Report, Series
+from qmf.pipeline.report.time_range import NS, TimeRange
+from qmf.pipeline.rollup.by_value import rollup_values, values_of
 from qmf.pipeline.spark import catalog, sinks
-from qmf.pipeline.spark.queries import Say
+from qmf.pipeline.spark.batch_progress import PrintLine
 from qmf.schema import Style
 
 _KEY = ("package", "class", "agent", "object", "member", "style", "unit")
 
-#: Windows of a series at least, for what moved: fewer have no halves to compare.
-_FEWEST = 6
+#: Windows of a top mover at least: fewer have no halves to compare.
+_MIN_WINDOWS = 6
 
-#: Charts of a class, and objects in one.
+#: Charts of a class at most, and lines of a chart.
 _CHARTS, _LINES = 2, 5
 
 
 @attrs.frozen(kw_only=True)
 class ReportOptions:
-    """What to report.
+    """Options of a report.
 
     Attributes:
         lake: path, or any URL that Spark reads.
         alerts: path of the table of alerts.
         title: of the page.
-        classes: whose samples; none for all.
-        top: how many movers, and rows of each table.
+        classes: whose samples to roll up; none for all.
+        top: number of top movers, and of rows of each table.
         continued: counters outlive restarts of their agents.
-        made_ns: when the report is made.
+        made_ns: time of the report.
     """
 
     lake: str
@@ -60,10 +60,10 @@ class ReportOptions:
 
 
 def newest(spark: SparkSession, lake: str) -> int:
-    """When the last row of a lake came, by its recorder's clock.
+    """When the last row of a lake arrived, by its recorder's clock.
 
     Raises:
-        LakeError: there is no lake, or no row that tells of a time.
+        LakeError: there is no lake, or no row in it.
     """
     frames = Frames(spark, lake)
     kinds = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.SCHEMAS)
@@ -74,44 +74,44 @@ def newest(spark: SparkSession, lake: str) -> int:
     return int(row[0])
 
 
-def collect(spark: SparkSession, options: ReportOptions, span: Span, say: Say) -> Report:
-    """Ask for everything.
+def collect(spark: SparkSession, options: ReportOptions, time_range: TimeRange, print_line: PrintLine) -> Report:
+    """Collect the whole content of a report.
 
     Raises:
         LakeError: there is no lake, or no such class.
     """
-    report = Report(title=options.title, lake=options.lake, span=span, made_ns=options.made_ns)
-    report = _series(spark, options, report)
-    say("Samples rolled up")
-    report = _audited(spark, options, report)
-    say("Agents, objects and events audited")
-    return attrs.evolve(report, alerts=tables.alerts(_alerts(spark, options.alerts), span))
+    report = Report(title=options.title, lake=options.lake, time_range=time_range, made_ns=options.made_ns)
+    report = _add_series(spark, options, report)
+    print_line("Samples rolled up")
+    report = _add_audit(spark, options, report)
+    print_line("Agents, objects and events audited")
+    return attrs.evolve(report, alerts=tables.alerts(_alerts(spark, options.alerts), time_range))
 
 
-def _inside(frame: DataFrame, span: Span) -> DataFrame:
-    return frame.where(F.col("_ts_ns").between(span.first_ns, span.last_ns - 1))
+def _inside(frame: DataFrame, time_range: TimeRange) -> DataFrame:
+    return frame.where(F.col("_ts_ns").between(time_range.first_ns, time_range.last_ns - 1))
 
 
 # -- series
 
 
-def _series(spark: SparkSession, options: ReportOptions, report: Report) -> Report:
-    span = report.span
-    first, last = span.days
+def _add_series(spark: SparkSession, options: ReportOptions, report: Report) -> Report:
+    time_range = report.time_range
+    first, last = time_range.days
     frames = Frames(spark, options.lake, first=first, last=last)
-    classes = [of for of in catalog.choose(catalog.tables(options.lake, spark), options.classes) if not of[0].event]
+    classes = catalog.choose_classes(catalog.class_versions(options.lake, spark), options.classes)
     if not classes:
         return report
-    each = [values(_inside(frames.of(of), span), of) for of in classes]
-    # As in the audit: what is made of many classes is planned once.
-    rows = rolled(reduce(DataFrame.unionByName, each), span.size, continued=options.continued)
+    each = [values_of(_inside(frames.class_rows(versions), time_range), versions) for versions in classes]
+    # As in the audit: a checkpoint, so that the union of many classes is planned once.
+    rows = rollup_values(reduce(DataFrame.unionByName, each), time_range.size, continued=options.continued)
     series = _series_of(rows, options.continued).localCheckpoint()
-    movers = _movers(series, (span.first_ns + span.last_ns) / 2 / NS, options.top)
+    movers = _movers(series, (time_range.first_ns + time_range.last_ns) / 2 / NS, options.top)
     charts = _charts(series)
-    wanted = ((F.col("package") == of[0].package) & (F.col("class") == of[0].name) for of in classes)
-    told = _inside(frames.any(RowKind.OBJECTS), span)
+    wanted = ((F.col("package") == item[0].package) & (F.col("class") == item[0].name) for item in classes)
+    all_rows = _inside(frames.any(RowKind.OBJECTS), time_range)
     row = (
-        (told.where(reduce(Column.__or__, wanted)) if options.classes else told)
+        (all_rows.where(reduce(Column.__or__, wanted)) if options.classes else all_rows)
         .groupBy("_agent", "package", "class", "_object")
         .count()
         .agg(F.coalesce(F.sum("count"), F.lit(0)), F.count("*"))
@@ -122,24 +122,24 @@ def _series(spark: SparkSession, options: ReportOptions, report: Report) -> Repo
 
 
 def _series_of(rolled: DataFrame, continued: bool) -> DataFrame:
-    """One value for each window: gauges' means; what counters grew by since the window before, per second."""
+    """One value per window: the mean of gauges; the growth of counters since the window before, per second."""
     own = Window.partitionBy(*_KEY).orderBy("window_start")
     before = F.lag(F.struct("last", "last_ns", "last_epoch")).over(own)
     reset = F.col("last") < before["last"]
     if not continued:
         reset = reset | F.coalesce(F.col("last_epoch") != before["last_epoch"], F.lit(False))
-    span = (F.col("last_ns") - before["last_ns"]) / F.lit(1e9)
-    grown = F.when(reset, F.col("last")).otherwise(F.col("last") - before["last"]) / span
+    time_range = (F.col("last_ns") - before["last_ns"]) / F.lit(1e9)
+    grown = F.when(reset, F.col("last")).otherwise(F.col("last") - before["last"]) / time_range
     is_rate = F.col("style") == Style.COUNT.value
-    value = F.when(is_rate, F.when(before.isNull() | (span <= 0), F.col("rate")).otherwise(grown)).otherwise(
+    value = F.when(is_rate, F.when(before.isNull() | (time_range <= 0), F.col("rate")).otherwise(grown)).otherwise(
         F.col("mean")
     )
-    told = rolled.select(*_KEY, F.unix_timestamp("window_start").cast("double").alias("t"), value.alias("value"))
-    return told.where(F.col("value").isNotNull() & ~F.isnan("value"))
+    series = rolled.select(*_KEY, F.unix_timestamp("window_start").cast("double").alias("t"), value.alias("value"))
+    return series.where(F.col("value").isNotNull() & ~F.isnan("value"))
 
 
-def _movers(values: DataFrame, middle: float, top: int) -> tuple[Mover, ...]:
-    """The series whose halves differ most, measured by how much windows of a half differ: trends, not noise."""
+def _movers(values: DataFrame, middle: float, top: int) -> tuple[ChangedSeries, ...]:
+    """The series whose halves differ most, relative to the spread within a half: trends, not noise."""
     early, late = F.col("t") < middle, F.col("t") >= middle
 
     def of(half: Column, what: Column) -> Column:
@@ -153,10 +153,10 @@ def _movers(values: DataFrame, middle: float, top: int) -> tuple[Mover, ...]:
          + F.coalesce(F.stddev_pop(of(late, F.col("value"))), F.lit(0.0))).alias("noise"),
     )  # fmt: skip
     level = F.greatest(F.abs("before"), F.abs("after"))
-    # A hundredth of the level counts as noise, so that what hardly changes at all doesn't come first.
+    # A hundredth of the level counts as noise, so that series that hardly change don't come first.
     score = F.abs(F.col("after") - F.col("before")) / (F.col("noise") + level * 0.01)
     chosen = (
-        scored.where((F.col("windows") >= _FEWEST) & (level > 0))
+        scored.where((F.col("windows") >= _MIN_WINDOWS) & (level > 0))
         .withColumn("score", score)
         .where(F.col("score") > 0)
         .orderBy(F.col("score").desc(), *_KEY)
@@ -165,16 +165,17 @@ def _movers(values: DataFrame, middle: float, top: int) -> tuple[Mover, ...]:
     rows = chosen.collect()
     points = _points(values, chosen)
     return tuple(
-        Mover(series=_one(row, points), before=row["before"], after=row["after"], score=row["score"]) for row in rows
+        ChangedSeries(series=_to_series(row, points), before=row["before"], after=row["after"], score=row["score"])
+        for row in rows
     )
 
 
 def _charts(values: DataFrame) -> tuple[Chart, ...]:
-    """The counters of each class that grow fastest, their largest objects together."""
+    """The fastest counters of each class, each with its largest objects."""
     rates = values.where(F.col("style") == Style.COUNT.value).groupBy(*_KEY).agg(F.avg("value").alias("mean"))
     rates = rates.where(F.col("mean") > 0)
     kind = ("package", "class", "member")
-    # Times grow by the second and bytes by the thousand, so members are compared within a class only.
+    # Members have different units, so they are compared within a class only.
     total = rates.groupBy(*kind).agg(F.sum("mean").alias("total"), F.count("*").alias("objects"))
     by_class = Window.partitionBy("package", "class").orderBy(F.col("total").desc(), "member")
     members = total.withColumn("place", F.row_number().over(by_class)).where(F.col("place") <= _CHARTS)
@@ -190,7 +191,7 @@ def _charts(values: DataFrame) -> tuple[Chart, ...]:
     objects: dict[tuple[str, str, str], int] = {}
     for row in rows:
         key = (row["package"], row["class"], row["member"])
-        charts.setdefault(key, []).append(_one(row, points))
+        charts.setdefault(key, []).append(_to_series(row, points))
         objects[key] = row["objects"]
     return tuple(
         Chart(
@@ -208,7 +209,7 @@ _NAME = ("package", "class", "agent", "object", "member")
 
 
 def _points(values: DataFrame, chosen: DataFrame) -> _Points:
-    """The points of the series that were chosen."""
+    """The points of the selected series."""
     keys = chosen.select(*_NAME).distinct()
     rows = values.join(F.broadcast(keys), list(_NAME), "left_semi").select(*_NAME, "t", "value").collect()
     found: dict[tuple[str, ...], list[tuple[float, float]]] = {}
@@ -217,7 +218,7 @@ def _points(values: DataFrame, chosen: DataFrame) -> _Points:
     return {key: tuple(sorted(own)) for key, own in found.items()}
 
 
-def _one(row: Row, points: _Points) -> Series:
+def _to_series(row: Row, points: _Points) -> Series:
     key = tuple(row[name] for name in _NAME)
     return Series(
         name=row["class"],
@@ -230,44 +231,44 @@ def _one(row: Row, points: _Points) -> Series:
     )
 
 
-# -- what happened
+# -- audit
 
 
-def _audited(spark: SparkSession, options: ReportOptions, report: Report) -> Report:
-    span = report.span
-    first, last = span.days_with_past
+def _add_audit(spark: SparkSession, options: ReportOptions, report: Report) -> Report:
+    time_range = report.time_range
+    first, last = time_range.days_with_past
     frames = Frames(spark, options.lake, first=first, last=last)
-    known = parts.known(spark, catalog.tables(options.lake, spark))
+    known = parts.known(spark, catalog.class_versions(options.lake, spark))
     presence = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)
     rows = {kind: frames.table(kind) for kind in presence} | {RowKind.OBJECTS: frames.any(RowKind.OBJECTS)}
     found = {name: parts.folded(name, part).localCheckpoint() for name, part in parts_of(rows, known).items()}
     typed = parts.events(frames.any(RowKind.EVENTS), known)
     untyped = parts.untyped_events(frames.table(RowKind.UNTYPED))
-    inside = F.col("time_ns").between(span.first_ns, span.last_ns - 1)
+    inside = F.col("time_ns").between(time_range.first_ns, time_range.last_ns - 1)
     events = parts.once(typed.unionByName(untyped)).where(inside).localCheckpoint()
     made = tables_of(found, lambda _name, frame: frame.localCheckpoint())
-    intervals = tables.presence(made["availability"], span)
-    ended, ended_left = tables.ended(made["lives"], span, options.top)
-    told, told_left = tables.told(calls(events), options.top)
-    changed, changed_left = tables.changed(made["history"], span, options.top)
+    intervals = tables.availability_intervals(made["availability"], time_range)
+    ended, ended_left = tables.last_ended(made["lives"], time_range, options.top)
+    shown_calls, calls_left = tables.last_calls(calls(events), options.top)
+    changes, changes_left = tables.last_changes(made["history"], time_range, options.top)
     return attrs.evolve(
         report,
         presence=intervals,
         agents=tables.agents(intervals),
-        lives=tables.lives(made["lives"], span),
-        births=tables.births(made["lives"], span, span.step),
+        classes=tables.classes(made["lives"], time_range),
+        lifetimes=tables.lifetimes(made["lives"], time_range, time_range.step),
         ended=ended,
         ended_left=ended_left,
-        events=tables.event_counts(events, span.step),
-        calls=told,
-        calls_left=told_left,
-        changes=changed,
-        changes_left=changed_left,
-        gaps=tables.gaps(frames.table(RowKind.GAPS), span),
+        events=tables.event_counts(events, time_range.step),
+        calls=shown_calls,
+        calls_left=calls_left,
+        changes=changes,
+        changes_left=changes_left,
+        gaps=tables.gaps(frames.table(RowKind.GAPS), time_range),
     )
 
 
 def _alerts(spark: SparkSession, path: str) -> Sequence[DataFrame]:
-    """The tables of alerts that there are: of a batch, of a stream."""
-    both = (sinks.table(spark, f"{path}/{way}") for way in ("batch", "stream"))
+    """The existing tables of alerts: of a batch, of a stream."""
+    both = (sinks.read_table(spark, f"{path}/{mode}") for mode in ("batch", "stream"))
     return [frame for frame in both if frame is not None]

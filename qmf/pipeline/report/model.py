@@ -1,10 +1,10 @@
-"""What a report shows, as values. Times are nanoseconds since 1970."""
+"""The content of a report, as values. Times are nanoseconds since 1970."""
 
 from __future__ import annotations
 
 import attrs
 
-from qmf.pipeline.report.time_range import Span
+from qmf.pipeline.report.time_range import TimeRange
 
 
 @attrs.frozen(kw_only=True)
@@ -12,10 +12,10 @@ class Series:
     """One member of one object over time.
 
     Attributes:
-        name, agent, object, member: of what; `name` is that of the class.
-        unit: of the values; those of counters are per second.
-        is_rate: it is a counter.
-        points: time of each window's beginning in seconds, and the value there.
+        name, agent, object, member: of the series; `name` is that of the class.
+        unit: of the values; values of counters are per second.
+        is_rate: the member is a counter.
+        points: start of each window in seconds, and the value.
     """
 
     name: str
@@ -28,13 +28,13 @@ class Series:
 
 
 @attrs.frozen(kw_only=True)
-class Mover:
-    """A series that isn't what it was.
+class ChangedSeries:
+    """A series whose values changed: a "top mover".
 
     Attributes:
-        series: it.
-        before, after: mean of the span's first and second half.
-        score: how far they are apart, measured by how far windows of one half are.
+        series: the series.
+        before, after: mean of the first and the second half of the time range.
+        score: difference of the means, relative to the spread of the windows within a half.
     """
 
     series: Series
@@ -44,7 +44,7 @@ class Mover:
 
     @property
     def change(self) -> float:
-        """The change as a part of the larger of both, from -1 to 1 for values of one sign."""
+        """The change relative to the larger mean, from -1 to 1 for values of one sign."""
         level = max(abs(self.before), abs(self.after))
         return (self.after - self.before) / level if level else 0.0
 
@@ -57,7 +57,7 @@ class Chart:
         title: class and member.
         unit: of the values.
         series: the largest ones.
-        more: how many objects are not among them.
+        more: number of objects that are not among them.
     """
 
     title: str
@@ -67,7 +67,7 @@ class Chart:
 
 
 @attrs.frozen(kw_only=True)
-class Presence:
+class AvailabilityInterval:
     """An interval of an agent's availability."""
 
     agent: str
@@ -79,8 +79,8 @@ class Presence:
 
 
 @attrs.frozen(kw_only=True)
-class AgentLine:
-    """An agent in the table: seconds in each state, and how often it started anew."""
+class AgentRow:
+    """An agent in its table: seconds in each state, and number of restarts."""
 
     agent: str
     up: float
@@ -90,14 +90,14 @@ class AgentLine:
 
     @property
     def availability(self) -> float | None:
-        """Part of the known time in which it was up; None where nothing is known."""
+        """Fraction of the known time in which it was up; None where nothing is known."""
         known = self.up + self.down
         return self.up / known if known else None
 
 
 @attrs.frozen(kw_only=True)
-class AlertLine:
-    """An alert; without an end it is open."""
+class AlertRow:
+    """An alert in its table; `cleared_ns` is None while it is open."""
 
     alert_id: str
     rule: str
@@ -111,8 +111,8 @@ class AlertLine:
 
 
 @attrs.frozen(kw_only=True)
-class LifeLine:
-    """Objects of one class: how many there were, came and went, by how they ended."""
+class ClassObjectsRow:
+    """Objects of one class in their table: numbers that existed, were created, and ended by each cause."""
 
     name: str
     objects: int
@@ -121,8 +121,8 @@ class LifeLine:
 
 
 @attrs.frozen(kw_only=True)
-class Ended:
-    """An object that is no more."""
+class EndedObjectRow:
+    """An object that ended, in its table; `lived` is in seconds."""
 
     name: str
     agent: str
@@ -133,8 +133,8 @@ class Ended:
 
 
 @attrs.frozen(kw_only=True)
-class CallLine:
-    """A call that the bus showed."""
+class CallRow:
+    """A call in its table."""
 
     time_ns: int
     user: str | None
@@ -147,8 +147,8 @@ class CallLine:
 
 
 @attrs.frozen(kw_only=True)
-class Changed:
-    """A property that changed."""
+class PropertyChangeRow:
+    """A change of a property in its table."""
 
     time_ns: int
     name: str
@@ -161,39 +161,39 @@ class Changed:
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """All of it.
+    """The whole report.
 
     Attributes:
-        title, lake, span: what it is about.
+        title, lake, time_range: subject of the report.
         made_ns: when it was made.
-        samples: rows of objects.
-        objects: different ones.
-        events: number by the beginning of their window in seconds, and severity.
+        samples: number of rows of objects.
+        objects: number of objects.
+        events: start of the window in seconds, severity, and number.
         alerts: None where the lake has no table of alerts.
-        births: objects created and ended, by the beginning of the window in seconds.
-        gaps: what recorders say they missed: reason and number.
-        *_left: how many more there are than are shown.
+        lifetimes: start of the window in seconds, objects created, and objects ended.
+        gaps: what recorders missed: reason and number.
+        *_left: number of rows that are not shown.
     """
 
     title: str
     lake: str
-    span: Span
+    time_range: TimeRange
     made_ns: int
     samples: int = 0
     objects: int = 0
     events: tuple[tuple[float, int, int], ...] = ()
-    alerts: tuple[AlertLine, ...] | None = None
-    presence: tuple[Presence, ...] = ()
-    agents: tuple[AgentLine, ...] = ()
-    movers: tuple[Mover, ...] = ()
+    alerts: tuple[AlertRow, ...] | None = None
+    presence: tuple[AvailabilityInterval, ...] = ()
+    agents: tuple[AgentRow, ...] = ()
+    movers: tuple[ChangedSeries, ...] = ()
     charts: tuple[Chart, ...] = ()
-    lives: tuple[LifeLine, ...] = ()
-    births: tuple[tuple[float, int, int], ...] = ()
-    ended: tuple[Ended, ...] = ()
+    classes: tuple[ClassObjectsRow, ...] = ()
+    lifetimes: tuple[tuple[float, int, int], ...] = ()
+    ended: tuple[EndedObjectRow, ...] = ()
     ended_left: int = 0
-    calls: tuple[CallLine, ...] = ()
+    calls: tuple[CallRow, ...] = ()
     calls_left: int = 0
-    changes: tuple[Changed, ...] = ()
+    changes: tuple[PropertyChangeRow, ...] = ()
     changes_left: int = 0
     gaps: tuple[tuple[str, int], ...] = ()
 

@@ -1,6 +1,6 @@
-"""The page of a report: a template, with every value escaped and every number written for people.
+"""The page of a report: a template, with every value escaped and every number formatted.
 
-Nothing on the page is loaded or run: plots are SVG in its text, and its policy forbids all else.
+The page loads and runs nothing: plots are inline SVG, and its content security policy forbids all else.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from qmf.pipeline.report.model import Report, Series
 from qmf.pipeline.report.time_range import NS
 from qmf.schema import Severity
 
-#: Characters of a property's value that are shown.
-_VALUE = 120
+#: Characters of a property's value at most.
+_VALUE_LENGTH = 120
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -36,8 +36,8 @@ def html(report: Report) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(
         time=_time,
-        lasting=plots.lasting,
-        lasting0=lambda length: "–" if not length else plots.lasting(length),
+        duration=plots.format_seconds,
+        duration_or_dash=lambda length: "–" if not length else plots.format_seconds(length),
         percent=_percent,
         number=number,
         signed=lambda part: f"{part * 100:+.1f} %",
@@ -45,7 +45,7 @@ def html(report: Report) -> str:
         severity=_severity,
         mark=plots.severity_mark,
         unit=_unit,
-        cut=lambda text: "–" if text is None else text if len(text) <= _VALUE else f"{text[:_VALUE]}…",
+        cut=lambda text: "–" if text is None else text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}…",
     )
     folder = files("qmf.pipeline.report")
     template = environment.from_string((folder / "page.html.j2").read_text(encoding="utf-8"))
@@ -59,7 +59,7 @@ def html(report: Report) -> str:
 
 
 def number(value: float) -> str:
-    """A number of three digits, with a prefix where it is large."""
+    """A number with three digits, and a unit prefix where it is large."""
     for size, prefix in _PREFIXES:
         if abs(value) >= size:
             return f"{value / size:.3g}{prefix}"
@@ -67,19 +67,19 @@ def number(value: float) -> str:
 
 
 def _drawings(report: Report) -> dict[str, Any]:
-    span = report.span
+    time_range = report.time_range
     return {
-        "alerts": plots.alerts(report.alerts, span, "alerts") if report.alerts else "",
-        "availability": plots.availability(report.presence, span, "presence") if report.presence else "",
-        "movers": [plots.sparkline(mover.series, span, f"mover{n}") for n, mover in enumerate(report.movers)],
-        "charts": [plots.chart(chart, span, f"rate{n}") for n, chart in enumerate(report.charts)],
-        "births": plots.births(report.births, span, "births") if report.births else "",
-        "events": plots.events(report.events, span, "events") if report.events else "",
+        "alerts": plots.alerts(report.alerts, time_range, "alerts") if report.alerts else "",
+        "availability": plots.availability(report.presence, time_range, "presence") if report.presence else "",
+        "movers": [plots.sparkline(mover.series, time_range, f"mover{n}") for n, mover in enumerate(report.movers)],
+        "charts": [plots.chart(chart, time_range, f"rate{n}") for n, chart in enumerate(report.charts)],
+        "lifetimes": plots.lifetimes(report.lifetimes, time_range, "lifetimes") if report.lifetimes else "",
+        "events": plots.events(report.events, time_range, "events") if report.events else "",
     }
 
 
 def _tiles(report: Report) -> list[tuple[str, str, str]]:
-    """Value, label and colour of the numbers on top."""
+    """Value, label and colour of the numbers at the top."""
     known = sum(line.up + line.down for line in report.agents)
     up = sum(line.up for line in report.agents) / known if known else None
     still_open = [item for item in report.alerts or () if item.cleared_ns is None]
@@ -109,7 +109,7 @@ def _time(time_ns: int) -> str:
 def _percent(part: float | None) -> str:
     if part is None:
         return "unknown"
-    # Never 100 % for what was down.
+    # Never 100 % for an agent that was down.
     text = f"{part * 100:.3f}" if part > 0.99 else f"{part * 100:.1f}"
     return f"{'99.999' if text == '100.000' and part < 1 else text.removesuffix('.000')} %"
 

@@ -1,7 +1,7 @@
-"""matplotlib figures as SVG that lives inside a page: its colours are the page's, its names its own, and no script.
+"""matplotlib figures as inline SVG of a page: with the page's colours, unique ids, and no script.
 
-Colours in figures are marks, which become variables of the page's style sheet: one drawing serves light, dark and
-paper. Texts stay texts; what they say is escaped by matplotlib, and never read as formulas.
+Colours in figures are placeholders, which become variables of the page's style sheet: one drawing serves the light and
+the dark mode and paper. Texts stay texts; matplotlib escapes them, and does not interpret them as formulas.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from xml.sax.saxutils import escape
 
 from qmf.pipeline.errors import MissingExtraError
 
-#: Name of a variable of the style sheet, and the colour that stands for it in figures.
+#: The variables of the style sheet, and the placeholder colour of each.
 MARKS: Mapping[str, str] = MappingProxyType(
     {
         name: f"#fe{number:02x}01"
@@ -78,7 +78,7 @@ SETTINGS: Mapping[str, Any] = MappingProxyType(
 )
 
 
-def library() -> Any:
+def import_matplotlib() -> Any:
     """The module `matplotlib`.
 
     Raises:
@@ -99,9 +99,9 @@ def inline(figure: Any, name: str, label: str, hints: Mapping[str, str] | None =
 
     Args:
         figure: to draw; made with `SETTINGS`.
-        name: unique in the page, a letter and then letters and digits.
-        label: what it shows, for those who can't see it.
-        hints: texts that come up over a part of it, by the part's gid.
+        name: unique in the page: a letter, then letters and digits.
+        label: description for screen readers.
+        hints: tooltips by the gid of a part of the figure.
     """
     out = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -114,7 +114,7 @@ def inline(figure: Any, name: str, label: str, hints: Mapping[str, str] | None =
         text = text.replace(f'<g id="{gid}">', f'<g id="{gid}"><title>{escape(hint)}</title>')
     for variable, mark in MARKS.items():
         text = text.replace(mark, f"var(--{variable})")
-    # Figures name their parts alike.
+    # All figures use the same ids.
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r"url\(#", f"url(#{name}-", text)
     text = re.sub(r'\bxlink:href="#', f'href="#{name}-', text)

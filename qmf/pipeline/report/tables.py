@@ -1,4 +1,4 @@
-"""Rows of the audit's tables as the values that a report shows; each function asks Spark once, for what is shown."""
+"""The values of a report from the audit's tables. Each function queries Spark once, for the rows that are shown."""
 
 from __future__ import annotations
 
@@ -9,22 +9,32 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 
 from qmf.pipeline.audit.availability import DOWN, UNKNOWN, UP
-from qmf.pipeline.report.model import AgentLine, AlertLine, CallLine, Changed, Ended, LifeLine, Presence
-from qmf.pipeline.report.time_range import NS, Span
+from qmf.pipeline.report.model import (
+    AgentRow,
+    AlertRow,
+    AvailabilityInterval,
+    CallRow,
+    ClassObjectsRow,
+    EndedObjectRow,
+    PropertyChangeRow,
+)
+from qmf.pipeline.report.time_range import NS, TimeRange
 
-#: Alerts that are shown at most; the worst and newest.
-_MOST_ALERTS = 200
+#: Alerts that are shown at most: the newest.
+_MAX_ALERTS = 200
 
 
-def presence(availability: DataFrame, span: Span) -> tuple[Presence, ...]:
-    """The intervals of the span, cut to it."""
-    rows = availability.where((F.col("start_ns") < span.last_ns) & (F.col("end_ns") > span.first_ns)).collect()
+def availability_intervals(availability: DataFrame, time_range: TimeRange) -> tuple[AvailabilityInterval, ...]:
+    """The intervals that overlap the time range, cut to it."""
+    rows = availability.where(
+        (F.col("start_ns") < time_range.last_ns) & (F.col("end_ns") > time_range.first_ns)
+    ).collect()
     found = []
     for row in sorted(rows, key=lambda row: (row["agent"], row["start_ns"])):
-        cut = span.clipped(row["start_ns"], row["end_ns"])
+        cut = time_range.clipped(row["start_ns"], row["end_ns"])
         if cut:
             found.append(
-                Presence(
+                AvailabilityInterval(
                     agent=row["agent"], state=row["state"], epoch=row["epoch"], cause=row["cause"], start_ns=cut[0],
                     end_ns=cut[1],
                 )
@@ -32,8 +42,8 @@ def presence(availability: DataFrame, span: Span) -> tuple[Presence, ...]:
     return tuple(found)
 
 
-def agents(intervals: Sequence[Presence]) -> tuple[AgentLine, ...]:
-    """A line for each agent."""
+def agents(intervals: Sequence[AvailabilityInterval]) -> tuple[AgentRow, ...]:
+    """A row for each agent."""
     found: dict[str, dict[str, float]] = {}
     restarts: dict[str, int] = {}
     epochs: dict[str, int | None] = {}
@@ -45,24 +55,26 @@ def agents(intervals: Sequence[Presence]) -> tuple[AgentLine, ...]:
             restarts[item.agent] = restarts.get(item.agent, 0) + anew
             epochs[item.agent] = item.epoch
     return tuple(
-        AgentLine(agent=name, up=own[UP], down=own[DOWN], unknown=own[UNKNOWN], restarts=restarts.get(name, 0))
+        AgentRow(agent=name, up=own[UP], down=own[DOWN], unknown=own[UNKNOWN], restarts=restarts.get(name, 0))
         for name, own in sorted(found.items())
     )
 
 
-def lives(table: DataFrame, span: Span) -> tuple[LifeLine, ...]:
-    """A line for each class that had objects in the span."""
-    there = table.where((_began() < span.last_ns) & (F.coalesce("ended_ns", F.lit(span.last_ns)) >= span.first_ns))
+def classes(table: DataFrame, time_range: TimeRange) -> tuple[ClassObjectsRow, ...]:
+    """A row for each class that had objects in the time range."""
+    existing = table.where(
+        (_began() < time_range.last_ns) & (F.coalesce("ended_ns", F.lit(time_range.last_ns)) >= time_range.first_ns)
+    )
     rows = (
-        there.groupBy("class", F.when(_within(F.col("ended_ns"), span), F.col("ended_by")).alias("by"))
-        .agg(F.count("*").alias("objects"), F.count_if(_within(_began(), span)).alias("created"))
+        existing.groupBy("class", F.when(_within(F.col("ended_ns"), time_range), F.col("ended_by")).alias("by"))
+        .agg(F.count("*").alias("objects"), F.count_if(_within(_began(), time_range)).alias("created"))
         .collect()
     )
     found: dict[str, list[tuple[str | None, int, int]]] = {}
     for row in rows:
         found.setdefault(row["class"], []).append((row["by"], row["objects"], row["created"]))
     return tuple(
-        LifeLine(
+        ClassObjectsRow(
             name=name,
             objects=sum(item[1] for item in own),
             created=sum(item[2] for item in own),
@@ -72,24 +84,24 @@ def lives(table: DataFrame, span: Span) -> tuple[LifeLine, ...]:
     )
 
 
-def births(table: DataFrame, span: Span, seconds: int) -> tuple[tuple[float, int, int], ...]:
-    """Objects that came and went, by window."""
-    born = table.where(_within(_began(), span)).select(
+def lifetimes(table: DataFrame, time_range: TimeRange, seconds: int) -> tuple[tuple[float, int, int], ...]:
+    """Numbers of objects created and ended, by window."""
+    born = table.where(_within(_began(), time_range)).select(
         _window(_began(), seconds), F.lit(1).alias("b"), F.lit(0).alias("e")
     )
-    gone = table.where(_within(F.col("ended_ns"), span)).select(
+    gone = table.where(_within(F.col("ended_ns"), time_range)).select(
         _window(F.col("ended_ns"), seconds), F.lit(0).alias("b"), F.lit(1).alias("e")
     )
     rows = born.unionByName(gone).groupBy("t").agg(F.sum("b").alias("b"), F.sum("e").alias("e")).collect()
     return tuple(sorted((float(row["t"]), int(row["b"]), int(row["e"])) for row in rows))
 
 
-def ended(table: DataFrame, span: Span, top: int) -> tuple[tuple[Ended, ...], int]:
-    """The objects that ended last, and how many more did."""
-    gone = table.where(_within(F.col("ended_ns"), span))
+def last_ended(table: DataFrame, time_range: TimeRange, top: int) -> tuple[tuple[EndedObjectRow, ...], int]:
+    """The objects that ended last, and the number of others that ended."""
+    gone = table.where(_within(F.col("ended_ns"), time_range))
     rows, left = _first(gone.orderBy(F.col("ended_ns").desc(), "class", "object"), top)
     return tuple(
-        Ended(
+        EndedObjectRow(
             name=row["class"],
             agent=row["agent"],
             object=row["object"],
@@ -108,19 +120,19 @@ def event_counts(events: DataFrame, seconds: int) -> tuple[tuple[float, int, int
     return tuple(sorted((float(row["t"]), int(row["severity"]), int(row["count"])) for row in rows))
 
 
-def told(calls: DataFrame, top: int) -> tuple[tuple[CallLine, ...], int]:
-    """The last calls, and how many more there are."""
+def last_calls(calls: DataFrame, top: int) -> tuple[tuple[CallRow, ...], int]:
+    """The last calls, and the number of others."""
     rows, left = _first(calls.orderBy(F.col("time_ns").desc(), "event_id"), top)
     names = ("time_ns", "user", "origin", "agent", "operation", "target", "result", "text")
-    return tuple(CallLine(**{name: row[name] for name in names}) for row in rows), left
+    return tuple(CallRow(**{name: row[name] for name in names}) for row in rows), left
 
 
-def changed(history: DataFrame, span: Span, top: int) -> tuple[tuple[Changed, ...], int]:
-    """The last changes of properties that had a value before, and how many more there are."""
-    found = history.where(_within(F.col("valid_from_ns"), span) & F.col("previous").isNotNull())
+def last_changes(history: DataFrame, time_range: TimeRange, top: int) -> tuple[tuple[PropertyChangeRow, ...], int]:
+    """The last changes of properties that had a value before, and the number of others."""
+    found = history.where(_within(F.col("valid_from_ns"), time_range) & F.col("previous").isNotNull())
     rows, left = _first(found.orderBy(F.col("valid_from_ns").desc(), "class", "object", "property"), top)
     return tuple(
-        Changed(
+        PropertyChangeRow(
             time_ns=row["valid_from_ns"], name=row["class"], agent=row["agent"], object=row["object"],
             property=row["property"], previous=row["previous"], value=row["value"],
         )
@@ -128,32 +140,34 @@ def changed(history: DataFrame, span: Span, top: int) -> tuple[tuple[Changed, ..
     ), left  # fmt: skip
 
 
-def gaps(rows: DataFrame, span: Span) -> tuple[tuple[str, int], ...]:
-    """What recorders missed: reason, and how many messages or times."""
-    inside = rows.where(_within(F.col("_received_ns"), span))
+def gaps(rows: DataFrame, time_range: TimeRange) -> tuple[tuple[str, int], ...]:
+    """What recorders missed: reason, and number of messages or interruptions."""
+    inside = rows.where(_within(F.col("_received_ns"), time_range))
     counts = inside.groupBy("reason").agg(F.sum(F.greatest("count", F.lit(1))).alias("count")).collect()
     return tuple(sorted((row["reason"], int(row["count"])) for row in counts))
 
 
-def alerts(tables: Sequence[DataFrame], span: Span) -> tuple[AlertLine, ...] | None:
-    """The alerts that were open in the span, newest first; None for no table."""
+def alerts(tables: Sequence[DataFrame], time_range: TimeRange) -> tuple[AlertRow, ...] | None:
+    """The alerts that were open in the time range, newest first; None where there is no table."""
     if not tables:
         return None
-    told = ("rule", "severity", "subject", "message", "reason", "began_ns", "at_ns")
+    names = ("rule", "severity", "subject", "message", "reason", "began_ns", "at_ns")
     rows = reduce(
-        DataFrame.unionByName, (table.select("alert_id", "change", *told) for table in tables)
+        DataFrame.unionByName, (table.select("alert_id", "change", *names) for table in tables)
     ).dropDuplicates(["alert_id", "change"])
     is_end = F.col("change") == "cleared"
     one = rows.groupBy("alert_id").agg(
-        *(F.max_by(name, ~is_end).alias(name) for name in told if name not in ("reason", "at_ns")),
+        *(F.max_by(name, ~is_end).alias(name) for name in names if name not in ("reason", "at_ns")),
         F.min(F.when(~is_end, F.col("at_ns"))).alias("raised_ns"),
         F.max(F.when(is_end, F.col("at_ns"))).alias("cleared_ns"),
         F.max(F.when(is_end, F.col("reason"))).alias("reason"),
     )
-    open_then = (F.col("began_ns") < span.last_ns) & (F.coalesce("cleared_ns", F.lit(span.last_ns)) >= span.first_ns)
-    found = one.where(open_then).orderBy(F.col("began_ns").desc(), "alert_id").limit(_MOST_ALERTS).collect()
+    open_then = (F.col("began_ns") < time_range.last_ns) & (
+        F.coalesce("cleared_ns", F.lit(time_range.last_ns)) >= time_range.first_ns
+    )
+    found = one.where(open_then).orderBy(F.col("began_ns").desc(), "alert_id").limit(_MAX_ALERTS).collect()
     return tuple(
-        AlertLine(
+        AlertRow(
             alert_id=row["alert_id"],
             rule=row["rule"],
             severity=int(row["severity"]),
@@ -169,12 +183,12 @@ def alerts(tables: Sequence[DataFrame], span: Span) -> tuple[AlertLine, ...] | N
 
 
 def _began() -> Column:
-    """When an object came: as its agent told, or else when it was first seen."""
+    """When an object was created, by its agent; or else when it was first seen."""
     return F.when(F.col("created_ns") > 0, F.col("created_ns")).otherwise(F.col("first_seen_ns"))
 
 
-def _within(time_ns: Column, span: Span) -> Column:
-    return time_ns.between(span.first_ns, span.last_ns - 1)
+def _within(time_ns: Column, time_range: TimeRange) -> Column:
+    return time_ns.between(time_range.first_ns, time_range.last_ns - 1)
 
 
 def _window(time_ns: Column, seconds: int) -> Column:

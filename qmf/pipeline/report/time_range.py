@@ -1,4 +1,4 @@
-"""Which time a report is about, and how finely it is cut. Pure."""
+"""The time range of a report, and the size of its windows. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from qmf.pipeline.errors import PipelineError
 
 NS = 10**9
 
-#: Sizes of windows, as `qmf.pipeline.rollup` takes them, and their seconds.
+#: Sizes of windows, as `qmf.pipeline.rollup` reads them, and their seconds.
 _SIZES = {"10s": 10, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600, "6h": 21600, "1d": 86400}
 
-#: Windows that a plot can show: more are no longer told apart.
-_MOST = 240
+#: Windows of a plot at most: more cannot be distinguished.
+_MAX_WINDOWS = 240
 
 
 @attrs.frozen
-class Span:
+class TimeRange:
     """A time range in UTC.
 
     Attributes:
@@ -33,50 +33,50 @@ class Span:
 
     @property
     def size(self) -> str:
-        """The finest windows that cut it into few enough parts."""
+        """The smallest windows that divide it into few enough parts."""
         seconds = self.seconds
-        return next((size for size, length in _SIZES.items() if seconds / length <= _MOST), "1d")
+        return next((size for size, length in _SIZES.items() if seconds / length <= _MAX_WINDOWS), "1d")
 
     @property
     def step(self) -> int:
-        """Seconds of such a window."""
+        """Seconds of one window."""
         return _SIZES[self.size]
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """Its length."""
         return (self.last_ns - self.first_ns) / NS
 
     @property
     def days(self) -> tuple[str, str]:
-        """The days that it touches, the first and the last."""
+        """Its first and its last day."""
         return _day(self.first_ns), _day(max(self.first_ns, self.last_ns - 1))
 
     @property
     def days_with_past(self) -> tuple[str, str]:
-        """The same with the day before: whoever was there then may say nothing new in the span."""
+        """The same with the day before: agents and objects of that day may publish nothing new in the time range."""
         return _day(self.first_ns - 86400 * NS), self.days[1]
 
     def clipped(self, first_ns: int, last_ns: int | None) -> tuple[int, int] | None:
-        """The part of an interval that is in the span; None for no part."""
+        """The part of an interval that lies in the time range; None for no part."""
         first = max(first_ns, self.first_ns)
         last = self.last_ns if last_ns is None else min(last_ns, self.last_ns)
         return (first, last) if first < last else None
 
 
-def span(first: str | None, last: str | None, length: str | None, newest_ns: int) -> Span:
-    """The time range that the user's words mean.
+def parse_time_range(first: str | None, last: str | None, length: str | None, newest_ns: int) -> TimeRange:
+    """The time range that the command's options describe.
 
     Args:
         first, last: ``2030-01-31``, ``2030-01-31T12:00`` or ``...:30``, in UTC; a day as `last` is included whole.
-        length: ``90m``, ``1h30m``, ``7d``, before `last` or behind `first`; None for a day where one bound is missing.
-        newest_ns: end of what is recorded, for no `last`.
+        length: ``90m``, ``1h30m``, ``7d``, before `last` or after `first`; None for a day where one limit is missing.
+        newest_ns: end of the recording, used where `last` is None.
 
     Raises:
-        PipelineError: a text is no time or no length, or the range is empty.
+        PipelineError: a text is not a time or not a length, or the range is empty.
     """
     if first and last and length:
-        raise PipelineError("give two of --from, --to and --for: the third follows")
+        raise PipelineError("give two of --from, --to and --for: they determine the third")
     long = _length(length or "1d")
     if first:
         begin = _time(first, whole_day=False)
@@ -86,7 +86,7 @@ def span(first: str | None, last: str | None, length: str | None, newest_ns: int
         begin = end - long
     if begin >= end:
         raise PipelineError(f"the time range is empty: from {first} to {last}")
-    return Span(begin, end)
+    return TimeRange(begin, end)
 
 
 def _time(text: str, *, whole_day: bool) -> int:
@@ -94,7 +94,7 @@ def _time(text: str, *, whole_day: bool) -> int:
     try:
         time = datetime.datetime.fromisoformat(text.replace("Z", "+00:00") if not is_day else text)
     except ValueError:
-        raise PipelineError(f"{text!r} is no time such as 2030-01-31 or 2030-01-31T12:00") from None
+        raise PipelineError(f"{text!r} is not a time such as 2030-01-31 or 2030-01-31T12:00") from None
     if time.tzinfo is None:
         time = time.replace(tzinfo=datetime.UTC)
     if is_day and whole_day:
@@ -108,7 +108,7 @@ def _length(text: str) -> int:
     except ValueError:
         length = 0
     if length < NS:
-        raise PipelineError(f"a length is e.g. 90m, 1h30m or 7d, not {text!r}")
+        raise PipelineError(f"a length must be a time such as 90m, 1h30m or 7d, not {text!r}")
     return length
 
 

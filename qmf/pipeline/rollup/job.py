@@ -1,6 +1,6 @@
-"""The job `rollup` over a lake: which classes, from where to where, as a batch or a stream; `rollup` has the steps.
+"""The job `rollup` over a lake: which classes, which time, as a batch or as a stream.
 
-Both write the same rows, to tables of their own (see `sinks`)::
+Both write the same rows, to tables of their own (see `qmf.pipeline.spark.sinks`)::
 
     OUT/batch/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_date=2030-01-31/*.parquet
     OUT/stream/qmf_size=1m/qmf_package=P/qmf_class=C/qmf_batch=7/*.parquet
@@ -18,11 +18,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from qmf.pipeline.frames import Frames
-from qmf.pipeline.lake.columns import Table
-from qmf.pipeline.lake.layout import NAME
-from qmf.pipeline.rollup.windows import rolled, rollup, seconds, values
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.layout import WRITER_NAME
+from qmf.pipeline.rollup.by_class import rollup
+from qmf.pipeline.rollup.by_value import rollup_values, values_of
+from qmf.pipeline.rollup.schema import window_seconds
 from qmf.pipeline.spark import sinks
-from qmf.pipeline.spark.queries import Counted, Say, progress
+from qmf.pipeline.spark.batch_progress import PrintLine, RowCounter, report_progress
 
 #: Samples from which on a class is rolled up by itself.
 LARGE = 100_000
@@ -33,16 +35,16 @@ _FOLDERS = ("qmf_package", "qmf_class")
 
 @attrs.frozen(kw_only=True)
 class RollupOptions:
-    """What to roll up.
+    """Options of a rollup.
 
     Attributes:
         lake: path, or any URL that Spark reads.
-        out: where the tables go.
-        sizes: of the windows, see `qmf.pipeline.rollup.seconds`.
+        out: folder of the tables.
+        sizes: of the windows, see `qmf.pipeline.rollup.schema.window_seconds`.
         classes: names, with or without ``package:``; none for all.
-        first, last: days of a batch, ``2030-01-31``, both included; None for no bound.
+        first, last: days of a batch, ``2030-01-31``, both included; None for no limit.
         late: how long a stream waits for late data.
-        continued: see `qmf.pipeline.rollup.rollup`.
+        continued: see `qmf.pipeline.rollup.by_class.rollup`.
     """
 
     lake: str
@@ -55,84 +57,91 @@ class RollupOptions:
     continued: bool = False
 
 
-def rollup_batch(spark: SparkSession, options: RollupOptions, say: Say) -> int:
-    """Roll up what a lake holds.
+def rollup_batch(spark: SparkSession, options: RollupOptions, print_line: PrintLine) -> int:
+    """Roll up the content of a lake.
 
     Args:
         spark: to run on.
-        options: what.
-        say: told of each size that is done, and of its classes.
+        options: of the rollup.
+        print_line: called for each class and size that is done.
 
     Returns:
         rows written.
 
     Raises:
-        PipelineError: no such class, a size that is none.
+        PipelineError: no such class, or not a size of windows.
     """
     _check(options)
     frames = Frames(spark, options.lake, first=options.first, last=options.last)
     classes = frames.classes(options.classes)
-    # All classes in one plan: what each costs besides its rows is much, and would come one after the other. Small ones
-    # share the work, too; large ones are worth a part of their own, which costs less for each row.
-    small = [of for of in classes if frames.count(of) < LARGE]
-    large = [of for of in classes if of not in small]
-    together = [values(frames.of(of), of) for of in small]
+    # All classes are in one plan: the cost of a class besides its rows is high, and would be paid one after the other.
+    # Small classes share one aggregation; each large class has its own, which costs less per row.
+    small = [versions for versions in classes if frames.class_row_count(versions) < LARGE]
+    large = [versions for versions in classes if versions not in small]
+    small_values = [values_of(frames.class_rows(versions), versions) for versions in small]
     total = 0
     for size in options.sizes if classes else ():
         started = time.monotonic()
-        each = [rollup(frames.of(of), of, size, continued=options.continued) for of in large]
-        if together:
-            each.append(rolled(reduce(DataFrame.unionByName, together), size, continued=options.continued))
-        made = Counted(
-            reduce(DataFrame.unionByName, each),
-            {_what(of): (F.col("package") == of[0].package) & (F.col("class") == of[0].name) for of in classes},
+        rollups = [
+            rollup(frames.class_rows(versions), versions, size, continued=options.continued) for versions in large
+        ]
+        if small_values:
+            united = reduce(DataFrame.unionByName, small_values)
+            rollups.append(rollup_values(united, size, continued=options.continued))
+        counter = RowCounter(
+            reduce(DataFrame.unionByName, rollups),
+            {
+                _class_name(versions): (F.col("package") == versions[0].package) & (F.col("class") == versions[0].name)
+                for versions in classes
+            },
         )
-        dated = sinks.dated(made.frame, "window_start").withColumns(
+        dated = sinks.with_date(counter.frame, "window_start").withColumns(
             {folder: _escaped_column(F.col(name)) for folder, name in zip(_FOLDERS, ("package", "class"), strict=True)}
         )
-        with progress(spark, f"rollup by {size}", say):
-            sinks.replace(dated, _path(options, "batch", size), (*_FOLDERS, sinks.DAY))
-        for of in classes:
-            rows = made.rows[_what(of)]
-            say(f"{_what(of)} by {size}: {frames.count(of)} samples became {rows} rows")
+        with report_progress(spark, f"rollup by {size}", print_line):
+            sinks.overwrite(dated, _path(options, "batch", size), (*_FOLDERS, sinks.DATE_COLUMN))
+        for versions in classes:
+            name, samples = _class_name(versions), frames.class_row_count(versions)
+            rows = counter.rows[name]
+            print_line(f"{name} by {size}: {samples} samples became {rows} rows")
             total += rows
-        say(f"Rolled up by {size} in {time.monotonic() - started:.1f} s")
+        print_line(f"Rolled up by {size} in {time.monotonic() - started:.1f} s")
     return total
 
 
 def rollup_stream(
     spark: SparkSession, options: RollupOptions, *, every: str = "10 seconds", once: bool = False
 ) -> list[StreamingQuery]:
-    """Roll up what comes into a lake, until the queries are stopped.
+    """Start the rollup of a lake as it grows.
 
     Args:
         spark: to run on.
-        options: what; days don't count.
-        every: time from batch to batch.
-        once: end when everything is read that is there now.
+        options: of the rollup; `first` and `last` are ignored.
+        every: time from micro-batch to micro-batch.
+        once: end when everything is read that is in the lake now.
 
     Returns:
         a running query for each class and size.
 
     Raises:
-        PipelineError: no such class, a size that is none.
+        PipelineError: no such class, or not a size of windows.
     """
     _check(options)
     frames = Frames(spark, options.lake, stream=True)
     return [
-        sinks.append(
-            rollup(frames.of(of), of, size, late=options.late, continued=options.continued),
-            _path(options, "stream", size, of),
-            name=f"{_what(of)} by {size}",
+        sinks.start_stream(
+            rollup(frames.class_rows(versions), versions, size, late=options.late, continued=options.continued),
+            _path(options, "stream", size, versions),
+            name=f"{_class_name(versions)} by {size}",
             every=every,
             once=once,
         )
-        for of in frames.classes(options.classes)
+        for versions in frames.classes(options.classes)
         for size in options.sizes
     ]
 
 
-def rolled_up(spark: SparkSession, options: RollupOptions, by: str = "batch") -> DataFrame:
+def read_rollups(spark: SparkSession, options: RollupOptions, by: str = "batch") -> DataFrame:
     """The tables that a rollup wrote, with their size as `qmf_size`.
 
     Args:
@@ -145,33 +154,33 @@ def rolled_up(spark: SparkSession, options: RollupOptions, by: str = "batch") ->
     """
     classes = Frames(spark, options.lake).classes(options.classes)
     written = [
-        found.drop(sinks.DAY, sinks.BATCH).withColumn("qmf_size", F.lit(size))
-        for of in classes
+        found.drop(sinks.DATE_COLUMN, sinks.BATCH_COLUMN).withColumn("qmf_size", F.lit(size))
+        for versions in classes
         for size in options.sizes
-        if (found := sinks.table(spark, _path(options, by, size, of))) is not None
+        if (found := sinks.read_table(spark, _path(options, by, size, versions))) is not None
     ]
     return reduce(DataFrame.unionByName, written)
 
 
 def _check(options: RollupOptions) -> None:
     for size in options.sizes:
-        seconds(size)
+        window_seconds(size)
 
 
-def _what(of: Sequence[Table]) -> str:
-    return f"{of[0].package}:{of[0].name}"
+def _class_name(versions: Sequence[ClassVersion]) -> str:
+    return f"{versions[0].package}:{versions[0].name}"
 
 
-def _path(options: RollupOptions, by: str, size: str, of: Sequence[Table] = ()) -> str:
-    names = (of[0].package, of[0].name) if of else ()
+def _path(options: RollupOptions, by: str, size: str, versions: Sequence[ClassVersion] = ()) -> str:
+    names = (versions[0].package, versions[0].name) if versions else ()
     parts = [f"{folder}={_escaped(name)}" for folder, name in zip(_FOLDERS, names, strict=False)]
     return "/".join([options.out.rstrip("/"), by, f"qmf_size={size}", *parts])
 
 
 def _escaped(name: str) -> str:
-    return name if NAME.fullmatch(name) else name.encode().hex()
+    return name if WRITER_NAME.fullmatch(name) else name.encode().hex()
 
 
 def _escaped_column(name: Column) -> Column:
-    """`_escaped`, done by Spark."""
-    return F.when(name.rlike(rf"\A{NAME.pattern}\z"), name).otherwise(F.lower(F.hex(name)))
+    """`_escaped` in Spark."""
+    return F.when(name.rlike(rf"\A{WRITER_NAME.pattern}\z"), name).otherwise(F.lower(F.hex(name)))

@@ -1,4 +1,4 @@
-"""Which classes a lake knows, and the Spark schema of each of its tables."""
+"""The classes that a lake holds, and the Spark schema of each of its tables."""
 
 from __future__ import annotations
 
@@ -11,202 +11,209 @@ from pyspark.sql import types as T
 
 from qmf.pipeline.errors import LakeError, PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import columns_of, library
-from qmf.pipeline.lake.columns import Cell, Column, Table, table_from_json
+from qmf.pipeline.lake.arrow import columns_of, import_pyarrow
+from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.layout import LOG
-from qmf.pipeline.lake.row_columns import ANY, Columns
+from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, Columns
 from qmf.pipeline.lake.transaction_log import replay
 
-_TYPES: dict[Cell, T.DataType] = {
-    Cell.INT8: T.ByteType(),
-    Cell.INT16: T.ShortType(),
-    Cell.INT32: T.IntegerType(),
-    Cell.INT64: T.LongType(),
-    Cell.DECIMAL: T.DecimalType(20, 0),
-    Cell.FLOAT: T.FloatType(),
-    Cell.DOUBLE: T.DoubleType(),
-    Cell.BOOL: T.BooleanType(),
-    Cell.TEXT: T.StringType(),
-    Cell.TIME: T.TimestampType(),
+_SPARK_TYPES: dict[ColumnType, T.DataType] = {
+    ColumnType.INT8: T.ByteType(),
+    ColumnType.INT16: T.ShortType(),
+    ColumnType.INT32: T.IntegerType(),
+    ColumnType.INT64: T.LongType(),
+    ColumnType.DECIMAL: T.DecimalType(20, 0),
+    ColumnType.FLOAT: T.FloatType(),
+    ColumnType.DOUBLE: T.DoubleType(),
+    ColumnType.BOOL: T.BooleanType(),
+    ColumnType.TEXT: T.StringType(),
+    ColumnType.TIME: T.TimestampType(),
 }
 
-#: Columns of a frame of several classes at most: each row pays for those that it doesn't have.
-MOST_COLUMNS = 250
+#: Columns of a frame of several classes at most: each row pays for the columns that its class doesn't have.
+MAX_COLUMNS = 250
 
-_TOLD = ("package", "class", "hash", "event", "columns")
+_SCHEMA_COLUMNS = ("package", "class", "hash", "event", "columns")
 
 
-def struct(columns: Columns) -> T.StructType:
+def spark_schema(columns: Columns) -> T.StructType:
     """The Spark schema of a file's columns."""
-    return T.StructType([T.StructField(name, _TYPES[cell]) for name, cell in columns])
+    return T.StructType([T.StructField(name, _SPARK_TYPES[column_type]) for name, column_type in columns])
 
 
-def columns_like(schema: T.StructType) -> Columns:
-    """The way back from `struct`."""
-    cells = {type: cell for cell, type in _TYPES.items()}
-    return tuple((field.name, cells[field.dataType]) for field in schema)
+def columns_from_schema(schema: T.StructType) -> Columns:
+    """The reverse of `spark_schema`."""
+    column_types = {type: column_type for column_type, type in _SPARK_TYPES.items()}
+    return tuple((field.name, column_types[field.dataType]) for field in schema)
 
 
-def schema_of(kind: RowKind, of: Sequence[Table] = ()) -> T.StructType:
+def kind_schema(kind: RowKind, versions: Sequence[ClassVersion] = ()) -> T.StructType:
     """The Spark schema of a kind, or of the versions of a class together.
 
     Raises:
-        LakeError: two versions give one column different types; one of them can be chosen by its hash.
+        LakeError: two versions give a column different types; the user can choose one version by its hash.
     """
-    columns: dict[str, Cell] = dict(columns_of(kind, None))
-    for table in of:
-        for column in table.columns:
-            if columns.setdefault(column.name, column.cell) is not column.cell:
+    columns: dict[str, ColumnType] = dict(columns_of(kind, None))
+    for version in versions:
+        for column in version.columns:
+            if columns.setdefault(column.name, column.column_type) is not column.column_type:
                 raise LakeError(
-                    f"{table.package}:{table.name}: versions disagree about {column.name}; choose one by its hash: "
-                    + ", ".join(sorted(item.hash for item in of))
+                    f"{version.package}:{version.name}: versions disagree about {column.name}; "
+                    f"choose one by its hash: {', '.join(sorted(item.hash for item in versions))}"
                 )
-    return struct(tuple(columns.items()))
+    return spark_schema(tuple(columns.items()))
 
 
-def any_schema(kind: RowKind) -> T.StructType:
+def any_class_schema(kind: RowKind) -> T.StructType:
     """The Spark schema of the rows of all classes together, see `qmf.pipeline.frames.Frames.any`."""
-    return struct((*columns_of(kind, None), *ANY))
+    return spark_schema((*columns_of(kind, None), *ANY_CLASS_COLUMNS))
 
 
-def tables(lake: str, spark: SparkSession | None = None) -> list[Table]:
-    """The class versions that a lake knows, sorted.
+def class_versions(lake: str, spark: SparkSession | None = None) -> list[ClassVersion]:
+    """The class versions of a lake, sorted.
 
     Args:
         lake: path, or any URL that Spark reads; URLs need `spark`.
         spark: to read with.
 
     Raises:
-        LakeError: there is no lake, or it knows no class yet.
+        LakeError: there is no lake, or no class in it yet.
     """
-    paths = [path for path in files(lake, spark) if path.startswith(f"{RowKind.SCHEMAS.value}/")]
+    paths = [path for path in lake_files(lake, spark) if path.startswith(f"{RowKind.SCHEMAS.value}/")]
     if is_local(lake):
-        root = Lake(local(lake))
+        root = Lake(local_path(lake))
         rows = [
-            tuple(row[name] for name in _TOLD)
+            tuple(row[name] for name in _SCHEMA_COLUMNS)
             for path in paths
-            for row in library().parquet.ParquetFile(root.find(path)).read(list(_TOLD)).to_pylist()
+            for row in import_pyarrow().parquet.ParquetFile(root.find(path)).read(list(_SCHEMA_COLUMNS)).to_pylist()
         ]
     elif paths:
         assert spark is not None
-        frame = spark.read.schema(schema_of(RowKind.SCHEMAS)).parquet(*(f"{lake.rstrip('/')}/{path}" for path in paths))
-        rows = [tuple(row) for row in frame.select(*_TOLD).collect()]
+        urls = [f"{lake.rstrip('/')}/{path}" for path in paths]
+        frame = spark.read.schema(kind_schema(RowKind.SCHEMAS)).parquet(*urls)
+        rows = [tuple(row) for row in frame.select(*_SCHEMA_COLUMNS).collect()]
     else:
         rows = []
-    found = {table_from_json(*row) for row in rows}
+    found = {ClassVersion.from_json(*row) for row in rows}
     if not found:
         raise LakeError(f"{lake}: no lake, or nothing in it yet")
-    return sorted(found, key=lambda table: (table.package, table.name, table.hash))
+    return sorted(found, key=lambda version: (version.package, version.name, version.hash))
 
 
-def files(lake: str, spark: SparkSession | None = None) -> dict[str, int]:
-    """The files that a lake's log says are in it, by path inside the lake, with their rows.
+def lake_files(lake: str, spark: SparkSession | None = None) -> dict[str, int]:
+    """The files that are in a lake by its log: paths inside the lake, with their numbers of rows.
 
     Raises:
-        PipelineError: the lake is behind a URL, and `spark` is missing.
+        PipelineError: the lake is a URL, and `spark` is missing.
     """
     if is_local(lake):
-        return Lake(local(lake)).files()
+        return Lake(local_path(lake)).files()
     if spark is None:
-        raise PipelineError(f"{lake}: is read by Spark only")
+        raise PipelineError(f"{lake}: can be read by Spark only")
     try:
-        told = spark.read.text(f"{lake.rstrip('/')}/{LOG}/[0-9]*.json", wholetext=True)
-        named = [(row[0], row[1]) for row in told.select("_metadata.file_name", "value").collect()]
+        texts = spark.read.text(f"{lake.rstrip('/')}/{LOG}/[0-9]*.json", wholetext=True)
+        named = [(row[0], row[1]) for row in texts.select("_metadata.file_name", "value").collect()]
     except AnalysisException as error:
         raise LakeError(f"{lake}: no lake, or nothing in it yet: {error.getCondition()}") from error
     return replay(named)
 
 
-def versions(known: Sequence[Table], package: str | None, name: str, hash: str | None = None) -> list[Table]:
+def versions_of(
+    known: Sequence[ClassVersion], package: str | None, name: str, hash: str | None = None
+) -> list[ClassVersion]:
     """The versions of one class.
 
     Args:
-        known: as `tables` gives them.
-        package, hash: None for the only one, and for all.
-        name: in any case.
+        known: those of the lake, see `class_versions`.
+        package: None for the only package that has the class.
+        name: in upper or lower case.
+        hash: None for all versions.
 
     Raises:
-        LakeError: no such class, or the name is that of classes of several packages.
+        LakeError: there is no such class, or several packages have one.
     """
     found = [
-        table
-        for table in known
-        if table.name.lower() == name.lower() and package in (None, table.package) and hash in (None, table.hash)
+        item
+        for item in known
+        if item.name.lower() == name.lower() and package in (None, item.package) and hash in (None, item.hash)
     ]
     if not found:
-        raise LakeError(f"the lake knows no class {name!r}" + (f" of package {package!r}" if package else ""))
-    if len({(table.package, table.event) for table in found}) > 1:
-        raise LakeError(f"several packages have {name!r}: {', '.join(sorted({t.package for t in found}))}; choose one")
+        raise LakeError(f"the lake has no class {name!r}" + (f" of package {package!r}" if package else ""))
+    if len({(item.package, item.event) for item in found}) > 1:
+        packages = ", ".join(sorted({item.package for item in found}))
+        raise LakeError(f"several packages have {name!r}: {packages}; choose one")
     return found
 
 
-def choose(known: Sequence[Table], names: Iterable[str] = (), *, events: bool = False) -> list[list[Table]]:
+def choose_classes(
+    known: Sequence[ClassVersion], names: Iterable[str] = (), *, events: bool = False
+) -> list[list[ClassVersion]]:
     """The versions of each class that is wanted.
 
     Args:
-        known: as `tables` gives them.
+        known: those of the lake, see `class_versions`.
         names: of classes, with or without ``package:``; none for all.
-        events: those of events instead of those of objects.
+        events: classes of events instead of those of objects.
 
     Raises:
-        LakeError: as of `versions`.
+        LakeError: as of `versions_of`.
     """
-    own = [table for table in known if table.event is events]
+    own = [version for version in known if version.event is events]
     wanted: Sequence[tuple[str | None, str]] = [
         (package or None, name) for package, _, name in (text.rpartition(":") for text in names)
-    ] or sorted({(table.package, table.name) for table in own})
-    return [versions(own, package, name) for package, name in wanted]
+    ] or sorted({(version.package, version.name) for version in own})
+    return [versions_of(own, package, name) for package, name in wanted]
 
 
-def together(of: Iterable[Table], most: int = MOST_COLUMNS) -> list[list[Table]]:
-    """Tables of any classes in groups that one frame can read, and tell apart: a name has one type in each.
+def readable_groups(versions: Iterable[ClassVersion], limit: int = MAX_COLUMNS) -> list[list[ClassVersion]]:
+    """Versions of any classes in groups that one frame can read: within a group, a column name has one type.
 
     Args:
-        of: the tables.
-        most: columns of a group, unless one table has more.
+        versions: to group.
+        limit: columns of a group at most, unless one version has more.
     """
-    groups: list[tuple[list[Table], dict[str, tuple[str, Cell]]]] = []
-    for table in of:
-        # Sessions that are not ours may take names for the same that differ in case only.
-        own = {column.name.lower(): (column.name, column.cell) for column in table.columns}
-        for tables, columns in groups:
+    groups: list[tuple[list[ClassVersion], dict[str, tuple[str, ColumnType]]]] = []
+    for version in versions:
+        # A session of the user may ignore the case of names.
+        own = {column.name.lower(): (column.name, column.column_type) for column in version.columns}
+        for members, columns in groups:
             joined = {**own, **columns}
-            fits = len(joined) <= most and all(joined[name] == cell for name, cell in own.items())
-            if fits and _is_plain(table) and _is_plain(tables[0]):
+            fits = len(joined) <= limit and all(joined[name] == column for name, column in own.items())
+            if fits and _has_ascii_names(version) and _has_ascii_names(members[0]):
                 columns.update(own)
-                tables.append(table)
+                members.append(version)
                 break
         else:
-            groups.append(([table], own))
-    return [tables for tables, _columns in groups]
+            groups.append(([version], own))
+    return [members for members, _columns in groups]
 
 
-def _is_plain(table: Table) -> bool:
-    """Spark tells its name right when it takes it from the folder's: it takes bytes of UTF-8 for letters."""
-    return f"{table.package}{table.name}{table.hash}".isascii()
+def _has_ascii_names(version: ClassVersion) -> bool:
+    """Spark can read package, class and hash from the folder's name: it decodes %XX bytes as single characters."""
+    return f"{version.package}{version.name}{version.hash}".isascii()
 
 
-def columns_by_member(of: Sequence[Table]) -> dict[str, list[Column]]:
+def columns_by_member(versions: Sequence[ClassVersion]) -> dict[str, list[LakeColumn]]:
     """The columns of the versions of a class together, by member, in schema order."""
-    found: dict[str, dict[str, Column]] = {}
-    for table in of:
-        for column in table.columns:
+    found: dict[str, dict[str, LakeColumn]] = {}
+    for version in versions:
+        for column in version.columns:
             found.setdefault(column.member, {}).setdefault(column.name, column)
     return {member: list(columns.values()) for member, columns in found.items()}
 
 
 def is_local(lake: str) -> bool:
-    """True for paths, and for URLs of files."""
+    """True for paths, and for URLs of local files."""
     return "://" not in lake or lake.startswith("file://")
 
 
-def local(lake: str) -> Path:
+def local_path(lake: str) -> Path:
     """The path of a local lake.
 
     Raises:
-        PipelineError: it isn't one.
+        PipelineError: the lake is not local.
     """
     if not is_local(lake):
-        raise PipelineError(f"{lake}: only a folder of this machine, or one mounted on it, will do here")
+        raise PipelineError(f"{lake}: must be a folder of this machine, or one that is mounted on it")
     return Path(lake.removeprefix("file://")).absolute()

@@ -1,4 +1,4 @@
-"""A folder of any file system that Hadoop knows: the few things that are done there without a DataFrame."""
+"""A folder on any file system that Hadoop supports: the few operations that need no DataFrame."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from qmf.pipeline.lake.layout import TEMPORARY
 
 
 class HadoopFolder:
-    """One folder and what lies below it; paths are inside the folder, with slashes.
+    """One folder with its content; paths are relative to the folder, with slashes.
 
-    Methods block; they raise `LakeError`, with the path and Hadoop's reason, for what the file system refuses.
+    Methods block. They raise `LakeError`, with the path and Hadoop's reason, where the file system fails.
 
     Args:
-        spark: whose Hadoop, with its settings and jars.
-        url: of the folder, which need not be there yet.
+        spark: its Hadoop is used, with its settings and jars.
+        url: of the folder, which need not exist yet.
     """
 
     def __init__(self, spark: SparkSession, url: str) -> None:
@@ -29,36 +29,36 @@ class HadoopFolder:
         assert jvm is not None
         self.url = url.rstrip("/")
         self._path: Any = jvm.org.apache.hadoop.fs.Path
-        with self._told(""):
+        with self._lake_errors(""):
             self._system: Any = self._at("").getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
 
     def names(self, inside: str) -> list[str]:
-        """What lies in a folder; nothing where there is none."""
-        with self._told(inside):
+        """The names in a folder; none where the folder doesn't exist."""
+        with self._lake_errors(inside):
             if not self._system.exists(self._at(inside)):
                 return []
             return sorted(str(status.getPath().getName()) for status in self._system.listStatus(self._at(inside)))
 
     def put(self, source: Path, inside: str) -> None:
-        """Copy a local file there, whole or not at all; what was there is replaced."""
+        """Copy a local file there, whole or not at all; an existing file is replaced."""
         folder, _, name = inside.rpartition("/")
         temporary = self._at(f"{folder}/{TEMPORARY}{name}")
         target = self._at(inside)
-        with self._told(inside):
+        with self._lake_errors(inside):
             self._system.mkdirs(self._at(folder))
             self._system.copyFromLocalFile(False, True, self._path(f"file://{source.absolute()}"), temporary)
             self._replace(temporary, target)
 
     def move(self, inside: str, to: str) -> None:
-        """Give a file another place; nothing is done where there is no file."""
-        with self._told(inside):
+        """Move a file; does nothing where it doesn't exist."""
+        with self._lake_errors(inside):
             if self._system.exists(self._at(inside)):
                 self._system.mkdirs(self._at(to.rpartition("/")[0]))
                 self._replace(self._at(inside), self._at(to))
 
     def delete(self, inside: str) -> None:
-        """Remove a file, or a folder with all that is in it, if it is there."""
-        with self._told(inside):
+        """Delete a file, or a folder with its content, if it exists."""
+        with self._lake_errors(inside):
             self._system.delete(self._at(inside), True)
 
     def _replace(self, source: Any, target: Any) -> None:
@@ -70,8 +70,8 @@ class HadoopFolder:
         return self._path(f"{self.url}/{inside}" if inside else self.url)
 
     @contextmanager
-    def _told(self, inside: str) -> Iterator[None]:
-        """Turn Hadoop's refusals into `LakeError`."""
+    def _lake_errors(self, inside: str) -> Iterator[None]:
+        """Raise each error of Hadoop as a `LakeError`."""
         try:
             yield
         except Py4JJavaError as error:

@@ -1,4 +1,4 @@
-"""Which Java Spark would start, and whether it is new enough: found out before Spark says so in a page of text."""
+"""Finds the Java that Spark would start, and checks its version, before Spark fails with a page of text."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ OLDEST = 17
 
 _HINT = (
     f"Spark needs Java {OLDEST} or newer: apt-get install openjdk-17-jre-headless (or dnf install "
-    "java-17-openjdk-headless, brew install openjdk@17), or set JAVA_HOME to where it is"
+    "java-17-openjdk-headless, brew install openjdk@17), or set JAVA_HOME to the folder of an installed one"
 )
 
 
 def check() -> None:
-    """Find a Java that is new enough, where Spark looks for it: in JAVA_HOME, else in the path.
+    """Check the Java that Spark finds, in JAVA_HOME or else in the path.
 
     Raises:
-        PipelineError: there is none, it doesn't run, or it is too old; says which, and how to get one.
+        PipelineError: there is none, it doesn't run, or it is too old; the message says which, and how to install one.
     """
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
@@ -35,9 +35,9 @@ def check() -> None:
         run = subprocess.run([program, "-version"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise PipelineError(f"{program} does not run: {error}. {_HINT}") from error
-    said = run.stderr + run.stdout
-    found = re.search(r'version "(?:1\.)?(\d+)', said)
+    output = run.stderr + run.stdout
+    found = re.search(r'version "(?:1\.)?(\d+)', output)
     if run.returncode or not found:
-        raise PipelineError(f"{program} does not tell its version: {said.strip() or 'no output'}. {_HINT}")
+        raise PipelineError(f"{program} does not print its version: {output.strip() or 'no output'}. {_HINT}")
     if int(found[1]) < OLDEST:
         raise PipelineError(f"{program} is Java {found[1]}. {_HINT}")

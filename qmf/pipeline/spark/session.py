@@ -1,8 +1,4 @@
-"""Spark: the session that the pipeline runs on.
-
-The only module that makes sessions. Importing it needs pyspark, which its importers load lazily; a session needs Java
-17 or newer. With a session active, importing it registers the data source `qmf`; `session` does so for new ones.
-"""
+"""The Spark session of the pipeline: the only module that makes sessions. A session needs Java 17 or newer."""
 
 from __future__ import annotations
 
@@ -16,12 +12,12 @@ from pyspark.sql import SparkSession
 
 from qmf.pipeline.spark import java
 
-#: Files that Spark opens at once for one task count as so many bytes: a lake's files are small.
+#: Bytes that opening a file counts as when Spark assigns files to tasks: a lake's files are small.
 _OPEN_COST = 256 * 1024
 
-#: Files that Spark looks for one by one before it starts a job for it, with a task for each. A lake's are many, and on
-#: this machine looking costs less than a task.
-_LISTED = 100_000
+#: Paths that Spark lists one by one before it starts a job with a task for each. A lake has many files, and on this
+#: machine listing a path costs less than a task.
+_LISTED_PATHS = 100_000
 
 
 def session(
@@ -32,18 +28,18 @@ def session(
     partitions: int | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """A Spark session set up for the pipeline, with the data source `qmf`.
+    """A Spark session configured for the pipeline, with the data source `qmf`.
 
     Args:
-        master: which Spark; ``local[*]`` is this machine, ``local-cluster[2,1,1024]`` two executors of 1 core and
-            1024 MB in processes of their own.
+        master: URL of Spark's master; ``local[*]`` is this machine, ``local-cluster[2,1,1024]`` two executors of 1 core
+            and 1024 MB in processes of their own.
         name: of the application.
         progress: show a line for each stage that takes long.
         partitions: of a shuffle; None for one per processor on this machine, and Spark's default elsewhere.
-        settings: of Spark's; they win over ours.
+        settings: of Spark; they override the pipeline's.
 
     Raises:
-        PipelineError: no Java.
+        PipelineError: no Java, or one that is too old.
     """
     java.check()
     # Spark's Python workers must be this Python, not the first of that name in the path.
@@ -51,21 +47,21 @@ def session(
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(progress).lower(),
-        # Schemas may have members that differ in case only; times are UTC whatever the machine thinks.
+        # Schemas may have members that differ in case only; times are UTC whatever the machine's time zone is.
         "spark.sql.caseSensitive": "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.files.openCostInBytes": str(_OPEN_COST),
-        # A machine that is busy starts Python slowly; Spark gives it 15 s.
+        # A busy machine starts Python slowly; Spark's default is 15 s.
         "spark.python.authenticate.socketTimeout": "120s",
-        # What a query did is told at its end; the last hundred batches are not enough for that.
+        # The metrics of a query are printed at its end; Spark's default, a hundred micro-batches, is not enough.
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
     }
     if master.startswith("local"):
-        # Spark takes the address of the network else, where it would listen for anybody.
+        # Otherwise Spark listens on the machine's network address, open to all.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         chosen |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        chosen["spark.sql.sources.parallelPartitionDiscovery.threshold"] = str(_LISTED)
+        chosen["spark.sql.sources.parallelPartitionDiscovery.threshold"] = str(_LISTED_PATHS)
         partitions = partitions or os.cpu_count() or 1
     if master.startswith("local-cluster"):
         os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
@@ -80,7 +76,7 @@ def session(
 
 
 def register(spark: SparkSession) -> None:
-    """Make ``spark.read.format("qmf")`` known to a session."""
+    """Register the data source: makes ``spark.read.format("qmf")`` work in a session."""
     from qmf.pipeline.spark.data_source import QmfDataSource
 
     spark.dataSource.register(QmfDataSource)

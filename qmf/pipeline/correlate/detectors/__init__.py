@@ -6,13 +6,13 @@ that is why a batch over a whole lake and a stream over the same lake in any par
 
 from __future__ import annotations
 
-from qmf.pipeline.correlate.detectors.absence import AbsenceMachine
-from qmf.pipeline.correlate.detectors.base import GONE, NEVER, Change, Context, Machine, Signal
-from qmf.pipeline.correlate.detectors.count import CountMachine
-from qmf.pipeline.correlate.detectors.join import EVENT, MATCHING, OTHER, JoinMachine
-from qmf.pipeline.correlate.detectors.limits import ThresholdMachine
-from qmf.pipeline.correlate.detectors.rate import RateMachine
-from qmf.pipeline.correlate.detectors.sequence import SequenceMachine
+from qmf.pipeline.correlate.detectors.absence import AbsenceDetector
+from qmf.pipeline.correlate.detectors.base import GONE, NEVER, AlertChange, Detector, DetectorContext, Signal
+from qmf.pipeline.correlate.detectors.count import CountDetector
+from qmf.pipeline.correlate.detectors.join import EVENT, MATCHING, OTHER, JoinDetector
+from qmf.pipeline.correlate.detectors.limits import ThresholdDetector
+from qmf.pipeline.correlate.detectors.rate import RateDetector
+from qmf.pipeline.correlate.detectors.sequence import SequenceDetector
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
@@ -23,10 +23,21 @@ from qmf.pipeline.correlate.rules import (
     ThresholdRule,
 )
 
-__all__ = ["EVENT", "GONE", "MATCHING", "NEVER", "OTHER", "Change", "Context", "Machine", "Signal", "machine_for"]
+__all__ = [
+    "EVENT",
+    "GONE",
+    "MATCHING",
+    "NEVER",
+    "OTHER",
+    "AlertChange",
+    "Detector",
+    "DetectorContext",
+    "Signal",
+    "create_detector",
+]
 
 
-def machine_for(rule: Rule, key: str, context: Context) -> Machine:
+def create_detector(rule: Rule, key: str, context: DetectorContext) -> Detector:
     """A machine in its first state.
 
     Args:
@@ -36,16 +47,16 @@ def machine_for(rule: Rule, key: str, context: Context) -> Machine:
     """
     match rule:
         case ThresholdRule():
-            return ThresholdMachine(rule, key)
+            return ThresholdDetector(rule, key)
         case RateRule():
-            return RateMachine(rule, key)
+            return RateDetector(rule, key)
         case AbsenceRule():
-            return AbsenceMachine(rule, key, context)
+            return AbsenceDetector(rule, key, context)
         case SequenceRule():
-            return SequenceMachine(rule, key)
+            return SequenceDetector(rule, key)
         case CountRule():
-            return CountMachine(rule, key)
+            return CountDetector(rule, key)
         case JoinRule():
-            return JoinMachine(rule, key)
+            return JoinDetector(rule, key)
         case _:
             raise TypeError(f"no machine for {rule!r}")

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.detectors.base import GONE, NEVER, Context, Machine, Proof, Signal, proof
+from qmf.pipeline.correlate.detectors.base import GONE, NEVER, Detector, DetectorContext, Evidence, Signal, evidence_of
 from qmf.pipeline.correlate.rules import AbsenceRule
 from qmf.pipeline.durations import format_duration
 
 
-class AbsenceMachine(Machine):
+class AbsenceDetector(Detector):
     """Somebody was heard, and then no more."""
 
-    def __init__(self, rule: AbsenceRule, key: str, context: Context) -> None:
+    def __init__(self, rule: AbsenceRule, key: str, context: DetectorContext) -> None:
         super().__init__(rule, key)
         self._of = rule
         self._outages = context.outages
         self._seen: int | None = None
-        self._last: Proof | None = None
+        self._last: Evidence | None = None
         self._whose: list[str | None] = [None, None]
 
     def feed(self, signal: Signal) -> None:
@@ -30,7 +30,7 @@ class AbsenceMachine(Machine):
                 self.due = NEVER
             return
         self._seen = signal.at
-        self._last = proof(signal)
+        self._last = evidence_of(signal)
         self._whose = [signal.agent, None if self._of.per_agent else signal.object]
         if self._open is not None:
             self._end(signal.at, "heard again", [self._last])

@@ -54,7 +54,7 @@ class Signal(NamedTuple):
 
 
 @attrs.frozen
-class Context:
+class DetectorContext:
     """What machines know besides their signals.
 
     Attributes:
@@ -65,7 +65,7 @@ class Context:
 
 
 @attrs.frozen(kw_only=True)
-class Change:
+class AlertChange:
     """An alert is raised or ends.
 
     Attributes:
@@ -93,22 +93,22 @@ class Change:
 
 
 #: What is kept of a signal for evidence, short and ready for JSON: at, ts, run, seq, value, fields.
-Proof = list[Any]
+Evidence = list[Any]
 
 
-def proof(signal: Signal, value: float | None = None) -> Proof:
+def evidence_of(signal: Signal, value: float | None = None) -> Evidence:
     """Keep a signal as evidence."""
     shown = signal.value if value is None else value
     return [signal.at, signal.ts, signal.run, signal.seq, shown, signal.fields]
 
 
-def fields_of(kept: Proof) -> dict[str, Any]:
+def fields_of(kept: Evidence) -> dict[str, Any]:
     """The columns kept with it."""
     found: dict[str, Any] = json.loads(kept[5]) if kept[5] else {}
     return found
 
 
-def told(kept: Proof) -> dict[str, Any]:
+def told(kept: Evidence) -> dict[str, Any]:
     """Evidence as it is published."""
     at, ts, run, seq, value, _fields = kept
     shown: dict[str, Any] = {"time": iso(ts), "run": run, "seq": seq}
@@ -119,7 +119,7 @@ def told(kept: Proof) -> dict[str, Any]:
     return shown | fields_of(kept)
 
 
-class Machine:
+class Detector:
     """Base of all machines.
 
     Attributes:
@@ -130,7 +130,7 @@ class Machine:
     def __init__(self, rule: Rule, key: str) -> None:
         self._rule = rule
         self._key = key
-        self.changes: list[Change] = []
+        self.changes: list[AlertChange] = []
         self.due = NEVER
         #: The alert that is open: began, raised at, message, agent, object.
         self._open: list[Any] | None = None
@@ -183,7 +183,7 @@ class Machine:
         self,
         at: int,
         began: int,
-        kept: Sequence[Proof],
+        kept: Sequence[Evidence],
         *,
         value: float | None = None,
         whose: tuple[str | None, str | None],
@@ -209,7 +209,7 @@ class Machine:
         )
         self._open = [began, at, message, *whose]
         self.changes.append(
-            Change(
+            AlertChange(
                 raised=True,
                 began=began,
                 at=at,
@@ -223,13 +223,13 @@ class Machine:
             )
         )
 
-    def _end(self, at: int, reason: str, kept: Sequence[Proof], value: float | None = None) -> None:
+    def _end(self, at: int, reason: str, kept: Sequence[Evidence], value: float | None = None) -> None:
         """Clear the alert."""
         assert self._open is not None
         began, raised_at, message, agent, object_ = self._open
         self._open = None
         self.changes.append(
-            Change(
+            AlertChange(
                 raised=False,
                 began=began,
                 at=max(at, raised_at),

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.detectors.base import NEVER, Machine, Proof, Signal, proof
+from qmf.pipeline.correlate.detectors.base import NEVER, Detector, Evidence, Signal, evidence_of
 from qmf.pipeline.correlate.rules import CountRule
 
 
-class CountMachine(Machine):
+class CountDetector(Detector):
     """Keeps the youngest events, as many as the rule counts: the oldest of them decides."""
 
     def __init__(self, rule: CountRule, key: str) -> None:
         super().__init__(rule, key)
         self._of = rule
-        self._events: list[Proof] = []
+        self._events: list[Evidence] = []
 
     def feed(self, signal: Signal) -> None:
         if not self._is_new(signal):
             return
-        self._events = [*self._events, proof(signal)][-self._of.at_least :]
+        self._events = [*self._events, evidence_of(signal)][-self._of.at_least :]
         if len(self._events) < self._of.at_least:
             return
         oldest = self._events[0][0]

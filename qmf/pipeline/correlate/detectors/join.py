@@ -5,38 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.detectors.base import GONE, Machine, Proof, Signal, proof
+from qmf.pipeline.correlate.detectors.base import GONE, Detector, Evidence, Signal, evidence_of
 from qmf.pipeline.correlate.rules import JoinRule
 
 #: Roles: the event; the object in the state of interest; the object in another state.
 EVENT, MATCHING, OTHER = 0, 1, 2
 
 
-class JoinMachine(Machine):
+class JoinDetector(Detector):
     """Keeps the last state of the object, and the last event that found it in another one."""
 
     def __init__(self, rule: JoinRule, key: str) -> None:
         super().__init__(rule, key)
         self._of = rule
-        self._matching: Proof | None = None
-        self._waiting: Proof | None = None
+        self._matching: Evidence | None = None
+        self._waiting: Evidence | None = None
         self._whose: list[str | None] = [None, None]
 
     def feed(self, signal: Signal) -> None:
         if signal.role == EVENT:
             if not self._is_new(signal) or self._open is not None:
                 return
-            self._waiting = proof(signal)
+            self._waiting = evidence_of(signal)
             self._whose = [signal.agent, signal.object]
         elif signal.role == MATCHING:
-            self._matching = proof(signal)
+            self._matching = evidence_of(signal)
             self._whose = [signal.agent, signal.object]
         else:
             self._matching = None
             if self._open is not None:
                 gone = signal.role == GONE
                 reason = "the object was deleted" if gone else "the object is in another state"
-                self._end(signal.at, reason, [] if gone else [proof(signal)])
+                self._end(signal.at, reason, [] if gone else [evidence_of(signal)])
         self._try(signal)
 
     def _try(self, signal: Signal) -> None:

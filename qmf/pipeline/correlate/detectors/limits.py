@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.detectors.base import GONE, NEVER, Machine, Proof, Signal, proof
+from qmf.pipeline.correlate.detectors.base import GONE, NEVER, Detector, Evidence, Signal, evidence_of
 from qmf.pipeline.correlate.rules import Limits, RateRule, ThresholdRule
 
 
-class LimitMachine(Machine):
+class LimitDetector(Detector):
     """Watches a number; subclasses say which."""
 
     def __init__(self, rule: ThresholdRule | RateRule, key: str) -> None:
@@ -22,7 +22,7 @@ class LimitMachine(Machine):
         self._since: int | None = None
         self._last_at = 0
         #: Of the bad time: the first sample, the one farthest out, the last one.
-        self._kept: list[Proof] = []
+        self._kept: list[Evidence] = []
         self._whose: list[str | None] = [None, None]
 
     def _take(self, signal: Signal, value: float) -> None:
@@ -32,10 +32,10 @@ class LimitMachine(Machine):
         if self._open is not None:
             if limits.is_good(value):
                 self._since = None
-                self._end(signal.at, f"back at {value:g}", [proof(signal, value)], value)
+                self._end(signal.at, f"back at {value:g}", [evidence_of(signal, value)], value)
                 self._kept = []
         elif limits.is_bad(value):
-            kept = proof(signal, value)
+            kept = evidence_of(signal, value)
             if self._since is None:
                 self._since = signal.at
                 self._kept = [kept, kept, kept]
@@ -104,7 +104,7 @@ class LimitMachine(Machine):
         self._set_due()
 
 
-class ThresholdMachine(LimitMachine):
+class ThresholdDetector(LimitDetector):
     """The value of a sample is the number."""
 
     def feed(self, signal: Signal) -> None:

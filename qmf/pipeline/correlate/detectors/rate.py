@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from qmf.pipeline.correlate.detectors.base import GONE, Signal
-from qmf.pipeline.correlate.detectors.limits import LimitMachine
+from qmf.pipeline.correlate.detectors.limits import LimitDetector
 from qmf.pipeline.correlate.rules import SECOND, RateRule
 
 
-class RateMachine(LimitMachine):
+class RateDetector(LimitDetector):
     """The change per second, over the rule's time or since the sample before, is the number."""
 
     def __init__(self, rule: RateRule, key: str) -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.pipeline.correlate.detectors.base import NEVER, Machine, Proof, Signal, proof
+from qmf.pipeline.correlate.detectors.base import NEVER, Detector, Evidence, Signal, evidence_of
 from qmf.pipeline.correlate.rules import SequenceRule
 
 
-class SequenceMachine(Machine):
+class SequenceDetector(Detector):
     """A signal's role has a bit for each step that the event fits."""
 
     def __init__(self, rule: SequenceRule, key: str) -> None:
         super().__init__(rule, key)
         self._of = rule
         #: For each step but the last: the events up to it, or nothing.
-        self._begun: list[list[Proof]] = [[] for _ in rule.steps[1:]]
+        self._begun: list[list[Evidence]] = [[] for _ in rule.steps[1:]]
         self._until = NEVER
 
     def feed(self, signal: Signal) -> None:
@@ -29,13 +29,13 @@ class SequenceMachine(Machine):
             before = self._begun[step - 1] if step else []
             if step and (not before or signal.at - before[0][0] > self._of.within):
                 continue
-            events = [*before, proof(signal)]
+            events = [*before, evidence_of(signal)]
             if step == len(self._of.steps) - 1:
                 self._whole(signal, events)
                 return
             self._begun[step] = events
 
-    def _whole(self, signal: Signal, events: list[Proof]) -> None:
+    def _whole(self, signal: Signal, events: list[Evidence]) -> None:
         self._begun = [[] for _ in self._begun]
         if self._open is None:
             self._begin(signal.at, events[0][0], events, whose=(signal.agent, signal.object), count=len(events))
