@@ -1,9 +1,9 @@
-"""The real bus: AMQP 1.0 over TCP or TLS, kept up over losses of the connection.
+"""The real bus: AMQP 1.0 over TCP or TLS, which reconnects after losses of the connection.
 
-`AmqpBus` owns what outlives a connection (subscriptions, watchers, the state of `bus_state.py`); each connection is a
-`ClientConnection`. After a loss it connects again with back-off, puts every subscription in place and only then calls
-itself connected. proton, and what stands on it, is imported with the first connection: importing it takes longer than
-all of the rest.
+`AmqpBus` owns what outlives a connection: subscriptions, watchers, and the state of `bus_state.py`. Each connection is
+a `ClientConnection`. After a loss the bus connects again with back-off, attaches every subscription, and only then is
+connected again. proton, and the modules that need it, are imported with the first connection: that takes longer than
+importing everything else.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qmf.bus")
 
-#: Seconds after which broker and bus tell each other that they live. A broker that was cut off is noticed after
-#: twice that; short enough for a console, and two small frames a minute otherwise.
+#: Seconds between heartbeats. A broker that cannot be reached any more is noticed after twice that, which is short
+#: enough for a console and costs a few small frames per minute.
 HEARTBEAT = 15.0
-#: Seconds for one attempt to connect again.
+#: Seconds for one attempt to reconnect.
 ATTEMPT_TIMEOUT = 10.0
 
 
 class AmqpBus(Bus):
-    """A connection to an AMQP 1.0 broker."""
+    """A bus on an AMQP 1.0 broker."""
 
     def __init__(
         self,
@@ -67,26 +67,26 @@ class AmqpBus(Bus):
     ) -> None:
         """Args:
 
-        url: as in `parse_url`. A password may be sent over plain ``amqp://``, where anybody on the way can read it; use
-            ``amqps://`` across networks.
-        container: our name at the broker; by default a new one per connection. With a fixed one, a broker that has
-            not noticed that the old connection is gone may refuse the new one.
-        username, password: who we are; they go before those of the URL. Without any, SASL ANONYMOUS is used.
-        mechanisms: SASL mechanisms allowed; by default PLAIN with a user, ANONYMOUS without: a user is never
-            turned into an anonymous one in silence.
+        url: as in `parse_url`. With ``amqp://`` a password is sent in the clear; use ``amqps://`` across networks.
+        container: our container id; by default a new one per connection. With a fixed one, a broker that has not
+            noticed the end of the old connection yet may refuse the new one.
+        username, password: user to log in as; they take precedence over those of the URL. Without a user, SASL
+            ANONYMOUS is used.
+        mechanisms: SASL mechanisms allowed; by default PLAIN with a user, ANONYMOUS without: the bus never falls back
+            from a user to anonymous access.
         ssl_context: for ``amqps://``; by default one that trusts the system's authorities and checks the host's name.
         reconnect: False to stay disconnected after a loss.
-        heartbeat: seconds after which the broker is asked to show life; it counts as lost after twice that. None:
-            never.
-        backoff: waits before reconnecting.
+        heartbeat: seconds between the heartbeats that are asked of the broker; it counts as lost after twice that.
+            None: never.
+        backoff: waits between attempts to reconnect.
 
         Raises:
-            UrlError: the URL is none.
+            UrlError: the URL is invalid.
         """
-        self._where = parse_url(url) if isinstance(url, str) else url
+        self._url = parse_url(url) if isinstance(url, str) else url
         self._container = container
-        self._username = username if username is not None else self._where.username
-        self._password = password if password is not None else self._where.password
+        self._username = username if username is not None else self._url.username
+        self._password = password if password is not None else self._url.password
         self._mechanisms = (
             tuple(mechanisms) if mechanisms is not None else (("PLAIN",) if self._username else ("ANONYMOUS",))
         )
@@ -98,13 +98,13 @@ class AmqpBus(Bus):
         self._connection: ClientConnection | None = None
         self._subscriptions: list[AmqpSubscription] = []
         self._watchers = BusWatchers()
-        self._keeper: asyncio.Task[None] | None = None
+        self._reconnecting: asyncio.Task[None] | None = None
         self._reason = "not opened yet"
 
     @property
     def url(self) -> str:
         """See `Bus`."""
-        return str(self._where)
+        return str(self._url)
 
     @property
     def connected(self) -> bool:
@@ -122,7 +122,7 @@ class AmqpBus(Bus):
             connection = await self._connect(timeout)
             if self._state is not BusState.CONNECTING:
                 raise ConnectError(self.url, "closed while connecting")
-            if not connection.alive:  # it ended before anybody could use it
+            if not connection.is_open:  # it ended before it could be used
                 self._connection = None
                 await connection.close()
                 raise ConnectError(self.url, connection.reason)
@@ -132,7 +132,7 @@ class AmqpBus(Bus):
             if isinstance(error, ConnectError):
                 self._reason = error.reason
             raise
-        self._up(connection, again=False)
+        self._on_connected(connection, again=False)
 
     async def close(self) -> None:
         """See `Bus`."""
@@ -140,10 +140,10 @@ class AmqpBus(Bus):
             return
         self._state = next_state(self._state, BusTrigger.CLOSE)
         self._reason = "closed"
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
+        task, self._reconnecting = self._reconnecting, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
@@ -155,14 +155,14 @@ class AmqpBus(Bus):
         """See `Bus`."""
         from qmf.bus.client.subscription import AmqpSubscription
 
-        connection = self._use()
+        connection = self._require_connection()
         subscription = AmqpSubscription(self, binding, on_message, max(1, prefetch))
         await connection.subscribe(subscription)
         self._subscriptions.append(subscription)
         return subscription
 
     async def unsubscribe(self, subscription: AmqpSubscription) -> None:
-        """Used by `Subscription.close`."""
+        """See `SubscriptionOwner`."""
         if subscription not in self._subscriptions:
             return
         self._subscriptions.remove(subscription)
@@ -171,15 +171,15 @@ class AmqpBus(Bus):
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """See `Bus`."""
-        await self._use().sender_links.send(data, confirm=confirm)
+        await self._require_connection().senders.send(data, confirm=confirm)
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus`."""
-        return self._use().sender_links.try_send(data, on_outcome)
+        return self._require_connection().senders.try_send(data, on_outcome)
 
     # Connections
 
-    def _use(self) -> ClientConnection:
+    def _require_connection(self) -> ClientConnection:
         if self._state is not BusState.CONNECTED or self._connection is None:
             raise DisconnectedError(self.url, self._reason)
         return self._connection
@@ -190,34 +190,34 @@ class AmqpBus(Bus):
 
         settings = ConnectionSettings(
             container=self._container or f"qmf-{uuid.uuid4()}",
-            hostname=self._where.host,
+            hostname=self._url.host,
             idle_timeout=None if self._heartbeat is None else 2 * self._heartbeat,
             mechanisms=self._mechanisms,
             username=self._username,
             password=self._password,
-            properties=_introduction(),
+            properties=_connection_properties(),
         )
         connection = self._connection = ClientConnection(
-            self._where, settings, on_lost=self._lost, on_link_lost=self._notify
+            self._url, settings, on_lost=self._on_lost, on_link_lost=self._notify
         )
         try:
-            await connection.connect(self._tls(), timeout)
+            await connection.connect(self._tls_context(), timeout)
         except BaseException:
             if self._connection is connection:
                 self._connection = None
             raise
         return connection
 
-    def _tls(self) -> ssl.SSLContext | None:
-        if not self._where.tls:
+    def _tls_context(self) -> ssl.SSLContext | None:
+        if not self._url.tls:
             return None
         if self._ssl_context is None:
             self._ssl_context = ssl.create_default_context()
         return self._ssl_context
 
-    def _up(self, connection: ClientConnection, *, again: bool) -> None:
+    def _on_connected(self, connection: ClientConnection, *, again: bool) -> None:
         self._state = next_state(self._state, BusTrigger.CONNECTED)
-        log.info("connected to %s (%s)", self.url, connection.broker or "nameless broker")
+        log.info("connected to %s (%s)", self.url, connection.broker or "no container id")
         self._notify(Connected(again, connection.broker))
 
     def _notify(self, event: BusEvent) -> None:
@@ -225,9 +225,9 @@ class AmqpBus(Bus):
             log.warning("%s: %s", self.url, LinkError(event.address, event.condition, event.description))
         self._watchers.notify(event)
 
-    def _lost(self, reason: str) -> None:
+    def _on_lost(self, reason: str) -> None:
         if self._state is not BusState.CONNECTED:
-            return  # while subscriptions were being put in place again: `_restore` noticed
+            return  # while subscriptions were being attached again: `_restore` handles it
         self._state = next_state(self._state, BusTrigger.LOST)
         self._reason = reason
         self._connection = None
@@ -238,11 +238,11 @@ class AmqpBus(Bus):
         delays = self._backoff.delays()
         wait = next(delays)
         log.warning("connection to %s lost: %s; trying again in %.1f s", self.url, reason, wait)
-        self._keeper = asyncio.get_running_loop().create_task(self._keep(wait, delays))
+        self._reconnecting = asyncio.get_running_loop().create_task(self._reconnect_after(wait, delays))
         self._notify(Disconnected(reason, wait))
 
-    async def _keep(self, wait: float, delays: Iterator[float]) -> None:
-        """Connect again, sooner or later."""
+    async def _reconnect_after(self, wait: float, delays: Iterator[float]) -> None:
+        """Try to connect again after `wait` seconds, then after each of `delays`, until that succeeds."""
         while True:
             await asyncio.sleep(wait)
             self._state = next_state(self._state, BusTrigger.CONNECT)
@@ -255,18 +255,18 @@ class AmqpBus(Bus):
                 wait = next(delays)
                 log.info("%s; trying again in %.1f s", error, wait)
             except Exception as error:
-                # A bug, here or below; an agent that runs for years should outlive it.
+                # A bug, which must not end an agent that runs for years.
                 self._state = next_state(self._state, BusTrigger.LOST)
                 self._reason = str(error)
                 wait = next(delays)
                 log.exception("connecting to %s failed; trying again in %.1f s", self.url, wait)
             else:
-                self._keeper = None
-                self._up(connection, again=True)
+                self._reconnecting = None
+                self._on_connected(connection, again=True)
                 return
 
     async def _restore(self, connection: ClientConnection) -> None:
-        """Put every subscription in place on a new connection."""
+        """Attach every subscription on a new connection."""
         subscriptions = list(self._subscriptions)
         answers = [connection.attach(subscription) for subscription in subscriptions]
         try:
@@ -274,8 +274,8 @@ class AmqpBus(Bus):
                 await asyncio.wait(answers, timeout=ATTEMPT_TIMEOUT)
         finally:
             complete = all(answer.done() for answer in answers)
-            errors = [_taken(answer) for answer in answers]
-        if not complete or not connection.alive:
+            errors = [_exception_of(answer) for answer in answers]
+        if not complete or not connection.is_open:
             self._connection = None
             await connection.close()
             raise ConnectError(
@@ -283,11 +283,10 @@ class AmqpBus(Bus):
             )
         for subscription, error in zip(subscriptions, errors, strict=True):
             if isinstance(error, LinkError):
-                self._notify(LinkLost(error.address, error.condition, error.description, reopened=False))
-                connection.retry(subscription, error)
+                connection.attach_later(subscription, error)
 
 
-def _introduction() -> dict[str, str | int]:
+def _connection_properties() -> dict[str, str | int]:
     """What brokers show of a connection; the names are qpidd's."""
     process = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
     return {
@@ -299,6 +298,6 @@ def _introduction() -> dict[str, str | int]:
     }
 
 
-def _taken(answer: asyncio.Future[None]) -> BaseException | None:
-    """The exception of an answer, which counts as handled then; one that nobody will wait for is cancelled."""
+def _exception_of(answer: asyncio.Future[None]) -> BaseException | None:
+    """The exception of an answer, which is retrieved then; an answer that is still due is cancelled."""
     return None if answer.cancel() or answer.cancelled() else answer.exception()

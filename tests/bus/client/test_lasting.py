@@ -11,7 +11,7 @@ from support.recording import BusEvents, Inbox, message
 from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, LinkLost
-from qmf.bus.client.connection import REOPENINGS
+from qmf.bus.client.persistent_link import MAX_REATTACHMENTS
 from qmf.bus.client.sender_links import MAX_SENDER_LINKS
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
@@ -47,7 +47,7 @@ def take_away(peer: Peer) -> None:
 async def test_a_subscription_that_is_taken_away_again_and_again_is_put_in_place_after_a_rest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("qmf.bus.client.connection.REST", 0.01)
+    monkeypatch.setattr("qmf.bus.client.receiver_link.PAUSE", 0.01)
     script = Grants()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
@@ -55,34 +55,34 @@ async def test_a_subscription_that_is_taken_away_again_and_again_is_put_in_place
         await bus.open()
         await bus.subscribe(Binding(TOPIC, "x.#"), Inbox())
         (peer,) = peers.all
-        for number in range(REOPENINGS + 3):
+        for number in range(MAX_REATTACHMENTS + 3):
             take_away(peer)
             await until(lambda wanted=number + 2: script.links == wanted, "another link")  # type: ignore[misc]
         lost = events.of(LinkLost)
         assert isinstance(lost[0], LinkLost)
         gone = attrs.evolve(lost[0], reopened=False)
-        assert lost[: REOPENINGS + 1] == [*([lost[0]] * REOPENINGS), gone]
+        assert lost[: MAX_REATTACHMENTS + 1] == [*([lost[0]] * MAX_REATTACHMENTS), gone]
         await until(lambda: events.of(LinkLost)[-1] == lost[0], "the news")
         await bus.close()
 
 
 async def test_a_link_that_was_there_for_long_is_opened_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.bus.client.connection.STEADY", -1.0)
-    monkeypatch.setattr("qmf.bus.client.connection.REST", 3600.0)
+    monkeypatch.setattr("qmf.bus.client.receiver_link.STABLE", -1.0)
+    monkeypatch.setattr("qmf.bus.client.receiver_link.PAUSE", 3600.0)
     script = Grants()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
         await bus.open()
         await bus.subscribe(Binding(TOPIC, "x.#"), Inbox())
         (peer,) = peers.all
-        for number in range(REOPENINGS + 3):
+        for number in range(MAX_REATTACHMENTS + 3):
             take_away(peer)
             await until(lambda wanted=number + 2: script.links == wanted, "another link")  # type: ignore[misc]
         await bus.close()
 
 
 async def test_a_subscription_that_rests_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.bus.client.connection.REST", 0.01)
+    monkeypatch.setattr("qmf.bus.client.receiver_link.PAUSE", 0.01)
     script = Grants()
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)

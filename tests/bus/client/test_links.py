@@ -10,7 +10,7 @@ from support.recording import BusEvents, Inbox, message
 from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, LinkLost
-from qmf.bus.client.sender_links import REOPENINGS
+from qmf.bus.client.persistent_link import MAX_REATTACHMENTS
 from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested, OutcomeReceived
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.errors import DisconnectedError, LinkError, NetworkError
@@ -129,15 +129,15 @@ async def test_a_detached_sender_is_opened_again_and_says_so() -> None:
 
 
 async def test_a_broker_that_detaches_every_time_is_asked_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qmf.bus.client.sender_links.REST", 0.05)
+    monkeypatch.setattr("qmf.bus.client.sender_link.PAUSE", 0.05)
     script = Script()
-    script.detach = REOPENINGS + 2
+    script.detach = MAX_REATTACHMENTS + 2
     async with serving(script) as peers:
         bus = AmqpBus(peers.url)
         await bus.open()
         loop = asyncio.get_running_loop()
         times = []
-        for _ in range(REOPENINGS + 2):
+        for _ in range(MAX_REATTACHMENTS + 2):
             with pytest.raises(LinkError):
                 await bus.send(DATA, confirm=True)
             times.append(loop.time())
@@ -145,14 +145,14 @@ async def test_a_broker_that_detaches_every_time_is_asked_slowly(monkeypatch: py
         times.append(loop.time())
         assert times[-1] - times[-2] > 0.04
         assert times[-2] - times[-3] > 0.04
-        assert len(script.requests) == REOPENINGS + 3
+        assert len(script.requests) == MAX_REATTACHMENTS + 3
         await bus.close()
 
 
 async def test_a_sender_that_is_refused_fails_messages_at_once_and_is_tried_again_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("qmf.bus.client.sender_links.REST", 0.1)
+    monkeypatch.setattr("qmf.bus.client.sender_link.PAUSE", 0.1)
     script = Script()
     script.refuse = 1
     async with serving(script) as peers:

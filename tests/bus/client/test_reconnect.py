@@ -219,7 +219,7 @@ def end_right_after_connecting(monkeypatch: pytest.MonkeyPatch, attempts: set[in
         await connect(client, tls, timeout)
         if len(made) in attempts:
             client.transport.abort()
-            await until(lambda: not client.alive, "the end of the connection")
+            await until(lambda: not client.is_open, "the end of the connection")
 
     monkeypatch.setattr(ClientConnection, "connect", connect_and_lose)
     return made

@@ -1,0 +1,223 @@
+"""A link on which a client sends: credit, order, and the outcome of each message.
+
+Rules: messages leave in the order of the calls to `send`. While the link is attached again, they wait. When the broker
+refuses the link, they fail, and so do new ones for `PAUSE` seconds; the next one after that asks for the link again. A
+message that was in flight when the link was lost is not sent again: a request that is executed twice is worse than one
+that is reported as failed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import uuid
+from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
+
+import attrs
+
+from qmf.bus.base import LinkLost, OutcomeCallback
+from qmf.bus.client.link_state import LinkState, LinkTrigger
+from qmf.bus.client.persistent_link import PersistentLink, ReattachLimit
+from qmf.bus.engine.events import OutcomeReceived
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import Outcome, Terminus
+from qmf.bus.transport import AmqpTransport
+from qmf.errors import LinkError, NetworkError
+
+log = logging.getLogger("qmf.bus")
+
+#: Seconds between attempts to attach a link that the broker has detached too often, or refused.
+PAUSE = 1.0
+
+
+@attrs.define(eq=False)
+class _PendingMessage:
+    """A message that waits for the link or for credit."""
+
+    data: bytes
+    on_outcome: OutcomeCallback | None
+    #: Done when the message was sent.
+    sent: asyncio.Future[None]
+
+
+class SenderLink(PersistentLink):
+    """A link on which a client sends."""
+
+    def __init__(
+        self,
+        transport: AmqpTransport,
+        links: dict[Link, PersistentLink],
+        report: Callable[[LinkLost], None],
+        *,
+        address: str,
+        target: Terminus,
+    ) -> None:
+        """Args:
+
+        transport, links, report, address: as of `PersistentLink`.
+        target: of the link.
+        """
+        super().__init__(transport, links, report, address=address, limit=ReattachLimit(), pause=PAUSE)
+        self._target = target
+        self._pending: deque[_PendingMessage] = deque()
+        #: Delivery tags of the messages that have no outcome yet, and the callbacks of those that have one.
+        self._unsettled: set[int] = set()
+        self._outcome_callbacks: dict[int, OutcomeCallback] = {}
+        #: Why the broker has refused the link, and until when messages are refused with that error.
+        self._refused: LinkError | None = None
+        self._refused_until = 0.0
+
+    @property
+    def busy(self) -> bool:
+        """True while messages wait, or have no outcome yet."""
+        return bool(self._pending or self._unsettled)
+
+    @property
+    def unattached(self) -> bool:
+        """True while the link is neither attached nor going to be."""
+        return self._state in (LinkState.IDLE, LinkState.REFUSED)
+
+    @property
+    def idle(self) -> bool:
+        """True when closing the link would lose nothing."""
+        return not self.busy and (self.attached or self.unattached)
+
+    async def send(self, data: bytes, *, confirm: bool) -> None:
+        """See `Bus.send`."""
+        if self._refused is not None and self._loop.time() < self._refused_until:
+            _fail(_copy(self._refused), confirm=confirm)
+            return
+        if self.unattached:
+            self._refused = None
+            self._request(LinkTrigger.ATTACH)
+        confirmation: asyncio.Future[None] | None = None
+        on_outcome: OutcomeCallback | None = None
+        if confirm:
+            confirmation = self._loop.create_future()
+            on_outcome = functools.partial(_confirm, confirmation)
+        if not self._pending and self._can_transfer():
+            self._transfer(data, on_outcome)
+        else:
+            pending = _PendingMessage(data, on_outcome, self._loop.create_future())
+            self._pending.append(pending)
+            try:
+                await pending.sent
+            except LinkError as error:
+                _fail(error, confirm=confirm)
+                return
+            except asyncio.CancelledError:
+                if confirmation is not None:
+                    confirmation.cancel()  # the message may have been sent just now; its outcome is of no interest
+                raise
+        if confirmation is not None:
+            await confirmation
+
+    def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
+        """See `Bus.try_send`."""
+        if self._pending or not self._can_transfer():
+            return False
+        self._transfer(data, on_outcome)
+        return True
+
+    def send_pending(self) -> None:
+        """Send messages that wait, as far as there is credit and room in the transport."""
+        while self._pending and self._can_transfer():
+            pending = self._pending.popleft()
+            if not pending.sent.done():  # it is done when its sender was cancelled
+                self._transfer(pending.data, pending.on_outcome)
+                pending.sent.set_result(None)
+
+    # Events of the connection
+
+    def on_credit(self) -> None:
+        """The broker has given credit, or asks to use it up."""
+        self.send_pending()
+        if self.link is not None:
+            self._transport.engine.answer_drain(self.link)
+
+    def on_outcome(self, event: OutcomeReceived) -> None:
+        """The broker has settled a message."""
+        self._unsettled.discard(event.delivery_tag)
+        on_outcome = self._outcome_callbacks.pop(event.delivery_tag, None)
+        if event.outcome is Outcome.ACCEPTED:
+            self._limit.used = 0
+            if on_outcome is not None:
+                on_outcome(None)
+            return
+        condition = event.condition or f"amqp:{event.outcome.value}"
+        description = event.description or f"the broker {event.outcome.value} the message"
+        if on_outcome is None:
+            self._report(LinkLost(self.address, condition, description, reopened=True))
+        else:
+            on_outcome(LinkError(self.address, condition, description))
+
+    # Details
+
+    def _new_link(self) -> Link:
+        return self._transport.engine.attach(f"out-{uuid.uuid4()}", is_sender=True, terminus=self._target)
+
+    def _on_granted(self) -> None:
+        self.send_pending()
+
+    def _on_refused(self, error: LinkError) -> None:
+        self._lost = None
+        self._refused = error
+        self._refused_until = self._loop.time() + self._pause_seconds
+        self._report(LinkLost(error.address, error.condition, error.description, reopened=False))
+        self._fail_pending(error)
+
+    def _on_lost(self, error: LinkError) -> None:
+        self._fail_unsettled(error)
+
+    def _on_disconnected(self, error: NetworkError) -> None:
+        self._fail_pending(error)
+        self._fail_unsettled(error)
+
+    def _can_transfer(self) -> bool:
+        return self.link is not None and self.attached and self._transport.can_send(self.link)
+
+    def _transfer(self, data: bytes, on_outcome: OutcomeCallback | None) -> None:
+        assert self.link is not None
+        delivery_tag = self._transport.engine.send(self.link, data)
+        self._transport.flush_soon()
+        self._unsettled.add(delivery_tag)
+        if on_outcome is not None:
+            self._outcome_callbacks[delivery_tag] = on_outcome
+
+    def _fail_pending(self, error: NetworkError) -> None:
+        pending, self._pending = self._pending, deque()
+        for message in pending:
+            if not message.sent.done():
+                message.sent.set_exception(_copy(error))
+
+    def _fail_unsettled(self, error: NetworkError) -> None:
+        self._unsettled.clear()
+        callbacks, self._outcome_callbacks = self._outcome_callbacks, {}
+        for on_outcome in callbacks.values():
+            on_outcome(_copy(error))
+
+
+E = TypeVar("E", bound=NetworkError)
+
+
+def _copy(error: E) -> E:
+    """An error for one task alone: one that is raised in several tasks collects the tracebacks of all."""
+    return type(error)(*error.args)
+
+
+def _fail(error: LinkError, *, confirm: bool) -> None:
+    if confirm:
+        raise error
+    log.debug("message not sent: %s", error)
+
+
+def _confirm(confirmation: asyncio.Future[None], error: NetworkError | None) -> None:
+    if confirmation.done():
+        return  # the task that waited for it was cancelled
+    if error is None:
+        confirmation.set_result(None)
+    else:
+        confirmation.set_exception(error)
