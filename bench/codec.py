@@ -25,10 +25,13 @@ import proton
 from figures import Figure, parser, report
 
 from qmf.codec import amqp010, amqp10, typed
-from qmf.protocol.objects.keyed_encoding import ANY, FIXED_CODES, TEXT, Column, entry_encoder
-from qmf.protocol.objects.row_encoding import RowEncoder
-from qmf.protocol.objects.rows import LIST, MAP, RowLayout, RowValues
+from qmf.codec.type_codes import LIST, MAP
+from qmf.protocol.objects import Column, RowEncoder
+from qmf.protocol.objects.keyed_encoding import entry_encoder
+from qmf.protocol.objects.nested_values import NestedValues
+from qmf.protocol.objects.rows import RowDecoder, RowValues
 from qmf.protocol.objects.shapes import ShapeValues, learn
+from qmf.protocol.values import ObjectId
 from qmf.schema import TYPES, ClassSchema, read_schema
 
 SCHEMA = Path(__file__).resolve().parents[1] / "schemas" / "broker.xml"
@@ -107,14 +110,7 @@ def proton_decode(items: list[bytes]) -> list[object]:
 
 
 def columns(schema: ClassSchema) -> list[Column]:
-    kinds = {"sstr": TEXT, **FIXED_CODES}
-    return [Column(name, kinds.get(base, ANY)) for name, base in bases(schema).items()]
-
-
-def row_layout(schema: ClassSchema) -> RowLayout:
-    kinds = {"sstr": TEXT, "map": MAP, "objId": MAP, "list": LIST, **FIXED_CODES}
-    found = bases(schema)
-    return RowLayout(tuple(found), bytes(kinds[base] for base in found.values()))
+    return [Column(name, TYPES[base]) for name, base in bases(schema).items()]
 
 
 class Shapes:
@@ -122,16 +118,15 @@ class Shapes:
 
     def __init__(self, first: bytes) -> None:
         (count,) = struct.unpack_from(">I", first, 4)
-        shape = learn(first, 8, count)
+        shape = learn(first, 8, count, {code: NestedValues(code, 3) for code in (MAP, LIST)})
         assert shape is not None
         self._shape = shape
-        self._sound: set[bytes] = set()
 
     def check(self, items: list[bytes]) -> list[ShapeValues]:
-        shape, sound = self._shape, self._sound
+        shape = self._shape
         found = []
         for item in items:
-            matched = shape.match(item, 8, len(item), sound, 3)
+            matched = shape.match(item, 8, len(item))
             assert matched is not None
             found.append(ShapeValues(shape, item, 8, len(item), matched))
         return found
@@ -159,15 +154,15 @@ def main() -> None:
     shapes = Shapes(keyed[0])
     keyed_statistics = [amqp010.encode_map(dict(list(item.items())[properties:])) for item in wide]
     statistic_shapes = Shapes(keyed_statistics[0])
-    layout = row_layout(schema)
-    rows = RowEncoder(layout, properties, (), "queue")
-    leads = [rows.lead("queue", [encoded_map(item) for item in values[:properties]]) for values in tuples]
+    rows = RowEncoder(schema.key, ObjectId(""), columns(schema), properties)
+    leads = [rows.lead("queue", values[:properties]) for values in tuples]
     statistic_values = [values[properties:] for values in tuples]
 
     def write_rows() -> list[bytes]:
-        return [rows.row(3, 2, 0, lead, *values) for lead, values in zip(leads, statistic_values, strict=True)]
+        return [rows.row(3, 2, 0, lead, values) for lead, values in zip(leads, statistic_values, strict=True)]
 
-    block = b"".join(write_rows())
+    whole_block = rows.block(write_rows())
+    block, layout = whole_block.rows, RowDecoder(whole_block.columns, whole_block.codes)
 
     def check_rows() -> list[RowValues]:
         return [RowValues(layout, block, offset) for offset in layout.check(block)]
@@ -202,11 +197,6 @@ def main() -> None:
         for name, run in measured.items():
             times[name].append(microseconds(run))
     report(figures({name: statistics.median(found) for name, found in times.items()}), options.json)
-
-
-def encoded_map(item: object) -> object:
-    """What a row's lead takes: maps are encoded already."""
-    return amqp010.encode_map(item) if isinstance(item, dict) else item
 
 
 def microseconds(run: Callable[[], object]) -> float:

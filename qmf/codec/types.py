@@ -8,7 +8,7 @@ receiver (QMF2.md 3.2).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 import attrs
 
@@ -101,7 +101,7 @@ class Described:
 
 
 #: What values of each DIRECT type are wrapped in (QMF2.md 6). Types that are missing are encoded as they are.
-_WRAPPERS: dict[str, Callable[..., object]] = {
+WRAPPERS: Mapping[str, type] = {
     "uint8": UInt8,
     "uint16": UInt16,
     "uint32": UInt32,
@@ -127,5 +127,5 @@ def typed(type: QmfType, value: object) -> object:
     Returns:
         the wrapped value; None, and values of types that have one encoding only, come back unchanged.
     """
-    wrapper = _WRAPPERS.get(type.base)
+    wrapper = WRAPPERS.get(type.base)
     return value if wrapper is None or value is None else wrapper(value)

@@ -49,11 +49,11 @@ from qmf.protocol.contents import (
     What,
 )
 from qmf.protocol.decode import decode
-from qmf.protocol.encode import RequestEncoder, encode
+from qmf.protocol.encode import MessageTemplate, RequestEncoder, encode
 from qmf.protocol.errors import ContentError, UnknownOpcode
 from qmf.protocol.forms import BodyForm
-from qmf.protocol.maps import ROW_FORM
 from qmf.protocol.objects.decoder import ObjectDecoder
+from qmf.protocol.objects.general import ROW_FORM
 from qmf.protocol.predicates import compile_predicate, matches, validate
 from qmf.protocol.schemas import schema_from_map, schema_to_map
 from qmf.protocol.v1 import (
@@ -102,6 +102,7 @@ __all__ = [
     "Heartbeat",
     "LocateRequest",
     "LocateResponse",
+    "MessageTemplate",
     "MethodRequest",
     "MethodResponse",
     "ObjectBlock",

@@ -35,12 +35,11 @@ from qmf.protocol.fields import Map, get_map, get_text, get_texts, mapping, need
 from qmf.protocol.maps import (
     agent_from_map,
     class_key_from_map,
-    event_from_map,
     get_class_key,
     get_object_id,
-    objects_from_list,
 )
 from qmf.protocol.objects.decoder import ObjectDecoder
+from qmf.protocol.objects.general import event_from_map, objects_from_list
 from qmf.protocol.queries import (
     cancel_from_map,
     query_from_map,

@@ -36,15 +36,13 @@ from qmf.protocol.contents import (
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.maps import (
     agent_to_map,
-    block_to_map,
     class_key_to_map,
-    event_to_map,
     object_id_to_map,
-    object_to_map,
     wire_text,
     wire_value,
     wire_values,
 )
+from qmf.protocol.objects.general import block_to_map, event_to_map, object_to_map
 from qmf.protocol.queries import (
     cancel_to_map,
     query_to_map,
@@ -99,6 +97,36 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010, 
             body=encoded,
         )
     )
+
+
+class MessageTemplate:
+    """Encodes messages that differ in sequence number and body only.
+
+    The bodies are encoded already, as AMQP 0-10 lists or maps with their size field.
+    """
+
+    def __init__(self, message: Envelope) -> None:
+        """Encode what all messages have in common.
+
+        Args:
+            message: an example. Its content only gives the kind; it counts whether it has a number, not which.
+        """
+        assert not message.suppressed
+        if message.sequence is not None:
+            message = attrs.evolve(message, sequence=_WIDEST)
+        # The last application property is the number, in eight bytes since it is that large; then the body follows.
+        cut = len(_EMPTY_BODY) + (0 if message.sequence is None else 8)
+        self._head = encode(message, body=b"")[:-cut]
+
+    def encode(self, number: int | None, body: bytes) -> bytes:
+        """One message; `number` is None when the example has none."""
+        count = b"" if number is None else _pack_u64(number)
+        return b"".join((self._head, count, _DATA32(0, 0x53, 0x75, 0xB0, len(body)), body))
+
+
+_WIDEST = (1 << 64) - 1
+_EMPTY_BODY = b"\x00\x53\x75\xa0\x00"
+_pack_u64 = struct.Struct(">Q").pack
 
 
 class RequestEncoder:

@@ -1,9 +1,9 @@
-"""Object ids, class keys, objects, events and agents as the maps that QMFv2 sends (QMF2.md 4.2, 5.1, 5.2)."""
+"""Object ids, class keys and agents as the maps that QMFv2 sends (QMF2.md 4.2, 5.1, 5.2)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from uuid import UUID
 
 from qmf.codec.errors import EncodeError, escaped
@@ -23,29 +23,17 @@ from qmf.codec.types import (
 from qmf.errors import ProtocolError
 from qmf.protocol.fields import (
     Map,
-    get_flag,
     get_int,
-    get_list,
     get_map,
     get_number,
     get_text,
-    get_texts,
     get_uuid,
-    mapping,
-    need_bytes,
     need_text,
 )
-from qmf.protocol.objects.row_objects import RowObjects
-from qmf.protocol.objects.rows import RowLayout
-from qmf.protocol.values import AgentInfo, EventData, ObjectBlock, ObjectData, ObjectId
+from qmf.protocol.values import AgentInfo, ObjectId
 from qmf.schema.model import ClassKey, Kind
 
 _KINDS = {kind.value: kind for kind in Kind}
-
-_DEFAULT_SEVERITY = 5
-
-#: The form of rows that is written and read here.
-ROW_FORM = 1
 
 # -- values ------------------------------------------------------------------------------------------------------------
 
@@ -90,7 +78,7 @@ def wire_values(values: Mapping[str, object]) -> dict[str, object]:
     return {key: value if type(value) in plain else wire_value(value) for key, value in values.items()}
 
 
-def _unsigned(value: int) -> int:
+def unsigned(value: int) -> int:
     """A number that is small as a rule, as libqmf2 sends it."""
     return UInt32(value) if value <= 0xFFFFFFFF else UInt64(value)
 
@@ -104,7 +92,7 @@ def object_id_to_map(object_id: ObjectId) -> dict[str, object]:
     if object_id.agent_name is not None:
         out["_agent_name"] = wire_text(object_id.agent_name)
     if object_id.agent_epoch:
-        out["_agent_epoch"] = _unsigned(object_id.agent_epoch)
+        out["_agent_epoch"] = unsigned(object_id.agent_epoch)
     return out
 
 
@@ -153,124 +141,6 @@ def get_class_key(fields: Map, kind: Kind = Kind.DATA) -> ClassKey | None:
     return class_key_from_map(found, kind) if found else None
 
 
-# -- objects and events ------------------------------------------------------------------------------------------------
-
-
-def object_to_map(data: ObjectData) -> dict[str, object]:
-    """The map of an object. Time stamps are sent all or none, as qpidd and libqmf2 do."""
-    out: dict[str, object] = {"_values": wire_values(data.values)}
-    if data.object_id is not None:
-        out["_object_id"] = object_id_to_map(data.object_id)
-    if data.class_key is not None:
-        out["_schema_id"] = class_key_to_map(data.class_key)
-    if data.update_ts or data.create_ts or data.delete_ts:
-        out["_update_ts"] = UInt64(data.update_ts)
-        out["_create_ts"] = UInt64(data.create_ts)
-        out["_delete_ts"] = UInt64(data.delete_ts)
-    if data.subtypes:
-        out["_subtypes"] = dict(data.subtypes)
-    if data.left:
-        out["_left"] = True
-    return out
-
-
-def block_to_map(block: ObjectBlock) -> dict[str, object]:
-    """The map of a block of rows (docs/protocol.md)."""
-    out: dict[str, object] = {"_schema_id": class_key_to_map(block.class_key)}
-    if block.agent_name is not None:
-        out["_agent_name"] = wire_text(block.agent_name)
-    if block.agent_epoch:
-        out["_agent_epoch"] = _unsigned(block.agent_epoch)
-    out["_row_form"] = UInt32(ROW_FORM)
-    out["_columns"] = list(block.columns)
-    out["_codes"] = block.codes
-    out["_rows"] = block.rows
-    return out
-
-
-def block_from_map(fields: Map) -> ObjectBlock:
-    """The block of a map.
-
-    Raises:
-        ProtocolError: a form of rows that is not known here, or a key is missing or has a wrong type.
-    """
-    form = get_int(fields, "_row_form")
-    if form != ROW_FORM:
-        raise ProtocolError(f"_row_form is {form}, not {ROW_FORM}")
-    key = get_class_key(fields)
-    if key is None:
-        raise ProtocolError("_schema_id of a block is missing")
-    return ObjectBlock(
-        class_key=key,
-        agent_name=get_text(fields, "_agent_name"),
-        agent_epoch=get_int(fields, "_agent_epoch"),
-        columns=tuple(need_text({"_columns": name}, "_columns") for name in get_list(fields, "_columns")),
-        codes=need_bytes(fields, "_codes"),
-        rows=need_bytes(fields, "_rows"),
-    )
-
-
-def objects_from_list(items: Iterable[object]) -> list[ObjectData]:
-    """The objects of a body."""
-    out: list[ObjectData] = []
-    # The objects of one message mostly are of one class: its key is built once.
-    raw_key: object = None
-    key: ClassKey | None = None
-    for item in items:
-        fields = mapping(item, "object")
-        if "_row_form" in fields:
-            block = block_from_map(fields)
-            out += RowObjects(block, RowLayout(block.columns, block.codes))
-            continue
-        if fields.get("_schema_id") != raw_key:
-            key = get_class_key(fields)
-            raw_key = fields.get("_schema_id")
-        out.append(
-            ObjectData(
-                values=get_map(fields, "_values") or {},
-                object_id=get_object_id(fields),
-                class_key=key,
-                update_ts=get_int(fields, "_update_ts"),
-                create_ts=get_int(fields, "_create_ts"),
-                delete_ts=get_int(fields, "_delete_ts"),
-                subtypes=get_texts(fields, "_subtypes"),
-                left=get_flag(fields, "_left"),
-            )
-        )
-    return out
-
-
-def event_to_map(event: EventData) -> dict[str, object]:
-    """The map of an event."""
-    out: dict[str, object] = {
-        "_values": wire_values(event.values),
-        "_timestamp": UInt64(event.timestamp),
-        "_severity": UInt8(event.severity),
-    }
-    if event.class_key is not None:
-        out["_schema_id"] = class_key_to_map(event.class_key)
-    if event.object_id is not None:
-        out["_object_id"] = object_id_to_map(event.object_id)
-    return out
-
-
-def nearest_severity(value: int | None) -> int:
-    """Nothing is worse than an emergency nor lesser than debug: a number outside counts as the nearest."""
-    return _DEFAULT_SEVERITY if value is None else min(max(value, 0), 7)
-
-
-def event_from_map(item: object) -> EventData:
-    """The event of a map."""
-    fields = mapping(item, "event")
-    return EventData(
-        values=get_map(fields, "_values") or {},
-        class_key=get_class_key(fields, Kind.EVENT),
-        timestamp=get_int(fields, "_timestamp"),
-        severity=nearest_severity(get_int(fields, "_severity", _DEFAULT_SEVERITY)),
-        object_id=get_object_id(fields),
-    )
-
-
 # -- agents ------------------------------------------------------------------------------------------------------------
 
 # Spellings of very old agents; they count only where the new one is missing (QMF2.md 4.2).
@@ -297,8 +167,8 @@ def agent_to_map(agent: AgentInfo) -> dict[str, object]:
         _product=wire_text(agent.product),
         _instance=wire_text(agent.instance),
         _timestamp=UInt64(agent.timestamp),
-        _heartbeat_interval=_unsigned(math.ceil(agent.heartbeat_interval)),
-        _epoch=_unsigned(agent.epoch),
+        _heartbeat_interval=unsigned(math.ceil(agent.heartbeat_interval)),
+        _epoch=unsigned(agent.epoch),
     )
     if agent.schema_updated:
         out["_schema_updated"] = UInt64(agent.schema_updated)

@@ -11,20 +11,11 @@ from support.scripted_agent import ALARM, WIDGET
 from qmf.codec import UInt32, UInt64, amqp010
 from qmf.console.aio import ClassView, RemoteObject
 from qmf.console.aio.objects.remote_event import EventArguments, argument_types
-from qmf.console.aio.objects.remote_object import class_runs, objects_of_rows
+from qmf.console.aio.objects.remote_object import remote_objects
 from qmf.console.aio.objects.store import ObjectStore
-from qmf.console.aio.objects.values import (
-    MAX_GROUPS,
-    MergedValues,
-    as_dict,
-    difference,
-    merge,
-    merge_values,
-    value_groups,
-)
+from qmf.console.aio.objects.values import MAX_GROUPS, difference, merge, value_groups
 from qmf.protocol import (
     Envelope,
-    ObjectBlock,
     ObjectData,
     ObjectDecoder,
     ObjectId,
@@ -32,10 +23,12 @@ from qmf.protocol import (
     decode,
     encode,
 )
+from qmf.protocol.objects import Column, RowEncoder, as_dict, class_runs, merge_values
 from qmf.protocol.objects.lazy_values import LazyValues
-from qmf.protocol.objects.row_encoding import RowEncoder
+from qmf.protocol.objects.merged_values import MergedValues
 from qmf.protocol.objects.row_objects import RowObjects
-from qmf.protocol.objects.rows import RowLayout
+from qmf.protocol.objects.rows import RowDecoder
+from qmf.schema import TYPES
 
 AGENT = "example.org:widgets:1"
 VIEW = ClassView(WIDGET)
@@ -49,7 +42,7 @@ def lazy(values: dict[str, object]) -> ObjectData:
     """An object as it is received after others like it."""
     reader = ObjectDecoder()
     data = encode(Envelope(content=ObjectsIndication([ObjectData(values=values, object_id=ID, class_key=WIDGET.key)])))
-    for _ in range(2):
+    for _ in range(3):
         envelope = decode(data, reader)
     assert isinstance(envelope, Envelope)
     assert isinstance(envelope.content, ObjectsIndication)
@@ -155,31 +148,24 @@ def test_lazy_values_are_what_amqp_says() -> None:
 
 def rows(*values: dict[str, object], agent: str | None = AGENT) -> RowObjects:
     """Objects as our own agents send them."""
-    layout = RowLayout(("name", "turns"), b"\x95\x32")
-    encoder = RowEncoder(layout, 1, (), "widget")
-    raw = [encoder.row(5, 4, 0, encoder.lead(f"id-{item['name']}", [item["name"]]), item["turns"]) for item in values]
-    block = ObjectBlock(
-        class_key=WIDGET.key,
-        agent_name=agent,
-        agent_epoch=3,
-        columns=layout.columns,
-        codes=layout.codes,
-        rows=b"".join(raw),
-    )
-    return RowObjects(block, layout)
+    columns = [Column("name", TYPES["sstr"]), Column("turns", TYPES["uint64"])]
+    encoder = RowEncoder(WIDGET.key, ObjectId("", agent, 3), columns, 1)
+    raw = [encoder.row(5, 4, 0, encoder.lead(f"id-{item['name']}", [item["name"]]), [item["turns"]]) for item in values]
+    block = encoder.block(raw)
+    return RowObjects(block, RowDecoder(block.columns, block.codes))
 
 
 VALUES: list[dict[str, object]] = [{"name": "a", "turns": 1}, {"name": "b", "turns": 2}]
 
 
 @pytest.mark.parametrize("agent", [AGENT, None, "broker"])
-def test_objects_of_rows_are_what_they_would_be_one_by_one(agent: str | None) -> None:
+def test_remote_objects_are_what_they_would_be_one_by_one(agent: str | None) -> None:
     block = rows(*VALUES, agent=agent)
-    found = objects_of_rows(block, AGENT, VIEW, None)
+    found = remote_objects(block, AGENT, VIEW, None)
     ids = [ObjectId("id-a", AGENT, 3), ObjectId("id-b", AGENT, 3)]
     expected = [RemoteObject(data, oid, AGENT, VIEW, None) for data, oid in zip(block, ids, strict=True)]
     assert found == expected
-    assert [obj.object_id for obj in objects_of_rows(block, AGENT, VIEW, None)] == ids
+    assert [obj.object_id for obj in remote_objects(block, AGENT, VIEW, None)] == ids
     assert {*found} == {*expected}
     for obj, other, values in zip(found, expected, VALUES, strict=True):
         assert obj.data == other.data
@@ -195,8 +181,8 @@ def test_objects_of_rows_are_what_they_would_be_one_by_one(agent: str | None) ->
         found[0].object_id = ids[1]  # type: ignore[misc]
 
 
-def test_objects_of_rows_are_not_made_before_they_are_looked_at() -> None:
-    first, second = objects_of_rows(rows(*VALUES), AGENT, VIEW, None)
+def test_remote_objects_are_not_made_before_they_are_looked_at() -> None:
+    first, second = remote_objects(rows(*VALUES), AGENT, VIEW, None)
     assert first["turns"] == 1
     assert isinstance(first._received, ObjectData)
     assert isinstance(second._received, RowObjects)

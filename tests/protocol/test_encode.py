@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from qmf.protocol import (
     Heartbeat,
     LocateRequest,
     LocateResponse,
+    MessageTemplate,
     MethodRequest,
     MethodResponse,
     ObjectData,
@@ -39,6 +41,7 @@ from qmf.protocol import (
     decode,
     encode,
 )
+from qmf.protocol.objects.general import event_to_map
 from qmf.schema.model import ClassKey, Kind
 
 # -- invented contents -------------------------------------------------------------------------------------------------
@@ -340,3 +343,17 @@ def test_values_inside_themselves_are_an_error() -> None:
     endless.append(endless)
     with pytest.raises(EncodeError, match="inside each other"):
         encode(Envelope(content=MethodResponse(arguments={"a": endless})))
+
+
+@pytest.mark.parametrize("number", [None, 0, 1, 255, 2**40, 2**64 - 1])
+@pytest.mark.parametrize("size", [0, 10, 300])
+def test_a_template_encodes_messages_that_differ_in_number_and_body(number: int | None, size: int) -> None:
+    events = [EventData(values={"text": "x" * size}, timestamp=1)] if size else []
+    body = amqp010.encode_list([event_to_map(event) for event in events])
+    example = Envelope(
+        content=EventsIndication(()), to="t", subject="s", agent="a:b:c", sequence=None if number is None else 7
+    )
+    template = MessageTemplate(example)
+    for _ in range(2):
+        message = decode(template.encode(number, body))
+        assert message == attrs.evolve(example, content=EventsIndication(events), sequence=number)

@@ -7,15 +7,14 @@ widths in it and no dictionary: encoders that know the class take it as it is. I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-from qmf._compile import compile_function
+from qmf._compile import SourcePart, compile_function
 from qmf.agent.accessors.derived_statistic import number
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK
 from qmf.agent.layout.class_layout import STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.layout.references import resolve
-from qmf.protocol.objects.row_encoding import Lead, RowEncoder
 from qmf.schema import Style
 
 #: Values of an object, in wire order.
@@ -46,22 +45,9 @@ def make_taker(layout: ClassLayout, groups: int, *, locked: bool = not HAS_GLOBA
     return taker
 
 
-def make_row_writer(
-    layout: ClassLayout, encoder: RowEncoder, *, locked: bool = not HAS_GLOBAL_LOCK
-) -> Callable[[Any, Lead], bytes]:
-    """The function that makes the row of an object, which has that lead, from its statistics as they are.
-
-    Args:
-        layout: of the class.
-        encoder: of rows with all values of the class, none of which is a map or list behind the lead.
-        locked: as of `make_reader`.
-    """
-    source = _Source(layout, STATISTICS, taking=False, locked=locked)
-    reading, values = source.reading()
-    writing, names = encoder.steps(values)
-    times = "update, create, delete = obj._qmf_update_ts, obj._qmf_create_ts, 0"
-    writer: Callable[[Any, Lead], bytes] = source.build([*reading, times, *writing], names, "obj, lead")
-    return writer
+def statistics_source(layout: ClassLayout, *, locked: bool = not HAS_GLOBAL_LOCK) -> SourcePart:
+    """What reads the statistics of `obj`, for a function that goes on with them; arguments as of `make_reader`."""
+    return _Source(layout, STATISTICS, taking=False, locked=locked).reading()
 
 
 class _Source:
@@ -77,20 +63,14 @@ class _Source:
 
     def function(self) -> Callable[[Any], Any]:
         """Make the function."""
-        steps, values = self.reading()
-        result = f"({''.join(f'{value}, ' for value in values)})"
-        steps.append(f"return {result}, intervals" if self._taking else f"return {result}")
-        return self.build(steps, {})
+        reading = self.reading()
+        result = f"({''.join(f'{value}, ' for value in reading.values)})"
+        steps = [*reading.steps, f"return {result}, intervals" if self._taking else f"return {result}"]
+        source = "\n".join(["def collect(obj):", *(f"    {step}" for step in steps), ""])
+        return compile_function("collect", source, reading.names, f"{self._layout.schema.name} {self._groups}")
 
-    def build(self, steps: list[str], names: Mapping[str, object], arguments: str = "obj") -> Callable[..., Any]:
-        """A function of these steps, which need the names besides those of the reading ones."""
-        source = "\n".join([f"def collect({arguments}):", *(f"    {step}" for step in steps), ""])
-        return compile_function(
-            "collect", source, {**self._names, **names}, f"{self._layout.schema.name} {self._groups}"
-        )
-
-    def reading(self) -> tuple[list[str], list[str]]:
-        """The steps that read, and the expressions of the values in wire order then; called once."""
+    def reading(self) -> SourcePart:
+        """What reads the values of `obj`, in wire order; called once."""
         layout, fields = self._layout, self._layout.fields(self._groups)
         values: dict[FieldLayout, list[str]] = {
             field: self._read(position, field) for position, field in enumerate(fields) if field.formula is None
@@ -103,7 +83,7 @@ class _Source:
             for position, field in enumerate(layout.derived):
                 values[field] = self._derive(position, field, numbers)
         steps = ["cells = obj._qmf_cells", *(["intervals = []"] if self._taking else []), *self._steps]
-        return steps, [value for field in fields for value in values[field]]
+        return SourcePart(steps, [value for field in fields for value in values[field]], self._names)
 
     def _read(self, position: int, field: FieldLayout) -> list[str]:
         """Add the steps that read a field; gives the expressions of its values."""

@@ -15,7 +15,7 @@ from qmf.agent.layout.references import Referable, is_pending
 from qmf.agent.model.arguments import MaybeAwaitable
 from qmf.agent.model.values import PendingUpdate, read, take
 from qmf.errors import CallerError, ConstraintError
-from qmf.protocol.objects.row_encoding import Lead
+from qmf.protocol.objects import Entries, Lead
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
 from qmf.schema.documentation import document
@@ -83,7 +83,7 @@ class ManagedObject(Referable, metaclass=ManagedObjectMeta):
         self._qmf_due = 0
         self._qmf_home: object | None = None
         # What the agent's loop keeps of encoded properties, until they change.
-        self._qmf_encoded: tuple[bytes, int] | None = None
+        self._qmf_encoded: Entries | None = None
         self._qmf_lead: Lead | None = None
         self._qmf_create_ts = self._qmf_update_ts = 0
         self._qmf_properties_tick = self._qmf_statistics_tick = 0

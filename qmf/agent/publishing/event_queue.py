@@ -30,11 +30,9 @@ from qmf.agent.publishing.event_rate_limiter import EventLimit, EventRateLimiter
 from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_OBJECTS
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.agent.sending.sequence_numbers import SequenceNumbers
-from qmf.agent.sending.templates import MessageTemplate
 from qmf.errors import LinkError, NetworkError, QmfError
-from qmf.protocol import BodyForm, EventData, EventsIndication, event_key, topic_exchange
-from qmf.protocol.maps import event_to_map
-from qmf.protocol.objects.keyed_encoding import list_body, value_bytes
+from qmf.protocol import BodyForm, EventData, EventsIndication, MessageTemplate, event_key, topic_exchange
+from qmf.protocol.objects import encode_event, list_body
 from qmf.schema import ClassKey
 
 _log = logging.getLogger("qmf.agent")
@@ -337,7 +335,7 @@ class EventQueue:
                 continue
             try:
                 data = self._sender.encode(EventsIndication((item,)), None, None) if plain else b""
-                items.append(item if data else value_bytes(event_to_map(item)))
+                items.append(item if data else encode_event(item))
             except (ValueError, QmfError) as error:
                 self._metrics.add("unencodable")
                 self._metrics.once("unencodable", "skipped event %s: %s", item.class_key, error)
@@ -348,10 +346,10 @@ class EventQueue:
         if self._sender.form is BodyForm.DATA010 and not message.suppressed:
             if kind.template is None:
                 numbered = message.sequence is not None
-                kind.template = MessageTemplate(
-                    self._sender, EventsIndication(()), self._topic, kind.subject, numbered=numbered
+                kind.template = self._sender.template(
+                    EventsIndication(()), self._topic, kind.subject, numbered=numbered
                 )
-            return kind.template.message(message.sequence, list_body(items))
+            return kind.template.encode(message.sequence, list_body(items))
         encoded = self._sender.form is BodyForm.DATA010
         return self._sender.encode(
             EventsIndication(() if encoded else items),

@@ -1,11 +1,7 @@
-"""Raising events: checked and encoded at once, by functions that were made for the arguments of their class.
-
-The bytes are those that the general encoder makes of the event's map (QMF2.md 5.2).
-"""
+"""Raising events: checked and encoded at once, by functions compiled for the arguments of their class."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -16,42 +12,31 @@ from qmf.agent.layout.references import Referable, resolve
 from qmf.agent.model.arguments import Event, argument_check, python_name
 from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.event_queue import EventKind, EventQueue, Item
-from qmf.agent.publishing.writing import code_of
 from qmf.codec.errors import EncodeError
 from qmf.errors import CallerError
 from qmf.protocol import BodyForm, EventData
-from qmf.protocol.maps import class_key_to_map, wire_value
-from qmf.protocol.objects.keyed_encoding import Column, entry_encoder, key, value_bytes
+from qmf.protocol.objects import Column, EventEncoder
 from qmf.schema import TYPES, Argument, EventSchema, Severity
-
-#: Levels around the arguments of an event: the list of a message, the event, its values.
-_DEPTH = 2
-
-_HEAD = struct.Struct(">BII8sBII").pack
-_TIMES = struct.Struct(">12sQ11sB").pack
-_VALUES_KEY = key("_values")
-_TIMESTAMP_KEY = key("_timestamp") + b"\x32"
-_SEVERITY_KEY = key("_severity") + b"\x02"
-
-#: Bytes of the map behind its size field without entries and schema: its count, key and head of values, time, severity.
-_FIXED = 4 + (8 + 9) + (12 + 8) + (11 + 1)
 
 
 class EventWriter:
     """Writes the events of one class.
 
     Attributes:
-        schema: of the class.
-        entries: checks the arguments of an event, and encodes them as entries of a map; gives them with their number.
-            Raises ConstraintError for a value that does not fit its argument, EncodeError for one that has no encoding.
+        arguments: checks the arguments of an event; gives their values in order. Raises ConstraintError for a value
+            that does not fit its argument.
     """
 
-    __slots__ = ("_schema_id", "entries", "schema")
+    __slots__ = ("_encoder", "arguments")
 
     def __init__(self, cls: type[Event]) -> None:
-        self.schema: EventSchema = cls._qmf_schema_
-        self._schema_id = key("_schema_id") + value_bytes(class_key_to_map(self.schema.key))
-        self.entries: Callable[[Event], tuple[bytes, int]] = _make_entries(cls)
+        schema: EventSchema = cls._qmf_schema_
+        columns = [
+            Column(item.name, TYPES[item.type.base], optional=item.type.base in ("objId", "map", "list"))
+            for item in schema.arguments
+        ]
+        self._encoder = EventEncoder(schema.key, columns)
+        self.arguments: Callable[[Event], list[Any]] = _make_arguments(cls)
 
     def item(self, event: Event, timestamp: int, severity: int) -> bytes:
         """An event as an item of a message's list.
@@ -62,13 +47,10 @@ class EventWriter:
             severity: 0 to 7.
 
         Raises:
-            ConstraintError, EncodeError: as `entries`.
+            ConstraintError: a value does not fit its argument.
+            EncodeError: a value cannot be encoded.
         """
-        entries, count = self.entries(event)
-        schema = self._schema_id
-        size = len(entries)
-        head = _HEAD(0xA8, _FIXED + size + len(schema), 4, _VALUES_KEY, 0xA8, size + 4, count)
-        return b"".join((head, entries, _TIMES(_TIMESTAMP_KEY, timestamp, _SEVERITY_KEY, severity), schema))
+        return self._encoder.event(self.arguments(event), timestamp, severity)
 
 
 class EventRaiser:
@@ -135,31 +117,23 @@ class EventRaiser:
 _LEVELS = (int, Severity)
 
 
-def _make_entries(cls: type[Event]) -> Callable[[Event], tuple[bytes, int]]:
+def _make_arguments(cls: type[Event]) -> Callable[[Event], list[Any]]:
+    """The function that is `EventWriter.arguments`: most values pass their checks without a call."""
     schema = cls._qmf_schema_
-    where = f"event {schema.name}"
-    columns = [Column(item.name, code_of(TYPES[item.type.base]), optional=True) for item in schema.arguments]
-    names: dict[str, Any] = {"reference": _reference, "wire_value": wire_value}
-    lines = ["def entries(event):"]
+    names: dict[str, Any] = {"reference": _reference}
+    lines = ["def arguments(event):"]
     for number, item in enumerate(schema.arguments):
-        value, column = f"v{number}", columns[number]
-        names[f"check{number}"] = argument_check(item, where)
-        lines.append(f"    {value} = event.{python_name(cls, item.name)}")
-        fits = _fits(item, value, number, names)
-        lines.append(f"    if not ({fits}):")
-        lines.append(f"        {value} = check{number}({value})")
+        value = f"v{number}"
+        names[f"check{number}"] = argument_check(item, f"event {schema.name}")
+        lines += [
+            f"    {value} = event.{python_name(cls, item.name)}",
+            f"    if not ({_fits(item, value, number, names)}):",
+            f"        {value} = check{number}({value})",
+        ]
         if item.type.base == "objId":
             lines.append(f"    {value} = reference({value})")
-        elif item.type.base in ("map", "list"):
-            lines.append(f"    if {value}:")
-            lines.append(f"        {value} = wire_value({value})")
-        else:
-            columns[number] = Column(column.name, column.code)
-    names["encode"] = entry_encoder(columns, _DEPTH, schema.name)
-    arguments = ", ".join(f"v{number}" for number in range(len(columns)))
-    lines += [f"    return encode([{arguments}])", ""]
-    function: Callable[[Event], tuple[bytes, int]] = compile_function("entries", "\n".join(lines), names, schema.name)
-    return function
+    lines += [f"    return [{', '.join(f'v{number}' for number in range(len(schema.arguments)))}]", ""]
+    return compile_function("arguments", "\n".join(lines), names, schema.name)
 
 
 def _fits(item: Argument, value: str, number: int, names: dict[str, Any]) -> str:
@@ -179,4 +153,4 @@ def _fits(item: Argument, value: str, number: int, names: dict[str, Any]) -> str
 
 
 def _reference(value: Any) -> object:
-    return wire_value(resolve(value) if isinstance(value, Referable) else value)
+    return resolve(value) if isinstance(value, Referable) else value

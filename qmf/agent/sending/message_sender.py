@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmf.agent.metrics import AgentMetrics
 from qmf.bus.base import Bus, OutcomeCallback
 from qmf.errors import NetworkError
-from qmf.protocol import BodyForm, Content, Envelope, encode, parse_reply_to
+from qmf.protocol import BodyForm, Content, Envelope, MessageTemplate, encode, parse_reply_to
 
 
 class MessageSender:
@@ -51,6 +51,13 @@ class MessageSender:
             suppressed=suppressed,
         )
         return encode(envelope, form=self.form, body=body)
+
+    def template(self, content: Content, to: str, subject: str, *, numbered: bool) -> MessageTemplate:
+        """What encodes messages of this kind that differ in body, and number if they are numbered."""
+        sequence = 0 if numbered else None
+        return MessageTemplate(
+            Envelope(content=content, to=to, subject=subject, agent=self._agent_name, sequence=sequence)
+        )
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """Send an encoded message.

@@ -16,13 +16,14 @@ from qmf.console.aio.agents.registry import Agent, AgentRegistry
 from qmf.console.aio.notifications import EventRaised, Missed, Notification, ObjectUpdated
 from qmf.console.aio.objects.class_view import with_agent
 from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, argument_types
-from qmf.console.aio.objects.remote_object import RemoteObject, class_runs
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.objects.store import ObjectStore
 from qmf.console.aio.objects.values import value_groups
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import DisconnectedError, QmfError
 from qmf.protocol import Envelope, EventData, EventsIndication, ObjectData, ObjectsIndication
+from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey, EventSchema, QmfType
 
 log = logging.getLogger("qmf.console")

@@ -5,3 +5,32 @@ peer understands, or as a *row* of a block, without names. Keyed objects of one 
 types in the same order: that is their *shape*. Functions that read and write these forms are compiled for a class.
 Everywhere else, objects are values of `qmf.protocol.values` and mappings of values by name.
 """
+
+from __future__ import annotations
+
+from qmf.protocol.objects.columns import Column
+from qmf.protocol.objects.decoder import ObjectDecoder
+from qmf.protocol.objects.encoder import EventEncoder, ObjectEncoder, encode_event, encode_object
+from qmf.protocol.objects.keyed_encoding import Entries, list_body
+from qmf.protocol.objects.merged_values import as_dict, compare_bytes, detached_values, merge_values, shared_names
+from qmf.protocol.objects.row_encoding import Lead, RowEncoder
+from qmf.protocol.objects.row_objects import class_runs
+
+__all__ = [
+    "Column",
+    "Entries",
+    "EventEncoder",
+    "Lead",
+    "ObjectDecoder",
+    "ObjectEncoder",
+    "RowEncoder",
+    "as_dict",
+    "class_runs",
+    "compare_bytes",
+    "detached_values",
+    "encode_event",
+    "encode_object",
+    "list_body",
+    "merge_values",
+    "shared_names",
+]

@@ -1,105 +1,81 @@
-"""Reading events of one look in one go: the map around the arguments and the arguments together.
+"""Functions compiled for frequent events: reading one in one go, the map around the arguments and the arguments.
 
 Agents raise events of a class by the thousand, which differ in their numbers and texts only. Checking such an event
 already takes most of what reading it takes, for texts have to be decoded to know that they are text. So, unlike those
-of objects, its values are not left as bytes. Whatever looks different is not read here: the general functions decide.
+of objects, its values are not left as bytes. Whatever looks different is left to the general functions.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 import attrs
 
 from qmf._compile import compile_function, fast_constructor
-from qmf.codec.amqp010 import decode_list_at, decode_map_at
-from qmf.errors import DecodeError
-from qmf.protocol.maps import nearest_severity
+from qmf.codec.type_codes import AMQP010, CONSTANTS, UUID16
+from qmf.protocol.objects.columns import FIXED_FORMATS, LENGTHS, NESTED, TEXTS
+from qmf.protocol.objects.general import nearest_severity
+from qmf.protocol.objects.nested_values import NestedValues, text_or_bytes
 from qmf.protocol.values import EventData, ObjectId
 from qmf.schema.model import ClassKey
 
 #: Reads the event between two offsets, of which the first is that of its size field; None if it looks different.
-EventReader = Callable[[bytes, int, int], EventData | None]
-
-#: `struct` formats of numbers and booleans by type code.
-_FORMATS = {
-    0x01: "b",
-    0x02: "B",
-    0x08: "?",
-    0x11: "h",
-    0x12: "H",
-    0x21: "i",
-    0x22: "I",
-    0x23: "f",
-    0x31: "q",
-    0x32: "Q",
-    0x33: "d",
-    0x38: "q",
-    0x48: "16s",
-}
-#: Values that are their type code.
-_CONSTANTS = {0xF0: "None", 0xF1: "True"}
-#: Formats of the lengths of texts and binary, of maps and lists.
-_SIZES = {0x80: "B", 0x85: "B", 0x90: "H", 0x95: "H", 0xA0: "I"}
-_TEXTS, _UUID, _MAP, _LIST = (0x85, 0x95), 0x48, 0xA8, 0xA9
-
-#: Flat maps that are remembered read: how many, and how long each may be.
-MAX_MAPS, MAX_MAP_SIZE = 100, 1000
-
-#: How deep nested arguments are.
-_DEPTH = 3
+EventFunction = Callable[[bytes, int, int], EventData | None]
 
 _ERRORS = (struct.error, UnicodeDecodeError)
 
 
 @attrs.frozen
-class Look:
-    """What the events of one look have in common.
+class EventForm:
+    """What events of one kind have in common.
 
     Attributes:
         fields: names and type codes of the map around the arguments.
         schema_id: bytes of its class key, from the size field on; empty without.
-        class_key: what they say.
-        names, codes: of the arguments.
+        class_key: what they mean.
+        arguments: names and type codes of the arguments.
     """
 
     fields: Sequence[tuple[str, int]]
     schema_id: bytes
     class_key: ClassKey | None
-    names: Sequence[str]
-    codes: bytes
+    arguments: Sequence[tuple[str, int]]
 
 
-def event_reader(look: Look, object_id: Callable[[bytes, int, int], ObjectId]) -> EventReader:
-    """The function that reads the events of one look.
+def event_function(
+    form: EventForm, nested: Mapping[int, NestedValues], object_id: Callable[[bytes, int, int], ObjectId]
+) -> EventFunction:
+    """The function that reads the events of one form.
 
     Args:
-        look: of events that were read by the general functions.
+        form: of events that were read by the general functions.
+        nested: what reads maps and lists among the arguments, by type code.
         object_id: reads an object id between two offsets, of which the first is that of its size field.
     """
-    return _Source(look, object_id).function()
+    return _Source(form, nested, object_id).function()
 
 
 class _Source:
     """Puts the text of one function together: what is known is compared, the rest is unpacked."""
 
-    def __init__(self, look: Look, object_id: Callable[[bytes, int, int], ObjectId]) -> None:
-        self._look = look
-        maps: dict[bytes, dict[str, object]] = {}
+    def __init__(
+        self, form: EventForm, nested: Mapping[int, NestedValues], object_id: Callable[[bytes, int, int], ObjectId]
+    ) -> None:
+        self._form = form
         self._names: dict[str, object] = {
             "make": fast_constructor(EventData),
-            "key": look.class_key,
+            "key": form.class_key,
             "object_id": object_id,
             "nearest": nearest_severity,
             "levels": frozenset(range(8)),
-            "text": _text,
-            "uuid": UUID,
-            "flat": maps.get,
-            "nested": lambda raw: _nested(raw, maps),
+            "text": text_or_bytes,
+            "UUID": UUID,
             "errors": _ERRORS,
         }
+        for code, values in nested.items():
+            self._names |= {f"nested{code}": values.known, f"check{code}": values.check, f"read{code}": values.read}
         self._lines: list[str] = []
         self._known = b""
         self._format = ">"
@@ -107,18 +83,18 @@ class _Source:
         self._checks: list[str] = []
         self._number = 0
 
-    def function(self) -> EventReader:
-        """Make the function."""
-        look = self._look
+    def function(self) -> EventFunction:
+        """Compile the function."""
+        form = self._form
         found = {"_timestamp": "0", "_severity": "None", "_object_id": "None"}
         values = "{}"
-        self._known = len(look.fields).to_bytes(4, "big")
-        for name, code in look.fields:
+        self._known = len(form.fields).to_bytes(4, "big")
+        for name, code in form.fields:
             self._key(name, code)
             if name == "_values":
                 values = self._values()
             elif name == "_schema_id":
-                self._known += look.schema_id
+                self._known += form.schema_id
             elif name == "_object_id":
                 self._take("I", "size")
                 self._unpack()
@@ -126,7 +102,7 @@ class _Source:
                 found[name] = "object_id(data, o, o_end)"
             else:
                 found[name] = self._fresh()
-                self._take(_FORMATS[code], found[name])
+                self._take(FIXED_FORMATS[code], found[name])
         self._unpack()
         severity = found["_severity"]
         level = f"{severity} if {severity} in levels else nearest({severity})"
@@ -144,18 +120,16 @@ class _Source:
                 "",
             ]
         )
-        reader: EventReader = compile_function("read", source, self._names, "an event")
-        return reader
+        return compile_function("read", source, self._names, "an event")
 
     def _values(self) -> str:
         """Add the steps that read the arguments; gives the expression of all of them."""
-        look = self._look
         self._take("I", "size")
         self._unpack()
         self._lines.append("values_end = p + size")
-        self._known = len(look.names).to_bytes(4, "big")
+        self._known = len(self._form.arguments).to_bytes(4, "big")
         pairs = []
-        for name, code in zip(look.names, look.codes, strict=True):
+        for name, code in self._form.arguments:
             self._key(name, code)
             key = self._constant(name)
             pairs.append(f"{key}: {self._value(code)}")
@@ -164,26 +138,25 @@ class _Source:
         return f"{{{', '.join(pairs)}}}"
 
     def _value(self, code: int) -> str:
-        if code in _CONSTANTS:
-            return _CONSTANTS[code]
+        """Add the steps that read an argument; gives its expression."""
+        if code in CONSTANTS:
+            return repr(CONSTANTS[code])
         value = self._fresh()
-        if code in _FORMATS:
-            self._take(_FORMATS[code], value)
-            return f"uuid(bytes={value})" if code == _UUID else value
-        self._take(_SIZES.get(code, "I"), "size")
+        if code in FIXED_FORMATS:
+            self._take(FIXED_FORMATS[code], value)
+            return f"UUID(bytes={value})" if code == UUID16 else value
+        self._take(AMQP010[code].format, "size")
         self._unpack()
-        if code in (_MAP, _LIST):
+        if code in NESTED:
             self._lines += [
-                "raw = data[p - 5:p + size]",  # with its type code
-                f"{value} = flat(raw)",
-                f"{value} = nested(raw) if {value} is None else {value}.copy()",
-                f"if {value} is None: return None",
+                f"raw = data[p - {LENGTHS[code]}:p + size]",
+                f"if raw not in nested{code} and not check{code}(raw): return None",
+                f"{value} = read{code}(raw)",
                 "p += size",
             ]
         else:
-            self._lines += ["begin = p", "p += size"]
-            decoded = "data[begin:p].decode()" if code in _TEXTS else "text(data[begin:p])"
-            self._lines.append(f"{value} = {decoded}")
+            decoded = "data[begin:p].decode()" if code in TEXTS else "text(data[begin:p])"
+            self._lines += ["begin = p", "p += size", f"{value} = {decoded}"]
         return value
 
     def _key(self, name: str, code: int) -> None:
@@ -205,7 +178,7 @@ class _Source:
             self._known = b""
 
     def _unpack(self) -> None:
-        """End a struct: what follows is at a place that depends on what it says."""
+        """End a struct: what follows is at a place that depends on what it holds."""
         self._compare()
         if not self._targets:
             return
@@ -226,29 +199,3 @@ class _Source:
         name = f"c{len(self._names)}"
         self._names[name] = value
         return name
-
-
-def _text(raw: bytes) -> object:
-    """Binary is text where it is UTF-8."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw
-
-
-def _nested(raw: bytes, maps: dict[bytes, dict[str, object]]) -> object:
-    """A nested map or list with its type code, or None if it is not sound; flat maps are remembered."""
-    decode = decode_map_at if raw[0] == _MAP else decode_list_at
-    try:
-        value, stop = decode(raw, 1, True, _DEPTH)
-    except (DecodeError, IndexError, struct.error):
-        return None
-    if stop != len(raw):
-        return None
-    # A copy of one that holds others would share them.
-    flat = isinstance(value, dict) and not any(isinstance(item, dict | list) for item in value.values())
-    if flat and isinstance(value, dict) and len(raw) <= MAX_MAP_SIZE:
-        if len(maps) >= MAX_MAPS:
-            maps.clear()
-        maps[raw] = value.copy()
-    return value

@@ -1,9 +1,7 @@
-"""Encoding the values of one class: what the class says is constant, so one `struct` writes it with the values.
+"""Encoding the values of one class with keys: the class gives all that is constant, so one `struct` writes it.
 
 The result is byte for byte that of the general encoder for the map of the same values in the same order. Numbers have
 no short forms in AMQP 0-10, so keys and type codes of fixed columns never move against each other.
-
-Knows nothing of objects: an encoder takes values in the order of its columns.
 """
 
 from __future__ import annotations
@@ -13,53 +11,29 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
-
 from qmf._compile import compile_function
 from qmf.codec.amqp010 import encode_value_into
 from qmf.codec.errors import EncodeError
 from qmf.codec.limits import MAX_DEPTH
-from qmf.protocol.objects.rows import FIXED_FORMATS
+from qmf.codec.type_codes import AMQP010, BOOLEAN, INT64, MAP, TEXT16, UUID16, number_packer
+from qmf.codec.types import typed
+from qmf.protocol.maps import object_id_to_map, wire_value
+from qmf.protocol.objects.columns import ROW_FORMATS, Column
+from qmf.protocol.values import ObjectId
 
-#: Type code of columns that are encoded by what their values are: binary, maps and lists.
-ANY = 0
+#: Entries of a map, without its head, and their number.
+Entries = tuple[bytes, int]
 
-#: Type code of columns that hold text as a rule; what is not short is encoded like `ANY`.
-TEXT = 0x95
+#: Encodes values in the order of the columns.
+Encode = Callable[[Sequence[Any]], Entries]
 
-#: Type codes by the names of schema types whose values all have one width (QMF2.md 6).
-FIXED_CODES: Mapping[str, int] = {
-    "uint8": 0x02,
-    "uint16": 0x12,
-    "uint32": 0x22,
-    "uint64": 0x32,
-    "int8": 0x01,
-    "int16": 0x11,
-    "int32": 0x21,
-    "int64": 0x31,
-    "absTime": 0x31,
-    "deltaTime": 0x32,
-    "bool": 0x08,
-    "float": 0x23,
-    "double": 0x33,
-    "uuid": 0x48,
-}
-
-# Type code and length of short text: most names are.
-_SHORT_TEXT = tuple(b"\x95\x00" + bytes((size,)) for size in range(256))
-
-_EMPTY_MAP = b"\xa8\x00\x00\x00\x04\x00\x00\x00\x00"
-
-_UUID, _BOOL = 0x48, 0x08
-
-#: Encodes values in the order of the columns; gives the entries of a map, without its head, and their number.
-Encode = Callable[[Sequence[Any]], tuple[bytes, int]]
+#: Type code and length of short text: most names are.
+_SHORT_TEXT = tuple(bytes((TEXT16, 0, size)) for size in range(256))
 
 _U32_PAIR = struct.Struct(">II").pack
 _MAP_HEAD = struct.Struct(">BII").pack
-_INT64 = struct.Struct(">Bq").pack
-_MAP = b"\xa8"
-_TRUE, _FALSE = b"\x08\x01", b"\x08\x00"
+_INT64 = number_packer(AMQP010[INT64])
+_TRUE, _FALSE = bytes((BOOLEAN, 1)), bytes((BOOLEAN, 0))
 
 #: Keys of nested maps that an encoder remembers as they are written.
 MAX_KEYS = 200
@@ -74,24 +48,9 @@ _SHORT_MAP = 256
 _MANY = 10
 
 
-@attrs.frozen
-class Column:
-    """One value of a class.
-
-    Attributes:
-        name: its key; at most 255 bytes of UTF-8.
-        code: its AMQP 0-10 type code where all values have one width, else `TEXT` or `ANY`.
-        optional: it may be None, and is left out then.
-    """
-
-    name: str
-    code: int
-    optional: bool = False
-
-
 def map_value(entries: bytes, count: int) -> bytes:
     """A map as a value: type code, size, number of entries, entries."""
-    return _MAP + _U32_PAIR(len(entries) + 4, count) + entries
+    return _MAP_HEAD(MAP, len(entries) + 4, count) + entries
 
 
 def list_body(items: Sequence[bytes]) -> bytes:
@@ -115,18 +74,18 @@ def key(name: str) -> bytes:
     return bytes((len(raw),)) + raw
 
 
-def entry_encoder(columns: Sequence[Column], depth: int, what: str) -> Encode:
+def entry_encoder(columns: Sequence[Column], depth: int, owner: str) -> Encode:
     """The function that encodes values of these columns as the entries of a map.
 
     Args:
         columns: in the order in which values are given and written.
         depth: levels of maps and lists around the values' own map; the outermost does not count.
-        what: whose values they are, for tracebacks.
+        owner: whose values they are, for tracebacks.
 
     Returns:
-        takes the values as a list or tuple: ints for integer columns, floats, bools, UUIDs, and for other columns
-        whatever the general encoder takes. It raises EncodeError for what cannot be encoded, a number out of its
-        width's range included.
+        takes the values as a list or tuple: ints for integer columns, floats, bools, UUIDs; text; for references, maps
+        and lists whatever the general encoder takes, and object ids. It raises EncodeError for what cannot be encoded,
+        a number out of its width's range included.
 
     Raises:
         EncodeError: a column's name cannot be a key.
@@ -140,20 +99,21 @@ def entry_encoder(columns: Sequence[Column], depth: int, what: str) -> Encode:
         "StructError": struct.error,
         "other": value_encoder(depth),
         "SHORT": _SHORT_TEXT,
-        "again": _again(columns, depth, what),
+        "general": _general_encoder(columns, depth),
     }
-    return compile_function("encode", source, names | writer.names, what)
+    return compile_function("encode", source, names | writer.names, owner)
 
 
-def _again(columns: Sequence[Column], depth: int, what: str) -> Encode:
-    """An encoder for text of all lengths and kinds; made when it is first needed."""
-    made: list[Encode] = []
+def _general_encoder(columns: Sequence[Column], depth: int) -> Encode:
+    """An encoder that also takes text that is long, or holds lone surrogates."""
 
-    def encode(values: Sequence[Any]) -> tuple[bytes, int]:
-        if not made:
-            plain = [attrs.evolve(column, code=ANY) if column.code == TEXT else column for column in columns]
-            made.append(entry_encoder(plain, depth, what))
-        return made[0](values)
+    def encode(values: Sequence[Any]) -> Entries:
+        entries = [
+            key(column.name) + value_bytes(typed(column.type, wire_value(value)), depth)
+            for column, value in zip(columns, values, strict=True)
+            if value is not None
+        ]
+        return b"".join(entries), len(entries)
 
     return encode
 
@@ -170,18 +130,18 @@ class _Source:
 
     def add(self, number: int, column: Column) -> None:
         """Add a column."""
-        if column.code in FIXED_FORMATS and not column.optional:
+        if column.code in ROW_FORMATS and not column.optional:
             self._run.append((number, column))
             return
         self._end_run()
         value, piece = f"v{number}", f"p{number}"
         self._steps.append(f"{value} = values[{number}]")
-        if column.code in FIXED_FORMATS:
+        if column.code in ROW_FORMATS:
             pieces, steps = [piece], [f"{piece} = {self._packed([(number, column)], value)}"]
         else:
             self.names[f"K{number}"] = key(column.name)
             pieces, steps = [f"K{number}", piece], [f"{piece} = other({value})"]
-        if column.code == TEXT:
+        if column.code == TEXT16:
             self._texts = True
             pieces.insert(1, f"h{number}")
             condition = f"if type({value}) is str:"
@@ -204,7 +164,7 @@ class _Source:
         if not run:
             return
         first, end = run[0][0], run[-1][0] + 1
-        if len(run) < _MANY and all(column.code == _BOOL for _, column in run):
+        if len(run) < _MANY and all(column.code == BOOLEAN for _, column in run):
             for number, column in run:
                 self.names[f"T{number}"], self.names[f"F{number}"] = key(column.name) + _TRUE, key(column.name) + _FALSE
                 self._pieces.append(f"T{number} if values[{number}] else F{number}")
@@ -216,7 +176,7 @@ class _Source:
         self.names[f"L{first}"] = [item for raw in keys for item in (raw, None)]
         self._steps += [f"a{first} = L{first}.copy()", f"a{first}[1::2] = values[{first}:{end}]"]
         for place, (_, column) in enumerate(run):
-            if column.code == _UUID:
+            if column.code == UUID16:
                 value = f"a{first}[{2 * place + 1}]"
                 self._steps.append(f"{value} = {value}.bytes")
         self._pieces.append(f"{pack}(*a{first})")
@@ -226,13 +186,13 @@ class _Source:
         arguments = []
         for (number, column), raw, value in zip(run, keys, values, strict=True):
             self.names[f"K{number}"] = raw
-            arguments.append(f"K{number}, {value}{'.bytes' if column.code == _UUID else ''}")
+            arguments.append(f"K{number}, {value}{'.bytes' if column.code == UUID16 else ''}")
         return f"{pack}({', '.join(arguments)})"
 
     def _layout(self, run: list[tuple[int, Column]]) -> tuple[str, list[bytes]]:
         """The name of a run's `pack`, and the keys with type codes that it takes before each value."""
         keys = [key(column.name) + bytes((column.code,)) for _, column in run]
-        formats = (f"{len(raw)}s{FIXED_FORMATS[column.code]}" for raw, (_, column) in zip(keys, run, strict=True))
+        formats = (f"{len(raw)}s{ROW_FORMATS[column.code]}" for raw, (_, column) in zip(keys, run, strict=True))
         name = f"pack{run[0][0]}"
         self.names[name] = struct.Struct(">" + "".join(formats)).pack
         return name, keys
@@ -247,25 +207,31 @@ class _Source:
         lines = ["def encode(values):", "    try:", *(f"        {line}" for line in body)]
         if self._texts:
             # Text that is not short, or holds lone surrogates.
-            lines += ["    except (IndexError, UnicodeEncodeError):", "        return again(values)"]
+            lines += ["    except (IndexError, UnicodeEncodeError):", "        return general(values)"]
         lines += ["    except (StructError, OverflowError) as error:"]
         lines += ["        raise EncodeError(f'a number is out of the range of its column: {error}') from None"]
         return "\n".join(lines) + "\n"
 
 
 def value_encoder(depth: int) -> Callable[[object], bytes]:
-    """`value_bytes` for values at one depth, quick for small maps of texts and numbers, such as ids and settings.
+    """Encodes references, maps and lists at one depth; quick for small maps of texts and numbers, and for object ids.
 
     It remembers the keys of these maps.
     """
+
+    def general(value: object) -> bytes:
+        return value_bytes(wire_value(value), depth)
+
     if depth + 2 > MAX_DEPTH:
-        return lambda value: value_bytes(value, depth)
+        return general
     keys: dict[object, bytes] = {}
     short, int64, head, heads = _SHORT_TEXT, _INT64, _MAP_HEAD, _short_heads()
 
     def encode(value: object) -> bytes:
+        if type(value) is ObjectId:
+            value = object_id_to_map(value)
         if type(value) is not dict or (count := len(value)) > _SMALL:
-            return value_bytes(value, depth)
+            return general(value)
         entries = b""
         try:
             for name, item in value.items():
@@ -274,17 +240,17 @@ def value_encoder(depth: int) -> Callable[[object], bytes]:
                     raw = item.encode()
                     entries += keys[name] + short[len(raw)] + raw
                 elif kind is int:
-                    entries += keys[name] + int64(0x31, item)
+                    entries += keys[name] + int64(INT64, item)
                 elif kind is bool:
                     entries += keys[name] + (_TRUE if item else _FALSE)
                 else:
-                    entries += keys[name] + _general(item, depth + 1)
+                    entries += keys[name] + value_bytes(wire_value(item), depth + 1)
         except KeyError:
-            return encode(value) if _learn(keys, value) else value_bytes(value, depth)
+            return encode(value) if _learn(keys, value) else general(value)
         except (struct.error, IndexError, UnicodeEncodeError):  # a large number, long text, or text that is no Unicode
-            return value_bytes(value, depth)
+            return general(value)
         size = len(entries)
-        return (heads[count][size] if size < _SHORT_MAP else head(0xA8, size + 4, count)) + entries
+        return (heads[count][size] if size < _SHORT_MAP else head(MAP, size + 4, count)) + entries
 
     return encode
 
@@ -304,17 +270,11 @@ def _learn(keys: dict[object, bytes], value: Mapping[object, object]) -> bool:
 @functools.cache
 def _short_heads() -> list[list[bytes]]:
     """Heads of small maps, by number of entries and their size."""
-    return [[_MAP_HEAD(0xA8, size + 4, count) for size in range(_SHORT_MAP)] for count in range(_SMALL + 1)]
+    return [[_MAP_HEAD(MAP, size + 4, count) for size in range(_SHORT_MAP)] for count in range(_SMALL + 1)]
 
 
 def value_bytes(value: object, depth: int = 0) -> bytes:
     """Any value as the general encoder writes it, type code included; `depth` as in `entry_encoder`."""
-    if type(value) is dict and not value:
-        return _EMPTY_MAP
-    return _general(value, depth)
-
-
-def _general(value: object, depth: int) -> bytes:
     out = bytearray()
     encode_value_into(out, value, depth)
     return bytes(out)

@@ -10,7 +10,7 @@ from typing import Any, Self
 class LazyValues(Mapping[str, object]):
     """Values by name, each unpacked anew whenever it is asked for. Read-only; compares like any mapping.
 
-    Copies (`copy`, `pickle`) are dictionaries: what tells the meaning of the bytes is shared, and stays where it is.
+    Copies (`copy`, `pickle`) are dictionaries: what gives the bytes their meaning is shared, and stays where it is.
     """
 
     __slots__ = ()
@@ -31,11 +31,11 @@ class LazyValues(Mapping[str, object]):
     @property
     @abc.abstractmethod
     def layout(self) -> object:
-        """What tells the meaning of the bytes."""
+        """What gives the bytes their meaning."""
 
     @abc.abstractmethod
     def detached(self) -> Self:
-        """The same with bytes of its own: for who keeps one object out of a large message."""
+        """The same with bytes of its own, to keep one object of a large message."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -1,20 +1,24 @@
-"""Writing rows: the other half of `rows`, whose `RowLayout` says where everything goes.
+"""Writing rows; `rows` reads them (docs/protocol.md).
 
 A row is made from two parts. The *lead* holds the name and the first columns: what changes seldom, prepared once. The
-other columns are packed together with it by one `struct`. Knows nothing of objects.
+other columns are packed together with it by one `struct`, in a function compiled for them.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from qmf._compile import compile_function
+from qmf._compile import SourcePart, compile_function
+from qmf.codec import amqp010
 from qmf.codec.errors import EncodeError
-from qmf.protocol.objects.rows import FIXED_FORMATS, MAX_COLUMNS, TEXT, RowLayout
-
-_UUID = 0x48
+from qmf.codec.type_codes import LIST, MAP, TEXT16, UUID16
+from qmf.protocol.maps import wire_value
+from qmf.protocol.objects.columns import ROW_FORMATS, Column
+from qmf.protocol.objects.row_layout import LENGTH, MAX_COLUMNS, RowLayout
+from qmf.protocol.values import ObjectBlock, ObjectId
+from qmf.schema import ClassKey
 
 #: The prepared part of a row: bitmap with the bits of the lead's columns and of those that are always there, columns of
 #: fixed width, length of the name and of variable columns, name and variable columns.
@@ -22,160 +26,166 @@ Lead = tuple[int, bytes, bytes, bytes]
 
 
 class RowEncoder:
-    """Writes the rows of one layout.
+    """Writes rows of one class with the same columns.
+
+    Values are ints for integer columns, floats, bools, UUIDs, text, maps (or object ids) and lists; None where there is
+    none.
 
     Attributes:
-        layout: says how.
-        row: makes a row from update, create and delete time, a lead, and the other columns' values, one by one. Values
-            are as for `lead`. Raises EncodeError for a number out of the range of its column.
+        row: makes a row. Takes update, create and delete time of the object, in nanoseconds since 1970 or 0 for none;
+            its lead; and the values of the columns behind the lead. Raises EncodeError as `lead`.
     """
 
-    __slots__ = ("_bits", "_fixed", "_leading", "_optional", "_variable", "layout", "row")
+    __slots__ = ("_agent", "_bits", "_class_key", "_columns", "_layout", "_lead_lengths", "_lead_struct", "row")
 
-    def __init__(self, layout: RowLayout, leading: int, optional: Collection[int], what: str) -> None:
+    def __init__(self, class_key: ClassKey, agent: ObjectId, columns: Sequence[Column], leading: int) -> None:
         """Make one.
 
         Args:
-            layout: of the rows.
+            class_key: of the objects.
+            agent: any id of the agent that has them: its name and epoch count.
+            columns: of the rows, in order.
             leading: how many columns make up the lead.
-            optional: indices of those behind it that may be None.
-            what: whose rows they are, for tracebacks.
 
         Raises:
-            EncodeError: the layout has more columns than readers take.
+            EncodeError: there are more columns than readers take.
         """
-        if len(layout.columns) > MAX_COLUMNS:
-            raise EncodeError(f"rows of {len(layout.columns)} columns; the limit is {MAX_COLUMNS}")
-        self.layout = layout
-        self._fixed = struct.Struct(">" + _formats(layout, range(leading)))
-        self._variable = tuple(i for i in layout.variable_columns if i < leading)
-        self._bits = sum(1 << i for i in range(leading, len(layout.columns)) if i not in optional)
-        self._leading = leading
-        self._optional = optional
-        names = [f"v{i}" for i in range(leading, len(layout.columns))]
-        steps, space = self.steps(names)
-        source = "\n".join(
-            [f"def row({', '.join(['update, create, delete, lead', *names])}):", *(f"    {step}" for step in steps), ""]
+        if len(columns) > MAX_COLUMNS:
+            raise EncodeError(f"rows of {len(columns)} columns; the limit is {MAX_COLUMNS}")
+        self._class_key = class_key
+        self._agent = agent
+        self._layout = RowLayout(tuple(item.name for item in columns), bytes(item.row_code for item in columns))
+        #: The columns behind the lead, with their numbers.
+        self._columns = list(enumerate(columns))[leading:]
+        self._bits = sum(1 << i for i, column in self._columns if not column.optional)
+        lead_codes = self._layout.codes[:leading]
+        self._lead_struct = struct.Struct(">" + "".join(ROW_FORMATS.get(code, "") for code in lead_codes))
+        self._lead_lengths = struct.Struct(f">{1 + sum(code not in ROW_FORMATS for code in lead_codes)}I")
+        names = [f"a{i}" for i, _ in self._columns]
+        steps = [f"{', '.join(names)}, = values"] if names else []
+        self.row: Callable[[int, int, int, Lead, Sequence[Any]], bytes] = self.row_function(
+            SourcePart(steps, names, {}), "update, create, delete, lead, values"
         )
-        self.row: Callable[..., bytes] = compile_function("row", source, space, what)
 
-    def steps(self, values: Sequence[str]) -> tuple[list[str], dict[str, object]]:
-        """The text of `row`, for who makes a function that reads the values, too.
+    def row_function(self, reading: SourcePart, parameters: str) -> Callable[..., bytes]:
+        """A function that reads the values behind the lead and makes a row.
 
         Args:
-            values: expressions of the values behind the lead. Each is used once.
-
-        Returns:
-            statements, of which the last ones return the row, and the names that they need besides `update`, `create`,
-            `delete` and `lead`.
+            reading: reads the values; each expression is used once.
+            parameters: of the function. They, or the reading, set `update`, `create`, `delete`, `lead`, as for `row`.
         """
-        return _row_steps(self.layout, self._leading, self._optional, values)
+        layout = self._layout
+        lines: list[str] = []
+        numbers, bodies = [], []
+        for (i, column), expression in zip(self._columns, reading.values, strict=True):
+            code, value = column.row_code, expression
+            if column.optional:
+                value = f"v{i}"
+                lines += [f"{value} = {expression}", f"if {value} is not None: bits |= {1 << i}"]
+            if code in ROW_FORMATS:
+                number, zero = (f"({value}).bytes", "b''") if code == UUID16 else (value, "0")
+                numbers.append(f"({zero} if {value} is None else {number})" if column.optional else number)
+            else:
+                raw = f"({value}).encode()" if code == TEXT16 else f"encode{code}({value})"
+                lines.append(f"b{i} = " + (f"b'' if {value} is None else {raw}" if column.optional else raw))
+                bodies.append(f"b{i}")
+        formats = "".join(ROW_FORMATS.get(column.row_code, "") for _, column in self._columns)
+        head = struct.Struct(
+            f">I{layout.bitmap_size}sqqq{self._lead_struct.size}s{formats}{self._lead_lengths.size}s{len(bodies)}I"
+        )
+        lengths = [f"len({body})" for body in bodies]
+        size = " + ".join([str(head.size - LENGTH), "len(body)", *lengths])
+        bitmap = f"bits.to_bytes({layout.bitmap_size}, 'little')"
+        arguments = [size, bitmap, "update", "create", "delete", "fixed", *numbers, "sizes", *lengths]
+        source = "\n".join(
+            [
+                f"def row({parameters}):",
+                *(f"    {line}" for line in reading.steps),
+                "    bits, fixed, sizes, body = lead",
+                "    try:",
+                *(f"        {line}" for line in lines),
+                f"        return join((pack({', '.join(arguments)}), {', '.join(['body', *bodies])}))",
+                "    except errors as error:",
+                "        raise refusal(error) from None",
+                "",
+            ]
+        )
+        names = {"pack": head.pack, "join": b"".join, "errors": _ERRORS, "refusal": _refusal, **reading.names}
+        names |= {f"encode{code}": encode for code, encode in _ENCODERS.items()}
+        return compile_function("row", source, names, self._class_key.name)
 
     def lead(self, name: str, values: Sequence[Any]) -> Lead:
         """Prepare the name and the first columns.
 
         Args:
             name: of the object.
-            values: one for each column: ints for integers, floats, bools, UUIDs, str for text, and for maps and lists
-                their bytes as `qmf.codec.amqp010` encodes them; None where there is none.
+            values: one for each column of the lead.
 
         Raises:
-            EncodeError: a number out of the range of its column, or text that is no Unicode.
+            EncodeError: a value that rows cannot hold, such as a number out of its column's range.
         """
         bits = self._bits
-        fixed: list[Any] = []
-        pieces = [text_bytes(name)]
-        codes = self.layout.codes
+        numbers: list[Any] = []
+        bodies = [_text_bytes(name)]
+        codes = self._layout.codes
         for i, value in enumerate(values):
             code = codes[i]
             if value is not None:
                 bits |= 1 << i
-            if code not in FIXED_FORMATS:
-                pieces.append(b"" if value is None else text_bytes(value) if code == TEXT else value)
-            elif code == _UUID:
-                fixed.append(b"" if value is None else value.bytes)
+            if code not in ROW_FORMATS:
+                bodies.append(b"" if value is None else _ENCODERS[code](value))
+            elif code == UUID16:
+                numbers.append(b"" if value is None else value.bytes)
             else:
-                fixed.append(0 if value is None else value)
+                numbers.append(0 if value is None else value)
         try:
-            numbers = self._fixed.pack(*fixed)
+            fixed = self._lead_struct.pack(*numbers)
         except (struct.error, OverflowError) as error:
-            raise _out_of_range(error) from None
-        return bits, numbers, struct.pack(f">{len(pieces)}I", *map(len, pieces)), b"".join(pieces)
+            raise _refusal(error) from None
+        return bits, fixed, self._lead_lengths.pack(*map(len, bodies)), b"".join(bodies)
+
+    def block(self, rows: Sequence[bytes]) -> ObjectBlock:
+        """Rows as part of a message."""
+        return ObjectBlock(
+            class_key=self._class_key,
+            agent_name=self._agent.agent_name,
+            agent_epoch=self._agent.agent_epoch,
+            columns=self._layout.columns,
+            codes=self._layout.codes,
+            rows=b"".join(rows),
+        )
 
 
-def text_bytes(value: str) -> bytes:
-    """Text as rows hold it.
-
-    Raises:
-        EncodeError: lone surrogates: what they stand for is binary to readers of ordinary messages.
-    """
+def _text_bytes(value: str) -> bytes:
+    """Text as rows hold it."""
     try:
         return value.encode()
-    except UnicodeEncodeError:
-        raise _surrogate(value) from None
+    except UnicodeEncodeError as error:
+        raise _refusal(error) from None
 
 
-def _formats(layout: RowLayout, columns: Collection[int]) -> str:
-    return "".join(FIXED_FORMATS[layout.codes[i]] for i in layout.fixed_columns if i in columns)
+def _map_bytes(value: object) -> bytes:
+    fields = wire_value(value)
+    if not isinstance(fields, dict):
+        raise EncodeError(f"a {type(value).__name__} instead of a map")
+    return amqp010.encode_map(fields)
 
 
-def _row_steps(
-    layout: RowLayout, leading: int, optional: Collection[int], values: Sequence[str]
-) -> tuple[list[str], dict[str, object]]:
-    """Statements that make a row, and the names that they need; `values` are expressions of the columns' values."""
-    rest = range(leading, len(layout.columns))
-    codes = layout.codes
-    lines: list[str] = []
-    numbers, lengths, bodies = [], [], []
-    for i, expression in zip(rest, values, strict=True):
-        value = expression
-        if i in optional:
-            if value != f"v{i}":
-                lines.append(f"v{i} = {value}")
-                value = f"v{i}"
-            lines += [f"if {value} is not None:", f"    bits |= {1 << i}"]
-        if codes[i] not in FIXED_FORMATS:
-            raw = f"({value}).encode()" if codes[i] == TEXT else value
-            lines.append(f"b{i} = " + (f"b'' if {value} is None else {raw}" if i in optional else raw))
-            lengths.append(f"len(b{i})")
-            bodies.append(f"b{i}")
-            continue
-        number = f"({value}).bytes" if codes[i] == _UUID else value
-        zero = "b''" if codes[i] == _UUID else "0"
-        numbers.append(f"({zero} if {value} is None else {number})" if i in optional else number)
-    led_size = struct.calcsize(">" + _formats(layout, range(leading)))
-    led_lengths = 4 * (1 + len(layout.variable_columns) - len(lengths))
-    format = f">I{layout.bitmap_size}sqqq{led_size}s{_formats(layout, rest)}{led_lengths}s{len(lengths)}I"
-    assert struct.calcsize(format) == layout.fixed.size + 4
-    size = " + ".join([str(layout.fixed.size), "len(body)", *lengths])
-    packed = [size, f"bits.to_bytes({layout.bitmap_size}, 'little')", "update", "create", "delete", "fixed", *numbers]
-    arguments = ", ".join([*packed, "sizes", *lengths])
-    steps = [
-        "bits, fixed, sizes, body = lead",
-        "try:",
-        *(f"    {line}" for line in lines),
-        f"    return join((pack({arguments}), {', '.join(['body', *bodies])}))",
-        "except errors as error:",
-        "    raise refusal(error) from None",
-    ]
-    names: dict[str, object] = {
-        "pack": struct.Struct(format).pack,
-        "join": b"".join,
-        "errors": (struct.error, OverflowError, UnicodeEncodeError),
-        "refusal": _refusal,
-    }
-    return steps, names
+def _list_bytes(value: object) -> bytes:
+    items = wire_value(value)
+    if not isinstance(items, list):
+        raise EncodeError(f"a {type(value).__name__} instead of a list")
+    return amqp010.encode_list(items)
+
+
+_ENCODERS = {TEXT16: _text_bytes, MAP: _map_bytes, LIST: _list_bytes}
+
+
+_ERRORS = (struct.error, OverflowError, UnicodeEncodeError)
 
 
 def _refusal(error: Exception) -> EncodeError:
     if isinstance(error, UnicodeEncodeError):
-        return _surrogate(error.object)
-    return _out_of_range(error)
-
-
-def _surrogate(value: str) -> EncodeError:
-    return EncodeError(f"text with a lone surrogate: {value[:40]!r}")
-
-
-def _out_of_range(error: Exception) -> EncodeError:
+        # What lone surrogates stand for is binary to readers of keyed objects.
+        return EncodeError(f"text with a lone surrogate: {error.object[:40]!r}")
     return EncodeError(f"a number is out of the range of its column: {error}")

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, TypeVar, overload
 
 from qmf._compile import fast_constructor
-from qmf.protocol.objects.rows import RowLayout, RowValues
-from qmf.protocol.values import ObjectBlock, ObjectData, ObjectId
+from qmf.protocol.objects.rows import RowDecoder, RowValues
+from qmf.protocol.values import EventData, ObjectBlock, ObjectData, ObjectId
+from qmf.schema import ClassKey
+
+D = TypeVar("D", ObjectData, EventData)
 
 #: In the order of their fields.
-_make_data, _make_id = fast_constructor(ObjectData), fast_constructor(ObjectId)
+make_object, make_id = fast_constructor(ObjectData), fast_constructor(ObjectId)
 
 
-class Nothing(Mapping[str, str]):
-    """An empty map that all may share. Its copies are dictionaries, as general functions give them."""
+class EmptyMapping(Mapping[str, str]):
+    """An empty map that all objects may share. Its copies are dictionaries, as general functions give them."""
 
     __slots__ = ()
 
@@ -34,7 +39,7 @@ class Nothing(Mapping[str, str]):
         return "{}"
 
 
-NOTHING = Nothing()
+EMPTY = EmptyMapping()
 
 
 class RowObjects(Sequence[ObjectData]):
@@ -42,37 +47,36 @@ class RowObjects(Sequence[ObjectData]):
 
     Attributes:
         class_key: of all of them.
-        offsets: where their rows start.
     """
 
-    __slots__ = ("_agent", "_epoch", "_layout", "_rows", "class_key", "offsets")
+    __slots__ = ("_agent", "_decoder", "_epoch", "_offsets", "_rows", "class_key")
 
-    def __init__(self, block: ObjectBlock, layout: RowLayout) -> None:
-        """Check a block, which has that layout.
+    def __init__(self, block: ObjectBlock, decoder: RowDecoder) -> None:
+        """Check a block, whose rows the decoder reads.
 
         Raises:
             DecodeError: the rows are broken.
         """
         self.class_key = block.class_key
-        self.offsets = layout.check(block.rows)
+        self._offsets = decoder.check(block.rows)
         self._agent = block.agent_name
         self._epoch = block.agent_epoch
-        self._layout = layout
+        self._decoder = decoder
         self._rows = block.rows
 
-    def at(self, offset: int) -> ObjectData:
-        """The object whose row starts at one of `offsets`; its values stay a row until they are read."""
-        layout, rows = self._layout, self._rows
-        _, name, update, create, delete = layout.head(rows, offset)
-        object_id = _make_id(name, self._agent, self._epoch)
-        values = RowValues(layout, rows, offset)
-        return _make_data(values, object_id, self.class_key, update, create, delete, NOTHING, False)
+    def _at(self, offset: int) -> ObjectData:
+        """The object whose row starts at an offset; its values stay a row until they are read."""
+        decoder, rows = self._decoder, self._rows
+        name, update, create, delete = decoder.head(rows, offset)
+        object_id = make_id(name, self._agent, self._epoch)
+        values = RowValues(decoder, rows, offset)
+        return make_object(values, object_id, self.class_key, update, create, delete, EMPTY, False)
 
     def __len__(self) -> int:
-        return len(self.offsets)
+        return len(self._offsets)
 
     def __iter__(self) -> Iterator[ObjectData]:
-        return map(self.at, self.offsets)
+        return map(self._at, self._offsets)
 
     @overload
     def __getitem__(self, index: int) -> ObjectData: ...
@@ -82,8 +86,8 @@ class RowObjects(Sequence[ObjectData]):
 
     def __getitem__(self, index: int | slice) -> ObjectData | Sequence[ObjectData]:
         if isinstance(index, slice):
-            return [self.at(offset) for offset in self.offsets[index]]
-        return self.at(self.offsets[index])
+            return [self._at(offset) for offset in self._offsets[index]]
+        return self._at(self._offsets[index])
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Sequence) and list(self) == list(other))
@@ -95,3 +99,17 @@ class RowObjects(Sequence[ObjectData]):
 
     def __repr__(self) -> str:
         return repr(list(self))
+
+
+_class_key = operator.attrgetter("class_key")
+
+
+def class_runs(items: Sequence[D]) -> list[tuple[ClassKey | None, Sequence[D]]]:
+    """Objects or events, in order, by runs of one class; mostly all of a message are one run."""
+    if isinstance(items, RowObjects):
+        return [(items.class_key, items)] if items else []
+    keys = list(map(_class_key, items))
+    # In one step where one key object is that of all.
+    if keys and keys.count(keys[0]) == len(keys):
+        return [(keys[0], items)]
+    return [(key, list(run)) for key, run in itertools.groupby(items, key=_class_key)]

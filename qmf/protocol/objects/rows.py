@@ -1,224 +1,125 @@
-"""Rows: many objects of one class without a key per value.
+"""Reading rows: objects of one class without a name in front of each value.
 
-A block says once which columns its rows have and of which types. Each row then is a length, a bitmap, three times, the
-columns of fixed width one after the other, and the variable ones behind their lengths (docs/protocol.md): so one
-`struct` per class reads it. Only our own agents and consoles know rows. Writing them is in `row_encode`.
-
-Knows nothing of QMF's objects: what a row means, its reader decides.
+A block says once which columns its rows have and of which types (docs/protocol.md), so one `struct` per class reads a
+row. Only agents and consoles of this project know rows. `row_encoding` writes them.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable
 from uuid import UUID
 
-from qmf.codec.amqp010 import decode_list_at, decode_map_at
+from qmf.codec.type_codes import BINARY32, LIST, MAP, TEXT16, UUID16
 from qmf.errors import DecodeError
+from qmf.protocol.objects.columns import ROW_FORMATS
 from qmf.protocol.objects.lazy_values import LazyValues
-from qmf.protocol.objects.row_check import Check, row_check
-from qmf.protocol.objects.row_functions import Unpack, unpack_function
-from qmf.protocol.objects.runs import Flat, remember
+from qmf.protocol.objects.nested_values import NestedValues, text_or_bytes
+from qmf.protocol.objects.row_functions import Unpack, check_function, unpack_function
+from qmf.protocol.objects.row_layout import LENGTH, MAX_COLUMNS, TIMES, RowLayout
 
-#: Type codes of columns whose values all have one width, and their `struct` format. Bytes 16 wide are a UUID.
-FIXED_FORMATS: Mapping[int, str] = {
-    0x01: "b",
-    0x02: "B",
-    0x08: "?",
-    0x11: "h",
-    0x12: "H",
-    0x21: "i",
-    0x22: "I",
-    0x23: "f",
-    0x31: "q",
-    0x32: "Q",
-    0x33: "d",
-    0x48: "16s",
-}
-
-#: Type codes of columns whose values have a length of their own.
-TEXT, BINARY, MAP, LIST = 0x95, 0xA0, 0xA8, 0xA9
-
-_UUID = 0x48
-_LENGTH, _TIMES = 4, 24  # bytes of a row's length field, and of its three times
-
-#: Rows after which a layout's `unpack` is written out, which takes about a millisecond.
-BUILD_AFTER = 100
-
-#: Most columns of rows that are read or written, for the functions of a layout grow with them; QMF's largest classes
-#: have a fifth of it. Objects with more are sent as ordinary ones.
-MAX_COLUMNS = 500
-
-#: Selections of columns that a layout remembers.
+#: Bitmaps, as combinations of columns that have a value, that a decoder remembers.
 MAX_BITMAPS = 100
 
 _unpack_u32 = struct.Struct(">I").unpack_from
 
+#: Reads one value of a row; takes the rows, and where the row starts.
 _Reader = Callable[[bytes, int], object]
 
 
-class Row(NamedTuple):
-    """What is read of a row at once.
+class Bitmaps:
+    """Which columns of rows have a value. Most rows have the same ones, so these are remembered.
 
     Attributes:
-        offset: where the row starts, at its length field.
-        name: the object's name. Bytes that are not UTF-8 become lone surrogates (``surrogateescape``).
-        update_ts, create_ts, delete_ts: nanoseconds since 1970; 0 for none.
+        known: by bitmap, the names of the columns with a value, and of those without.
     """
 
-    offset: int
-    name: str
-    update_ts: int
-    create_ts: int
-    delete_ts: int
+    __slots__ = ("_names", "known")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self._names = names
+        self.known: dict[bytes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+    def columns(self, bitmap: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names of the columns with a value, in order, and of those without."""
+        found = self.known.get(bitmap)
+        if found is None:
+            if len(self.known) >= MAX_BITMAPS:
+                self.known.clear()
+            bits = int.from_bytes(bitmap, "little")
+            absent = tuple(name for i, name in enumerate(self._names) if not bits >> i & 1)
+            present = tuple(name for i, name in enumerate(self._names) if bits >> i & 1)
+            found = self.known[bitmap] = present if absent else self._names, absent
+        return found
+
+    def remove_absent(self, values: dict[str, object], bitmap: bytes) -> None:
+        """Take the columns without a value out of a dictionary of all."""
+        for name in self.columns(bitmap)[1]:
+            del values[name]
 
 
-class RowLayout:
-    """Where the columns of a block stand in its rows.
+class RowDecoder:
+    """Reads the rows of one layout.
 
     Attributes:
-        columns: names of the columns.
-        codes: one AMQP 0-10 type code per column.
-        fixed_columns: indices of the columns of fixed width, ascending.
-        variable_columns: indices of the others, ascending.
-        unpack: every value of a row, in the order of columns; columns without a value are left out. Takes the rows, and
-            where the row starts.
-        bitmap_size: bytes of the bitmap; bit ``i % 8`` of byte ``i // 8`` says that column ``i`` has a value.
-        fixed: reads and writes a row from behind its length field to where the name starts: bitmap, update, create and
-            delete time, fixed columns (UUIDs as bytes), length of the name, lengths of the variable columns.
+        layout: of the rows.
+        nested: reads maps and lists, by type code.
+        bitmaps: remembers which columns have a value.
+        check: finds and checks the rows of a block; gives the offset of each. After this, the other methods cannot fail
+            for any of them. Raises DecodeError for a length that doesn't add up, and for a map or list that cannot be
+            read.
     """
 
-    __slots__ = (
-        "_absent",
-        "_all",
-        "_check",
-        "_flats",
-        "_head",
-        "_lengths",
-        "_lengths_at",
-        "_readers",
-        "_unpacked",
-        "_uuids",
-        "_variables",
-        "bitmap_size",
-        "codes",
-        "columns",
-        "fixed",
-        "fixed_columns",
-        "unpack",
-        "variable_columns",
-    )
+    __slots__ = ("_head", "_lengths", "_readers", "_unpack", "bitmaps", "check", "layout", "nested")
 
     def __init__(self, columns: tuple[str, ...], codes: bytes) -> None:
-        """Make a layout.
+        """Make a decoder.
 
         Raises:
-            DecodeError: not one code per column, a code that rows don't have, or two columns of one name.
+            DecodeError: the columns make no layout, or are more than `MAX_COLUMNS`.
         """
-        if len(columns) != len(codes):
-            raise DecodeError(f"{len(codes)} type codes for {len(columns)} columns")
-        if len(set(columns)) != len(columns):
-            raise DecodeError("two columns of a block have the same name")
-        for code in codes:
-            if code not in FIXED_FORMATS and code not in _VARIABLE:
-                raise DecodeError(f"type code 0x{code:02x} is none of rows")
-        self.columns = columns
-        self.codes = codes
-        self.fixed_columns = tuple(i for i, code in enumerate(codes) if code in FIXED_FORMATS)
-        self.variable_columns = tuple(i for i, code in enumerate(codes) if code not in FIXED_FORMATS)
-        self.bitmap_size = (len(columns) + 7) // 8
-        numbers = "".join(FIXED_FORMATS[codes[i]] for i in self.fixed_columns)
-        lengths = f"{len(self.variable_columns) + 1}I"
-        self.fixed = struct.Struct(f">{self.bitmap_size}sqqq{numbers}{lengths}")
-        skipped = struct.calcsize(">" + numbers)
-        self._head = struct.Struct(f">{_LENGTH + self.bitmap_size}xqqq{skipped}xI").unpack_from
-        self._lengths = struct.Struct(">" + lengths).unpack_from
-        self._lengths_at = _LENGTH + self.bitmap_size + _TIMES + skipped
-        self._flats: dict[int, dict[bytes, Flat]] = {MAP: {}, LIST: {}}
-        self._absent: dict[bytes, tuple[str, ...]] = {}
-        self._unpacked = 0
-        self.unpack: Unpack = self._unpack_first
-        self._variables = tuple((i, codes[i]) for i in self.variable_columns)
-        self._check: Check | None = None
-        self._all = (1 << len(columns)) - 1
-        self._uuids = tuple(i for i in self.fixed_columns if codes[i] == _UUID)
-        self._readers: dict[str, tuple[int, _Reader]] | None = None
+        layout = self.layout = RowLayout(columns, codes)
+        if len(columns) > MAX_COLUMNS:
+            raise DecodeError(f"rows of {len(columns)} columns; the limit is {MAX_COLUMNS}")
+        self.nested = {code: NestedValues(code, 0) for code in (MAP, LIST)}
+        skipped = layout.lengths_at - LENGTH - layout.bitmap_size - TIMES
+        self._head = struct.Struct(f">{LENGTH + layout.bitmap_size}xqqq{skipped}xI").unpack_from
+        self._lengths = struct.Struct(">" + layout.lengths).unpack_from
+        self.bitmaps = Bitmaps(columns)
+        self.check = check_function(layout, self.nested)
+        self._unpack: Unpack | None = None
+        self._readers: dict[object, tuple[int, _Reader]] | None = None
 
-    def check(self, data: bytes) -> list[int]:
-        """Find and check the rows of a block.
+    def head(self, data: bytes, offset: int) -> tuple[str, int, int, int]:
+        """Object name and times of update, creation and deletion of the row at `offset`.
 
-        After this, `head`, `unpack` and `get` cannot fail for any of them.
-
-        Args:
-            data: the rows, one after the other, nothing else.
-
-        Returns:
-            the offset of each row.
-
-        Raises:
-            DecodeError: a length that doesn't add up, a map or list that is none, or more than `MAX_COLUMNS` columns.
+        Bytes of the name that are not UTF-8 become lone surrogates (``surrogateescape``).
         """
-        check = self._check
-        if check is None:
-            if len(self.columns) > MAX_COLUMNS:
-                raise DecodeError(f"rows of {len(self.columns)} columns; the limit is {MAX_COLUMNS}")
-            skipped = self._lengths_at - _LENGTH - self.bitmap_size
-            nested = [code in (MAP, LIST) for _, code in self._variables]
-            check = self._check = row_check(self.bitmap_size, skipped, nested, self._read_nested)
-        return check(data)
-
-    def head(self, data: bytes, offset: int) -> Row:
-        """Name and times of the row at `offset`."""
         update, create, delete, size = self._head(data, offset)
-        start = offset + _LENGTH + self.fixed.size
-        return Row(offset, data[start : start + size].decode("utf-8", "surrogateescape"), update, create, delete)
-
-    def scan(self, data: bytes) -> list[Row]:
-        """`check`, and the `head` of each row."""
-        return [self.head(data, offset) for offset in self.check(data)]
-
-    def _read_nested(self, bitmap: bytes, start: int, place: int, raw: bytes) -> None:
-        """See that a map or list of the row at `start` can be read."""
-        column, code = self._variables[place]
-        if raw:
-            _nested(raw, code)
-        elif bitmap[column >> 3] >> (column & 7) & 1:
-            raise DecodeError(f"row at offset {start}: a map or list without bytes")
-
-    def _has(self, data: bytes, offset: int, column: int) -> bool:
-        return bool(data[offset + _LENGTH + (column >> 3)] >> (column & 7) & 1)
+        start = offset + self.layout.name_at
+        return data[start : start + size].decode("utf-8", "surrogateescape"), update, create, delete
 
     def names(self, data: bytes, offset: int) -> tuple[str, ...]:
         """Names of the columns that have a value in the row at `offset`, in order."""
-        at = offset + _LENGTH
-        bits = int.from_bytes(data[at : at + self.bitmap_size], "little") & self._all
-        if bits == self._all:
-            return self.columns
-        return tuple(name for i, name in enumerate(self.columns) if bits >> i & 1)
+        at = offset + LENGTH
+        return self.bitmaps.columns(data[at : at + self.layout.bitmap_size])[0]
 
     def has(self, data: bytes, offset: int, name: object) -> bool:
         """True when the row at `offset` has a value of that name."""
-        found = (self._readers or self._make_readers()).get(name)  # type: ignore[call-overload]  # any object may be asked for
-        return found is not None and self._has(data, offset, found[0])
+        found = (self._readers or self._make_readers()).get(name)
+        return found is not None and bool(data[offset + LENGTH + (found[0] >> 3)] >> (found[0] & 7) & 1)
 
     def row(self, data: bytes, offset: int) -> bytes:
         """The row at `offset`, with its length field."""
         (size,) = _unpack_u32(data, offset)
-        return data[offset : offset + _LENGTH + size]
+        return data[offset : offset + LENGTH + size]
 
     def raw(self, data: bytes, offset: int) -> bytes:
-        """The bytes of the row at `offset` that say its values: without times and name, which are no values."""
+        """The bytes of the row at `offset` that hold its values: without times and name."""
         row = self.row(data, offset)
-        at = _LENGTH + self.bitmap_size
-        begin = _LENGTH + self.fixed.size
-        (size,) = _unpack_u32(row, self._lengths_at)
-        return (
-            row[_LENGTH:at]
-            + row[at + _TIMES : self._lengths_at]
-            + row[self._lengths_at + 4 : begin]
-            + row[begin + size :]
-        )
+        at, lengths_at, begin = LENGTH + self.layout.bitmap_size, self.layout.lengths_at, self.layout.name_at
+        (size,) = _unpack_u32(row, lengths_at)
+        return row[LENGTH:at] + row[at + TIMES : lengths_at] + row[lengths_at + 4 : begin] + row[begin + size :]
 
     def get(self, data: bytes, offset: int, name: str) -> object:
         """One value of the row at `offset`.
@@ -227,162 +128,89 @@ class RowLayout:
             KeyError: no such column, or it has no value.
         """
         column, read = (self._readers or self._make_readers())[name]
-        if not data[offset + _LENGTH + (column >> 3)] >> (column & 7) & 1:
+        if not data[offset + LENGTH + (column >> 3)] >> (column & 7) & 1:
             raise KeyError(name)
         return read(data, offset)
 
-    def _unpack_first(self, data: bytes, offset: int) -> dict[str, object]:
-        """`unpack` of the first rows."""
-        self._unpacked += 1
-        if self._unpacked > BUILD_AFTER:
-            self.unpack = unpack_function(
-                self.columns,
-                self.codes,
-                flats=self._flats,
-                readers={**_VARIABLE, MAP: self._map, LIST: self._list},
-                remove=self._remove_absent,
-                again=self._unpack_any,
-            )
-        return self._unpack_any(data, offset)
+    def unpack(self, data: bytes, offset: int) -> dict[str, object]:
+        """Every value of the row at `offset`, in the order of columns."""
+        unpack = self._unpack
+        if unpack is None:
+            unpack = self._unpack = unpack_function(self.layout, self.nested, self.bitmaps.remove_absent)
+        try:
+            return unpack(data, offset)
+        except UnicodeDecodeError:
+            return {name: self.get(data, offset, name) for name in self.names(data, offset)}
 
-    def _unpack_any(self, data: bytes, offset: int) -> dict[str, object]:
-        fields = self.fixed.unpack_from(data, offset + _LENGTH)
-        at = 4 + len(self.fixed_columns)
-        values: list[object] = [None] * len(self.columns)
-        for i, value in zip(self.fixed_columns, fields[4:at], strict=True):
-            values[i] = value
-        for i in self._uuids:
-            values[i] = UUID(bytes=values[i])  # type: ignore[arg-type]  # the layout says 16 bytes
-        bits = int.from_bytes(fields[0], "little") & self._all
-        end = offset + _LENGTH + self.fixed.size + fields[at]
-        for (i, code), size in zip(self._variables, fields[at + 1 :], strict=True):
-            start, end = end, end + size
-            if bits >> i & 1:
-                values[i] = _VARIABLE[code](data[start:end])
-        if bits == self._all:
-            return dict(zip(self.columns, values, strict=True))
-        return {name: values[i] for i, name in enumerate(self.columns) if bits >> i & 1}
-
-    def _remove_absent(self, values: dict[str, object], bitmap: bytes) -> None:
-        """Take out the columns without a value. Most rows without some lack the same ones."""
-        absent = self._absent.get(bitmap)
-        if absent is None:
-            if len(self._absent) >= MAX_BITMAPS:
-                self._absent.clear()
-            absent = tuple(name for i, name in enumerate(self.columns) if not bitmap[i >> 3] >> (i & 7) & 1)
-            self._absent[bitmap] = absent
-        for name in absent:
-            del values[name]
-
-    def _map(self, raw: bytes) -> object:
-        return self._nested(raw, MAP)
-
-    def _list(self, raw: bytes) -> object:
-        return self._nested(raw, LIST)
-
-    def _nested(self, raw: bytes, code: int) -> object:
-        """A nested map or list that is not remembered; references and settings of many objects are the same."""
-        value = _nested(raw, code)
-        remember(self._flats[code], raw, value)
-        return value
-
-    def _make_readers(self) -> dict[str, tuple[int, _Reader]]:
-        readers: dict[str, tuple[int, _Reader]] = {}
-        at = _LENGTH + self.bitmap_size + _TIMES
-        for i in self.fixed_columns:
-            layout = struct.Struct(">" + FIXED_FORMATS[self.codes[i]])
-            readers[self.columns[i]] = (i, _fixed_reader(layout, at, self.codes[i]))
-            at += layout.size
-        begin = _LENGTH + self.fixed.size
-        for place, i in enumerate(self.variable_columns, 1):
-            read = _VARIABLE[self.codes[i]]
-            readers[self.columns[i]] = (i, _variable_reader(read, self._lengths, at, begin, place))
+    def _make_readers(self) -> dict[object, tuple[int, _Reader]]:
+        layout = self.layout
+        readers: dict[object, tuple[int, _Reader]] = {}
+        at = LENGTH + layout.bitmap_size + TIMES
+        place = 0
+        for i, (name, code) in enumerate(zip(layout.columns, layout.codes, strict=True)):
+            if code in ROW_FORMATS:
+                field = struct.Struct(">" + ROW_FORMATS[code])
+                readers[name] = (i, _fixed_reader(field, at, code))
+                at += field.size
+            else:
+                place += 1
+                readers[name] = (i, self._variable_reader(code, place))
         self._readers = readers
         return readers
+
+    def _variable_reader(self, code: int, place: int) -> _Reader:
+        lengths, at, begin = self._lengths, self.layout.lengths_at, self.layout.name_at
+        read = {TEXT16: _text, BINARY32: text_or_bytes, MAP: self.nested[MAP].read, LIST: self.nested[LIST].read}[code]
+
+        def get(data: bytes, offset: int) -> object:
+            sizes = lengths(data, offset + at)
+            start = offset + begin + sum(sizes[:place])
+            return read(data[start : start + sizes[place]])
+
+        return get
+
+
+def _fixed_reader(field: struct.Struct, at: int, code: int) -> _Reader:
+    unpack = field.unpack_from
+    if code == UUID16:
+        return lambda data, offset: UUID(bytes=unpack(data, offset + at)[0])
+    return lambda data, offset: unpack(data, offset + at)[0]
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
 
 
 class RowValues(LazyValues):
     """The values of one row."""
 
-    __slots__ = ("_data", "_layout", "_offset")
+    __slots__ = ("_data", "_decoder", "_offset")
 
-    def __init__(self, layout: RowLayout, data: bytes, offset: int) -> None:
+    def __init__(self, decoder: RowDecoder, data: bytes, offset: int) -> None:
         """Take the row whose length field is at `offset`."""
-        self._layout = layout
+        self._decoder = decoder
         self._data = data
         self._offset = offset
 
     def __getitem__(self, name: str) -> object:
-        return self._layout.get(self._data, self._offset, name)
+        return self._decoder.get(self._data, self._offset, name)
 
     def __contains__(self, name: object) -> bool:
-        return self._layout.has(self._data, self._offset, name)
+        return self._decoder.has(self._data, self._offset, name)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return self._layout.names(self._data, self._offset)
+        return self._decoder.names(self._data, self._offset)
 
     def unpacked(self) -> dict[str, object]:
-        return self._layout.unpack(self._data, self._offset)
+        return self._decoder.unpack(self._data, self._offset)
 
     def raw(self) -> bytes:
-        return self._layout.raw(self._data, self._offset)
+        return self._decoder.raw(self._data, self._offset)
 
     @property
     def layout(self) -> object:
-        return self._layout
+        return self._decoder
 
     def detached(self) -> RowValues:
-        layout = self._layout
-        return RowValues(layout, layout.row(self._data, self._offset), 0)
-
-
-def _fixed_reader(layout: struct.Struct, at: int, code: int) -> _Reader:
-    unpack = layout.unpack_from
-    if code == _UUID:
-        return lambda data, offset: UUID(bytes=unpack(data, offset + at)[0])
-    return lambda data, offset: unpack(data, offset + at)[0]
-
-
-def _variable_reader(
-    read: Callable[[bytes], object], lengths: Callable[[bytes, int], tuple[int, ...]], at: int, begin: int, place: int
-) -> _Reader:
-    def get(data: bytes, offset: int) -> object:
-        sizes = lengths(data, offset + at)
-        start = offset + begin + sum(sizes[:place])
-        return read(data[start : start + sizes[place]])
-
-    return get
-
-
-def _text(raw: bytes) -> object:
-    return raw.decode("utf-8", "surrogateescape")
-
-
-def _binary(raw: bytes) -> object:
-    """As received elsewhere (QMF2.md 3.2): text where it is UTF-8."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw
-
-
-def _map(raw: bytes) -> object:
-    return _nested(raw, MAP)
-
-
-def _list(raw: bytes) -> object:
-    return _nested(raw, LIST)
-
-
-def _nested(raw: bytes, code: int) -> object:
-    try:
-        value, end = decode_map_at(raw, 0, True) if code == MAP else decode_list_at(raw, 0, True)
-    except (IndexError, struct.error):
-        raise DecodeError(f"a map or list of a row does not fit its {len(raw)} bytes") from None
-    if end != len(raw):
-        raise DecodeError(f"a map or list of a row ends {len(raw) - end} bytes before its length says")
-    return value
-
-
-_VARIABLE: Mapping[int, Callable[[bytes], object]] = {TEXT: _text, BINARY: _binary, MAP: _map, LIST: _list}
+        return RowValues(self._decoder, self._decoder.row(self._data, self._offset), 0)

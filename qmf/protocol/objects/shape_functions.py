@@ -1,108 +1,68 @@
-"""Functions written out for one shape: matching and unpacking its maps without a loop.
+"""Functions compiled for one shape: matching and unpacking its maps without a loop.
 
-What most maps of a shape have had at a place, such as a reference that all objects share, is compared as a whole there
-before anything is read (`usual`). That is only a short cut: other values go the ordinary way.
+docs/performance.md has what each of them brings.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID
 
 from qmf._compile import compile_function
-from qmf.protocol.objects.runs import (
-    BOOL,
-    CONSTANTS,
-    END,
-    FORMATS,
-    LENGTHS,
-    NESTED,
-    TEXTS,
-    UINT8,
-    UUID_CODE,
-    Flat,
-    Run,
-    as_flat,
-    is_sound,
-    text,
-    uuid,
-    variable,
-)
+from qmf.codec.type_codes import BOOLEAN, CONSTANTS, UINT8, UUID16
+from qmf.protocol.objects.columns import FIXED_FORMATS, LENGTHS, NESTED, TEXTS
+from qmf.protocol.objects.nested_values import NestedValues, text_or_bytes
 
-#: Takes bytes, where the items start and where they end, what is known as sound, and the depth; gives where each run
-#: starts, or None.
-Match = Callable[[bytes, int, int, set[bytes], int], Sequence[int] | None]
+#: Takes bytes, where the entries start and where they end; gives where each run starts, or None.
+Match = Callable[[bytes, int, int], Sequence[int] | None]
 
 #: Takes bytes and where each run starts.
 Unpack = Callable[[bytes, Sequence[int]], dict[str, object]]
 
-_u32 = struct.Struct(">I").unpack_from
+_ERRORS = (IndexError, struct.error, UnicodeDecodeError)
+_unpack_u32 = struct.Struct(">I").unpack_from
 
 
-def match_function(
-    runs: Sequence[Run],
-    *,
-    checked: bool,
-    depth: int,
-    usual: Mapping[int, bytes],
-    short: Collection[int],
-    again: Match,
-    missed: Callable[[int], None],
-) -> Match:
-    """`Shape.match` of a shape.
+class Run(NamedTuple):
+    """Keys, type codes and values of fixed width in a row.
 
-    Args:
-        runs: of the shape.
-        checked: whether nested maps and lists are.
-        depth: at which the usual nested values were found to be sound; those deeper are matched by `again`.
-        usual: by the number of a run, what mostly follows it, length included.
-        short: numbers of the runs that are followed by less than 256 bytes, or else `again` decides.
-        again: matches any map of the shape.
-        missed: told the number of a run that something else than usual followed.
+    Attributes:
+        mask: 255 for each byte that is known, 0 for those of values.
+        known: the known bytes, and zeros.
+        then: type code of the variable value behind the run; None at the end of the map.
     """
-    names: dict[str, object] = {
-        "number": int.from_bytes,
-        "u32": _u32,
-        "is_sound": is_sound,
-        "again": again,
-        "missed": missed,
-        "errors": (IndexError, struct.error, UnicodeDecodeError),
-    }
-    lines = [f"if depth > {depth}: return again(data, start, stop, sound, depth)", "p0 = start"]
-    compared = False  # with what is usual before it
+
+    mask: bytes
+    known: bytes
+    then: int | None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the run."""
+        return len(self.known)
+
+
+def match_function(runs: Sequence[Run], nested: Mapping[int, NestedValues] | None, *, short: bool) -> Match:
+    """`Shape.match` of a shape; arguments as of `Shape`."""
+    names: dict[str, object] = {"number": int.from_bytes, "u32": _unpack_u32, "errors": _ERRORS}
+    for code, values in (nested or {}).items():
+        names |= {f"nested{code}": values.known, f"check{code}": values.check}
+    lines: list[str] = []
     for i, run in enumerate(runs):
-        check = [] if compared else _check(i, run, i in short, names)
-        compared = False
-        value = _passing(i, run, i in short, checked=checked)
-        if i not in usual:
-            lines += [*check, *value]
-            continue
-        if run.mask or not check:
-            lines += check
-            whole, begin, ordinary = usual[i], run.size, value
-        else:
-            whole, begin, ordinary = _known(run, short=False) + usual[i], 0, [*check, *value]
-        follow = f"p{i + 1} = {_at(i, begin + len(whole))}"
-        ordinary.append(f"missed({i})")
-        if not runs[i + 1].mask:
-            # What is known behind it is compared with it.
-            compared = True
-            whole += _known(runs[i + 1], short=i + 1 in short)
-            ordinary += _check(i + 1, runs[i + 1], i + 1 in short, names)
-        names[f"usual{i}"] = whole
-        lines += [f"if data.startswith(usual{i}, {_at(i, begin)}): {follow}", "else:"]
-        lines += [f"    {line}" for line in ordinary]
-    end = _at(len(runs) - 1, runs[-1].size)
-    starts = ", ".join(f"p{i}" for i in range(len(runs)))
+        lines += _comparison(i, run, names, short=short)
+        if run.then is not None:
+            lines += _variable_check(i, run.size, run.then, checked=nested is not None, short=short)
     source = "\n".join(
         [
-            "def match(data, start, stop, sound, depth):",
+            "def match(data, p0, stop):",
             "    try:",
             *(f"        {line}" for line in lines),
-            f"        return ({starts},) if {end} == stop else None",
+            f"        if {_at(len(runs) - 1, runs[-1].size)} != stop: return None",
             "    except errors:",
             "        return None",
+            f"    return ({', '.join(f'p{i}' for i in range(len(runs)))},)",
             "",
         ]
     )
@@ -110,84 +70,56 @@ def match_function(
 
 
 def _at(i: int, offset: int) -> str:
-    """A place behind the start of a run."""
+    """An offset behind the start of a run."""
     return f"p{i} + {offset}" if offset else f"p{i}"
 
 
-def _known(run: Run, *, short: bool) -> bytes:
-    """The bytes of a run that are all known, and the high bytes of a short length."""
-    assert isinstance(run.known, bytes)
-    return run.known + bytes(LENGTHS[run.then] - 1 if short else 0)
+def _comparison(i: int, run: Run, names: dict[str, object], *, short: bool) -> list[str]:
+    """Compares the known bytes of a run: all bytes, or those that one big integer masks.
 
-
-def _check(i: int, run: Run, short: bool, names: dict[str, object]) -> list[str]:
-    """Compares the known bytes of a run, and the high bytes of a short length: they are zero."""
-    more = LENGTHS[run.then] - 1 if short else 0
-    size = run.size + more
-    if not size:
+    The high bytes of a short length behind it are known as well: they are zero.
+    """
+    zeros = bytes(LENGTHS[run.then] - 1 if short and run.then is not None else 0)
+    known, mask = run.known + zeros, run.mask + b"\xff" * len(zeros)
+    if not known:
         return []
-    failed = "again(data, start, stop, sound, depth)" if more else "None"
-    if run.mask:
-        names[f"mask{i}"] = run.mask | ((1 << 8 * more) - 1) << 8 * run.size
-        names[f"known{i}"] = run.known
-        found = f"number(data[p{i}:{_at(i, size)}], 'little') & mask{i}"
-    else:
-        names[f"known{i}"] = _known(run, short=short)
-        found = f"data[p{i}:{_at(i, size)}]"
-    return [f"if {found} != known{i}: return {failed}"]
+    found = f"data[p{i}:{_at(i, len(known))}]"
+    if 0 not in mask:
+        names[f"known{i}"] = known
+        return [f"if {found} != known{i}: return None"]
+    names[f"mask{i}"] = int.from_bytes(mask, "little")
+    names[f"known{i}"] = int.from_bytes(known, "little")
+    return [f"if number({found}, 'little') & mask{i} != known{i}: return None"]
 
 
-def _passing(i: int, run: Run, short: bool, *, checked: bool) -> list[str]:
-    """Passes the variable value behind a run, and sees that it can be read."""
-    size, then, follow = run.size, run.then, f"p{i + 1}"
-    if then == END:
-        return []
-    width = LENGTHS[then]
-    begin, behind = _at(i, size), _at(i, size + width)
-    if short or width == 1:
-        lines = [f"{follow} = {behind} + data[{_at(i, size + width - 1)}]"]
-    elif width == 2:
-        lines = [f"{follow} = {behind} + (data[{begin}] << 8) + data[{_at(i, size + 1)}]"]
-    else:
-        lines = [f"{follow} = {behind} + u32(data, {begin})[0]"]
-    if then in TEXTS:
-        raw = f"data[{behind}:{follow}]"
+def _variable_check(i: int, size: int, code: int, *, checked: bool, short: bool) -> list[str]:
+    """Finds the end of the variable value behind a run, which is the next run's start; sees that it can be read."""
+    width, begin, follow = LENGTHS[code], _at(i, size), f"p{i + 1}"
+    content = _at(i, size + width)
+    length = {
+        1: f"data[{begin}]",
+        2: f"(data[{begin}] << 8) + data[{_at(i, size + 1)}]",
+        4: f"u32(data, {begin})[0]",
+    }[width]
+    if short:
+        length = f"data[{_at(i, size + width - 1)}]"
+    lines = [f"{follow} = {content} + {length}"]
+    if code in TEXTS:
+        raw = f"data[{content}:{follow}]"
         lines.append(f"if not {raw}.isascii(): {raw}.decode()")
-    elif then in NESTED and checked:
-        lines.append(
-            f"if data[{_at(i, size - 1)}:{follow}] not in sound and "
-            f"not is_sound(data, {begin}, {follow}, {then}, sound, depth): return None"
-        )
+    elif code in NESTED and checked:
+        lines += [f"raw = data[{begin}:{follow}]", f"if raw not in nested{code} and not check{code}(raw): return None"]
     return lines
 
 
 def unpack_function(
-    names: Sequence[str],
-    codes: bytes,
-    runs: Sequence[Run],
-    *,
-    usual: Mapping[int, bytes],
-    flats: Mapping[bytes, Flat],
-    nested: Callable[[bytes, int, int, int], object],
+    names: Sequence[str], codes: bytes, runs: Sequence[Run], nested: Mapping[int, NestedValues]
 ) -> Unpack:
-    """`Shape.unpack` of a shape: fills a copy of a dictionary that has its size and order already.
-
-    Args:
-        names: keys of the shape.
-        codes: a type code per key.
-        runs: of the shape.
-        usual: as for `match_function`.
-        flats: maps and lists by their bytes, type code included, of which copies may be given out.
-        nested: reads others; takes bytes, where the length starts, where the value ends, and the type code.
-    """
+    """`Shape.unpack` of a shape: fills a copy of a dictionary that has its size and order already."""
     template = {name: CONSTANTS.get(code) for name, code in zip(names, codes, strict=True)}
-    space: dict[str, object] = {
-        "new": template.copy,
-        "text": text,
-        "uuid": uuid,
-        "known": flats.get,
-        "nested": nested,
-    }
+    space: dict[str, object] = {"new": template.copy, "text": text_or_bytes, "UUID": UUID}
+    space |= {f"k{i}": name for i, name in enumerate(names)}
+    space |= {f"read{code}": values.read for code, values in nested.items()}
     lines = ["out = new()", f"{', '.join(f'p{i}' for i in range(len(runs)))}, = starts"]
     columns = list(enumerate(zip(names, codes, strict=True)))
     for i, run in enumerate(runs):
@@ -195,59 +127,35 @@ def unpack_function(
         while columns and columns[0][1][1] not in LENGTHS:
             fixed.append(columns.pop(0))
         lines += _fixed_values(i, fixed, space)
-        if run.then != END:
-            number, (name, _) = columns.pop(0)
-            space[f"k{number}"] = name
-            lines += _variable_value(i, run, f"out[k{number}]", usual.get(i), space)
+        if run.then is not None:
+            number, _ = columns.pop(0)
+            lines.append(f"out[k{number}] = {_variable_value(i, run.size, run.then)}")
     source = "\n".join(["def unpack(data, starts):", *(f"    {line}" for line in lines), "    return out", ""])
     return compile_function("unpack", source, space, "a shape")
 
 
 def _fixed_values(i: int, columns: Sequence[tuple[int, tuple[str, int]]], space: dict[str, object]) -> list[str]:
-    """Puts the values of fixed width of a run where they belong."""
+    """Unpacks the values of fixed width of a run."""
     layout, targets, uuids = ">", [], []
     for number, (name, code) in columns:
-        layout += f"{len(name.encode()) + 2}x{FORMATS[code]}"
-        if code in CONSTANTS:
-            continue
-        space[f"k{number}"] = name
-        target = f"out[k{number}]"
-        if code == UUID_CODE:
-            uuids.append(f"{target} = uuid(v{number})")
-            target = f"v{number}"
-        targets.append((target, code))
+        layout += f"{len(name.encode()) + 2}x{FIXED_FORMATS[code]}"
+        if code == UUID16:
+            targets.append(f"v{number}")
+            uuids.append(f"out[k{number}] = UUID(bytes=v{number})")
+        elif code not in CONSTANTS:
+            targets.append(f"out[k{number}]")
     if not targets:
         return []
-    if len(columns) == 1 and targets[0][1] in (BOOL, UINT8):
+    if len(columns) == 1 and columns[0][1][1] in (BOOLEAN, UINT8):
         value = f"data[{_at(i, struct.calcsize(layout) - 1)}]"
-        return [f"{targets[0][0]} = {value}" + (" != 0" if targets[0][1] == BOOL else "")]
+        return [f"{targets[0]} = {value}" + (" != 0" if columns[0][1][1] == BOOLEAN else "")]
     space[f"unpack{i}"] = struct.Struct(layout).unpack_from
-    return [f"{', '.join(target for target, _ in targets)}, = unpack{i}(data, p{i})", *uuids]
+    return [f"{', '.join(targets)}, = unpack{i}(data, p{i})", *uuids]
 
 
-def _variable_value(i: int, run: Run, target: str, usual: bytes | None, space: dict[str, object]) -> list[str]:
-    """Puts the variable value behind a run where it belongs."""
-    end, follow, code = _at(i, run.size), f"p{i + 1}", run.then
+def _variable_value(i: int, size: int, code: int) -> str:
+    """The variable value behind a run."""
     if code in NESTED:
-        lines = [
-            f"found = known(data[{_at(i, run.size - 1)}:{follow}])",
-            f"{target} = nested(data, {end}, {follow}, {code}) if found is None else found.copy()",
-        ]
-    else:
-        raw = f"data[{_at(i, run.size + LENGTHS[code])}:{follow}]"
-        lines = [f"{target} = {raw}.decode()" if code in TEXTS else f"{target} = text({raw})"]
-    if usual is None:
-        return lines
-    value: Any = variable(usual, 0, code)
-    if code in NESTED:
-        flat = as_flat(value)
-        if flat is None:
-            return lines
-        value = flat.copy
-    space |= {f"usual{i}": usual, f"value{i}": value}
-    known = f"value{i}()" if code in NESTED else f"value{i}"
-    return [
-        f"if data.startswith(usual{i}, {end}): {target} = {known}",
-        "else:",
-        *(f"    {line}" for line in lines),
-    ]
+        return f"read{code}(data[{_at(i, size)}:p{i + 1}])"
+    raw = f"data[{_at(i, size + LENGTHS[code])}:p{i + 1}]"
+    return f"{raw}.decode()" if code in TEXTS else f"text({raw})"

@@ -16,7 +16,7 @@ from qmf.agent import Agent, ObjectId, ProviderQuery
 from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_ROW_BYTES
 from qmf.codec import amqp010, decode_message
 from qmf.protocol import BodyForm, Envelope, ObjectData, QueryRequest, What, encode
-from qmf.protocol.objects import row_encoding as row_encode
+from qmf.protocol.objects import row_encoding
 from qmf.protocol.objects.rows import RowValues
 from qmf.schema import ClassKey
 from qmf.testing import ManualClock
@@ -172,7 +172,7 @@ async def test_classes_with_more_values_than_rows_have_come_as_ordinary_objects(
         expected = plain(await ask(bus, **query))
         bus.take()
         with monkeypatch.context() as patch:
-            patch.setattr(row_encode, "MAX_COLUMNS", 3)
+            patch.setattr(row_encoding, "MAX_COLUMNS", 3)
             assert plain(await ask(bus, **query, row_form=1)) == expected
         assert blocks(bus) == []
         bus.take()

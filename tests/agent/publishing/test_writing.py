@@ -25,18 +25,17 @@ from qmf.agent import (
 )
 from qmf.agent.accessors.locking import locking_subclass
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
-from qmf.agent.model.collecting import make_reader, make_row_writer, make_taker
+from qmf.agent.model.collecting import make_reader, make_taker, statistics_source
 from qmf.agent.model.managed_object import ManagedObjectMeta
 from qmf.agent.model.values import read_raw_values, values_by_name
 from qmf.agent.objects.object_store import ManagedObjectStore, object_data
 from qmf.agent.publishing.blocks import RowWriter
 from qmf.agent.publishing.blocks import content as row_content
 from qmf.agent.publishing.raising import EventWriter
-from qmf.agent.publishing.writing import ObjectWriter
+from qmf.agent.publishing.writing import ObjectWriter, columns_of
 from qmf.codec import EncodeError
 from qmf.protocol import BodyForm, Envelope, EventData, ObjectData, ObjectsResponse, decode, encode
-from qmf.protocol.maps import event_to_map, object_to_map
-from qmf.protocol.objects.keyed_encoding import value_bytes
+from qmf.protocol.objects import RowEncoder, encode_event, encode_object
 from qmf.schema import TYPES, Argument, ClassSchema, EventSchema, Property, Statistic, Style
 
 DESCRIPTORS = {Style.COUNT: CounterAttribute, Style.HILO: HiLoAttribute, Style.MMA: MmaAttribute}
@@ -110,7 +109,7 @@ def fill(obj: ManagedObject, data: st.DataObject) -> None:
 
 
 def general(data: ObjectData) -> bytes:
-    return value_bytes(object_to_map(data))
+    return encode_object(data)
 
 
 def as_read(objects: list[ObjectData], items: list[Any]) -> None:
@@ -172,11 +171,16 @@ def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[M
                     accessor.sample(value) if field.type.style is Style.MMA else accessor.set(value)
         assert make_reader(layout, BOTH)(one) == make_reader(layout, BOTH, locked=True)(two)
         if not {"map", "list", "objId"} & {base.base for field in layout.statistics for _, base in field.wire}:
-            encoder = RowWriter(ManagedObjectStore("v:p:i", 1, lambda: 7))._shape(layout, None)._encoder
-            lead = encoder.lead("n", [None] * len(layout.wire[PROPERTIES]))
-            written = make_row_writer(layout, encoder, locked=False)(one, lead)
-            assert written == make_row_writer(layout, encoder, locked=True)(two, lead)
-            assert written == encoder.row(0, 0, 0, lead, *read_raw_values(one, STATISTICS))
+            properties = len(layout.wire[PROPERTIES])
+            encoder = RowEncoder(layout.key, ObjectId(""), columns_of(layout, BOTH), properties)
+            lead = encoder.lead("n", [None] * properties)
+            parameters = "obj, lead, update, create, delete"
+            quick, locked = (
+                encoder.row_function(statistics_source(layout, locked=locked), parameters) for locked in (False, True)
+            )
+            written = quick(one, lead, 3, 2, 0)
+            assert written == locked(two, lead, 3, 2, 0)
+            assert written == encoder.row(3, 2, 0, lead, read_raw_values(one, STATISTICS))
         assert make_taker(layout, STATISTICS)(one) == make_taker(layout, STATISTICS, locked=True)(two)
 
 
@@ -201,7 +205,7 @@ def test_any_event_is_written_like_the_general_encoder_does(
         expected = EventData(
             values=event._qmf_values(), class_key=Happening._qmf_schema_.key, timestamp=time, severity=severity
         )
-        assert writer.item(event, time, severity) == value_bytes(event_to_map(expected))
+        assert writer.item(event, time, severity) == encode_event(expected)
 
 
 @pytest.fixture
@@ -299,4 +303,4 @@ def test_selections_are_not_remembered_for_ever(store: ManagedObjectStore) -> No
     names = sorted(shelf._qmf_values())
     for chosen in itertools.islice(itertools.combinations(names, 3), 250):
         rows.read(shelf, read_raw_values(shelf, BOTH), frozenset(chosen))
-    assert len(rows._shapes) <= 100
+    assert len(rows._selections) <= 100

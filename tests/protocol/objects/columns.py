@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from qmf.codec import typed
-from qmf.protocol.objects.keyed_encoding import ANY, FIXED_CODES, TEXT
+from qmf.protocol.objects.columns import FIXED_CODES
 from qmf.schema import TYPES
 
 MAPS = st.dictionaries(
@@ -36,11 +36,6 @@ def values(name: str) -> st.SearchStrategy[object]:
 
 #: Names of direct types with one or a few columns' worth of values each.
 NAMES = [*FIXED_CODES, "sstr", "lstr", "map", "list"]
-
-
-def code(name: str) -> int:
-    """The code of a column for values of a type."""
-    return TEXT if TYPES[name].is_string else FIXED_CODES.get(name, ANY)
 
 
 def on_the_wire(name: str, value: object) -> object:

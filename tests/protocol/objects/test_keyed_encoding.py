@@ -7,16 +7,14 @@ import traceback
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from protocol.objects.columns import NAMES, code, on_the_wire, values
+from protocol.objects.columns import NAMES, on_the_wire, values
 
 from qmf.codec import Char, EncodeError, Float32, Symbol, UInt8, UInt32, amqp010
 from qmf.codec.limits import MAX_DEPTH
+from qmf.protocol import ObjectId
+from qmf.protocol.objects.columns import FIXED_CODES, Column
 from qmf.protocol.objects.keyed_encoding import (
-    ANY,
-    FIXED_CODES,
     MAX_KEYS,
-    TEXT,
-    Column,
     entry_encoder,
     key,
     list_body,
@@ -24,6 +22,7 @@ from qmf.protocol.objects.keyed_encoding import (
     value_bytes,
     value_encoder,
 )
+from qmf.schema import TYPES
 
 FEW = st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), max_size=12)
 MANY = st.lists(st.tuples(st.sampled_from(list(FIXED_CODES)), st.just(False)), min_size=10, max_size=25)
@@ -32,7 +31,7 @@ MANY = st.lists(st.tuples(st.sampled_from(list(FIXED_CODES)), st.just(False)), m
 @settings(deadline=None, max_examples=50)
 @given(st.data(), st.tuples(FEW, MANY | st.just([]), FEW).map(lambda parts: [*parts[0], *parts[1], *parts[2]]))
 def test_the_bytes_are_those_of_the_general_encoder(data: st.DataObject, kinds: list[tuple[str, bool]]) -> None:
-    columns = [Column(f"c{number}", code(name), optional) for number, (name, optional) in enumerate(kinds)]
+    columns = [Column(f"c{number}", TYPES[name], optional) for number, (name, optional) in enumerate(kinds)]
     encode = entry_encoder(columns, 0, "test")
     for _ in range(2):
         row = [None if optional and data.draw(st.booleans()) else data.draw(values(name)) for name, optional in kinds]
@@ -52,14 +51,14 @@ def test_the_bytes_are_those_of_the_general_encoder(data: st.DataObject, kinds: 
     [("uint8", 256), ("int16", -(2**15) - 1), ("uint64", -1), ("uint64", 2**64), ("float", 1e39), ("uint32", "x")],
 )
 def test_what_does_not_fit_its_column_is_refused(kind: str, value: object) -> None:
-    encode = entry_encoder([Column("a", code("uint8")), Column("b", code(kind))], 0, "test")
+    encode = entry_encoder([Column("a", TYPES["uint8"]), Column("b", TYPES[kind])], 0, "test")
     with pytest.raises(EncodeError, match="out of the range of its column"):
         encode([1, value])
 
 
 @pytest.mark.parametrize("value", ["a" * 255, "a" * 256, "\u20ac" * 90, "a" * 70_000, "a\udcff", b"\xff", UInt32(7)])
 def test_text_of_all_lengths_and_kinds(value: object) -> None:
-    entries, _ = entry_encoder([Column("a", TEXT)], 0, "test")([value])
+    entries, _ = entry_encoder([Column("a", TYPES["sstr"])], 0, "test")([value])
     assert entries == key("a") + value_bytes(value)
     assert amqp010.encode_map({"a": value})[8:] == entries
 
@@ -68,16 +67,16 @@ def test_depth_counts_what_is_around() -> None:
     value: object = "x"
     for _ in range(MAX_DEPTH - 1):
         value = [value]
-    inner = entry_encoder([Column("a", ANY)], 0, "test")
+    inner = entry_encoder([Column("a", TYPES["map"])], 0, "test")
     assert inner([value])[0] == amqp010.encode_map({"a": value})[8:]
     with pytest.raises(EncodeError, match="values inside each other"):
-        entry_encoder([Column("a", ANY)], 1, "test")([value])
+        entry_encoder([Column("a", TYPES["map"])], 1, "test")([value])
 
 
 @pytest.mark.parametrize("name", ["x" * 256, "a\udcff"])
 def test_keys_that_are_none_are_refused(name: str) -> None:
     with pytest.raises(EncodeError, match="map key"):
-        entry_encoder([Column(name, TEXT)], 0, "test")
+        entry_encoder([Column(name, TYPES["sstr"])], 0, "test")
 
 
 SCALARS = st.one_of(
@@ -111,6 +110,15 @@ def test_any_value_is_encoded_as_by_the_general_encoder(items: list[object]) -> 
     encode = value_encoder(0)
     for item in items * 2:
         assert encode(item) == value_bytes(item)
+
+
+def test_object_ids_are_maps() -> None:
+    encode = value_encoder(0)
+    plain = {"_object_name": "n", "_agent_name": "a", "_agent_epoch": UInt32(3)}
+    object_id = ObjectId("n", "a", 3)
+    assert encode(object_id) == value_bytes(plain)
+    assert encode({"k": object_id}) == value_bytes({"k": plain})
+    assert encode([object_id, {"k": [object_id]}]) == value_bytes([plain, {"k": [plain]}])
 
 
 def test_equal_values_of_other_types_are_not_mixed_up() -> None:
@@ -160,7 +168,7 @@ def test_lists_of_encoded_values(items: list[object]) -> None:
 
 def test_tracebacks_show_the_made_up_source() -> None:
     with pytest.raises(EncodeError) as caught:
-        entry_encoder([Column("a", ANY)], 0, "gauge")([object()])
+        entry_encoder([Column("a", TYPES["map"])], 0, "gauge")([object()])
     lines = "".join(traceback.format_exception(caught.value))
     assert "<encode of gauge>" in lines
     assert "p0 = other(v0)" in lines

@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from protocol.objects.columns import NAMES, values
 
-from qmf.codec import EncodeError, amqp010
-from qmf.protocol.objects.keyed_encoding import FIXED_CODES
-from qmf.protocol.objects.row_encoding import RowEncoder
-from qmf.protocol.objects.rows import LIST, MAP, MAX_COLUMNS, TEXT, RowLayout, RowValues
+from qmf._compile import SourcePart
+from qmf.codec import EncodeError
+from qmf.protocol import ObjectBlock, ObjectId
+from qmf.protocol.objects import Column, RowEncoder
+from qmf.protocol.objects.row_layout import MAX_COLUMNS
+from qmf.protocol.objects.rows import RowDecoder, RowValues
+from qmf.schema import TYPES, ClassKey
 
-CODES = {**FIXED_CODES, "sstr": TEXT, "lstr": TEXT, "map": MAP, "list": LIST}
 TIMES = st.integers(0, 2**63 - 1)
+KEY = ClassKey("org.example", "thing")
+AGENT = ObjectId("", "a:b:c", 3)
 
 
-def raw(name: str, value: object) -> object:
-    """A value as writers of rows take it."""
-    if isinstance(value, dict):
-        return amqp010.encode_map(value)
-    return amqp010.encode_list(value) if isinstance(value, list) else value
+def columns(names: list[str], optional: frozenset[int] = frozenset()) -> list[Column]:
+    return [Column(f"c{i}", TYPES[name], optional=i in optional) for i, name in enumerate(names)]
 
 
-def layout(names: list[str]) -> RowLayout:
-    return RowLayout(tuple(f"c{number}" for number in range(len(names))), bytes(CODES[name] for name in names))
+def encoder_of(names: list[str], leading: int, optional: frozenset[int] = frozenset()) -> RowEncoder:
+    return RowEncoder(KEY, AGENT, columns(names, optional), leading)
+
+
+def whole(encoder: RowEncoder, count: int) -> object:
+    """The function that makes a row of an object with these attributes."""
+    steps = ["update, create, delete = obj.times"]
+    reading = SourcePart(steps, [f"obj.values[{i}]" for i in range(count)], {})
+    return encoder.row_function(reading, "obj, lead")
+
+
+@attrs.frozen
+class Thing:
+    times: tuple[int, int, int]
+    values: list[object]
 
 
 @settings(deadline=None, max_examples=50)
@@ -39,33 +55,51 @@ def test_rows_are_read_as_they_were_written(
     data: st.DataObject, names: list[str], objects: list[tuple[str, int, int, int]]
 ) -> None:
     leading = data.draw(st.integers(0, len(names)))
-    optional = {i for i in range(leading, len(names)) if data.draw(st.booleans())}
-    encoder = RowEncoder(layout(names), leading, optional, "test")
+    optional = frozenset(i for i in range(leading, len(names)) if data.draw(st.booleans()))
+    encoder = encoder_of(names, leading, optional)
+    write_whole: Any = whole(encoder, len(names) - leading)
     rows, expected = [], []
     for name, update, create, delete in objects:
         row = [
             None if (i < leading or i in optional) and data.draw(st.booleans()) else data.draw(values(kind))
             for i, kind in enumerate(names)
         ]
-        given_values = [None if value is None else raw(kind, value) for kind, value in zip(names, row, strict=True)]
-        lead = encoder.lead(name, given_values[:leading])
-        rows.append(encoder.row(update, create, delete, lead, *given_values[leading:]))
+        lead = encoder.lead(name, row[:leading])
+        rows.append(encoder.row(update, create, delete, lead, row[leading:]))
+        assert write_whole(Thing((update, create, delete), row[leading:]), lead) == rows[-1]
         expected.append({f"c{i}": value for i, value in enumerate(row) if value is not None})
-    block = b"".join(rows)
-    found = encoder.layout.scan(block)
-    assert [tuple(row)[1:] for row in found] == objects
-    assert [dict(RowValues(encoder.layout, block, row.offset)) for row in found] == expected
+    block = encoder.block(rows)
+    assert (block.class_key, block.agent_name, block.agent_epoch) == (KEY, "a:b:c", 3)
+    decoder = RowDecoder(block.columns, block.codes)
+    found = decoder.check(block.rows)
+    assert [decoder.head(block.rows, offset) for offset in found] == objects
+    assert [dict(RowValues(decoder, block.rows, offset)) for offset in found] == expected
+
+
+def test_references_are_maps() -> None:
+    encoder = encoder_of(["objId", "objId"], 1)
+    lead = encoder.lead("n", [ObjectId("x")])
+    block: ObjectBlock = encoder.block([encoder.row(1, 2, 0, lead, [ObjectId("y", "a")])])
+    decoder = RowDecoder(block.columns, block.codes)
+    assert decoder.unpack(block.rows, 0) == {
+        "c0": {"_object_name": "x"},
+        "c1": {"_object_name": "y", "_agent_name": "a"},
+    }
+    with pytest.raises(EncodeError, match="instead of a map"):
+        encoder.lead("n", [5])
+    with pytest.raises(EncodeError, match="instead of a list"):
+        encoder_of(["list"], 1).lead("n", [5])
 
 
 def test_more_columns_than_rows_may_have_are_refused() -> None:
-    RowEncoder(layout(["uint8"] * MAX_COLUMNS), 0, (), "test")
+    encoder_of(["uint8"] * MAX_COLUMNS, 0)
     with pytest.raises(EncodeError, match="rows of 501 columns; the limit is 500"):
-        RowEncoder(layout(["uint8"] * (MAX_COLUMNS + 1)), 0, (), "test")
+        encoder_of(["uint8"] * (MAX_COLUMNS + 1), 0)
 
 
 def test_the_bytes_of_a_row() -> None:
-    encoder = RowEncoder(layout(["bool", "sstr", "uint16", "uint32"]), 2, {3}, "test")
-    row = encoder.row(1, 2, 0, encoder.lead("n", [True, None]), 7, None)
+    encoder = encoder_of(["bool", "sstr", "uint16", "uint32"], 2, frozenset((3,)))
+    row = encoder.row(1, 2, 0, encoder.lead("n", [True, None]), [7, None])
     # Length, bitmap, times, fixed columns, lengths of name and text, name.
     assert row[4:] == struct.pack(">BqqqBHIII1s", 0b0101, 1, 2, 0, 1, 7, 0, 1, 0, b"n")
     assert row[:4] == struct.pack(">I", len(row) - 4)
@@ -74,15 +108,15 @@ def test_the_bytes_of_a_row() -> None:
 @pytest.mark.parametrize("leading", [0, 2])
 @pytest.mark.parametrize(("number", "text"), [(256, "a"), (-1, "a"), (1, "a\udcff")])
 def test_what_does_not_fit_is_refused(leading: int, number: int, text: str) -> None:
-    encoder = RowEncoder(layout(["uint8", "sstr"]), leading, (), "test")
+    encoder = encoder_of(["uint8", "sstr"], leading)
     row = [number, text]
     with pytest.raises(EncodeError):
-        encoder.row(0, 0, 0, encoder.lead("n", row[:leading]), *row[leading:])
+        encoder.row(0, 0, 0, encoder.lead("n", row[:leading]), row[leading:])
 
 
 def test_a_name_and_a_time_that_do_not_fit_are_refused() -> None:
-    encoder = RowEncoder(layout(["uint8"]), 0, (), "test")
+    encoder = encoder_of(["uint8"], 0)
     with pytest.raises(EncodeError, match="lone surrogate"):
         encoder.lead("\ud800", [])
     with pytest.raises(EncodeError, match="out of the range"):
-        encoder.row(-(2**63) - 1, 0, 0, encoder.lead("n", []), 1)
+        encoder.row(-(2**63) - 1, 0, 0, encoder.lead("n", []), [1])

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, amqp010
+from qmf.codec.type_codes import LIST, MAP
 from qmf.errors import DecodeError
-from qmf.protocol.objects import shapes as shapes_module
-from qmf.protocol.objects.runs import MAX_FLAT, MAX_FLAT_SIZE, MAX_SOUND
-from qmf.protocol.objects.shape_functions import match_function
-from qmf.protocol.objects.shapes import BUILD_AFTER, MAX_MISSED, MAX_RUNS, Shape, ShapeValues, learn
+from qmf.protocol.objects.nested_values import MAX_NESTED, MAX_NESTED_SIZE, NestedValues
+from qmf.protocol.objects.shapes import MAX_VARIABLE, Shape, ShapeValues, learn
 
 DEPTH = 3
 
@@ -43,9 +42,13 @@ NESTED = st.recursive(
 MAPS = st.dictionaries(st.text(max_size=10), st.one_of(NUMBERS, TEXTS, NESTED), max_size=12)
 
 
-def learned(data: bytes) -> Shape:
+def nested_at(depth: int) -> dict[int, NestedValues]:
+    return {code: NestedValues(code, depth) for code in (MAP, LIST)}
+
+
+def learned(data: bytes, nested: dict[int, NestedValues] | None = None) -> Shape:
     (count,) = struct.unpack_from(">I", data, 4)
-    shape = learn(data, 8, count)
+    shape = learn(data, 8, count, nested or nested_at(DEPTH))
     assert shape is not None
     return shape
 
@@ -54,17 +57,8 @@ def read(shape: Shape, data: bytes) -> ShapeValues | None:
     """The lazy values of a whole map, or None where it has another shape."""
     if len(data) < 8 or struct.unpack_from(">II", data) != (len(data) - 4, len(shape.names)):
         return None
-    found = shape.match(data, 8, len(data), set(), DEPTH)
+    found = shape.match(data, 8, len(data))
     return None if found is None else ShapeValues(shape, data, 8, len(data), found)
-
-
-def built(*maps: dict[str, object], depth: int = DEPTH) -> Shape:
-    """A shape whose functions were written out after it had seen these maps again and again."""
-    shape = learned(amqp010.encode_map(maps[0]))
-    for number in range(BUILD_AFTER + 1):
-        data = amqp010.encode_map(maps[number % len(maps)])
-        assert shape.match(data, 8, len(data), set(), depth) is not None
-    return shape
 
 
 def unpacked(shape: Shape, value: dict[str, object]) -> dict[str, object]:
@@ -119,15 +113,14 @@ def test_other_values_have_the_same_shape(value: dict[str, object]) -> None:
 @pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(value=MAPS, changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
-@pytest.mark.parametrize("built", [False, True])
+@pytest.mark.parametrize("used", [False, True])
 def test_what_matches_is_what_the_general_decoder_reads(
-    built: bool, value: dict[str, object], changes: list[tuple[int, int]]
+    used: bool, value: dict[str, object], changes: list[tuple[int, int]]
 ) -> None:
     data = bytearray(amqp010.encode_map(value))
     shape = learned(bytes(data))
-    if built:
-        shape._used = BUILD_AFTER
-        read(shape, bytes(data))
+    if used:
+        read(shape, bytes(data))  # it now remembers nested values
     for position, byte in changes:
         data[position % len(data)] = byte
     found = read(shape, bytes(data))
@@ -139,16 +132,15 @@ def test_what_matches_is_what_the_general_decoder_reads(
 @pytest.mark.slow
 @settings(deadline=None)
 @given(value=MAPS, others=st.lists(st.text(max_size=300) | st.text("a", min_size=200, max_size=400), max_size=4))
-def test_what_was_usual_is_never_taken_for_what_is_there(value: dict[str, object], others: list[str]) -> None:
-    value = {**value, "text": "usual", "map": {"k": "usual"}, "list": ["usual"]}
+def test_what_was_read_before_is_never_taken_for_what_is_there(value: dict[str, object], others: list[str]) -> None:
+    value = {**value, "text": "first", "map": {"k": "first"}, "list": ["first"]}
     shape = learned(amqp010.encode_map(value))
-    shape._used = BUILD_AFTER
     assert read(shape, amqp010.encode_map(value)) is not None
-    for text in [*others, "usual"]:
+    for text in [*others, "first"]:
         for name in ("text", "map", "list"):
             inside: dict[str, object] = {"text": text, "map": {"k": text}, "list": [text]}
             data = amqp010.encode_map({**value, name: inside[name]})
-            found = read(shape, data)
+            found = read(shape, data) or read(learned(data), data)
             general = amqp010.decode_map(data, text=True)
             assert found is not None
             for values in (found, found.detached()):
@@ -162,17 +154,17 @@ def test_what_was_usual_is_never_taken_for_what_is_there(value: dict[str, object
 def test_a_map_that_is_cut_matches_nothing(value: dict[str, object], size: int) -> None:
     data = amqp010.encode_map(value)
     if size < len(data):
-        assert learned(data).match(data[:size], 8, size, set(), DEPTH) is None
+        assert learned(data).match(data[:size], 8, size) is None
 
 
-def test_the_function_of_a_shape_that_is_used_often_does_the_same() -> None:
+def test_a_shape_gives_the_same_each_time() -> None:
     value = {"a": UInt32(1), "text": "x", "map": {"k": [1, 2]}, "binary": b"\xff", "b": True}
     data = amqp010.encode_map(value)
     shape = learned(data)
-    starts = [shape.match(data, 8, len(data), set(), DEPTH) for _ in range(BUILD_AFTER + 5)]
+    starts = [shape.match(data, 8, len(data)) for _ in range(3)]
     assert len({tuple(item) for item in starts if item is not None}) == 1
     assert None not in starts
-    assert shape.match(data.replace(b"text", b"Text"), 8, len(data), set(), DEPTH) is None
+    assert shape.match(data.replace(b"text", b"Text"), 8, len(data)) is None
 
 
 def test_names_that_a_shape_lacks() -> None:
@@ -226,7 +218,7 @@ def test_encodings_that_we_do_not_send(code: int, body: bytes) -> None:
 def test_rare_maps_get_no_shape(data: bytes) -> None:
     general = amqp010.decode_map(data)
     assert general
-    assert learn(data, 8, struct.unpack_from(">I", data, 4)[0]) is None
+    assert learn(data, 8, struct.unpack_from(">I", data, 4)[0], nested_at(DEPTH)) is None
 
 
 def test_text_must_be_utf8_and_binary_need_not() -> None:
@@ -240,57 +232,57 @@ def test_text_must_be_utf8_and_binary_need_not() -> None:
 
 def test_a_nested_map_is_checked_and_remembered() -> None:
     good = amqp010.encode_map({"m": {"k": 1}})
-    shape = learned(good)
+    nested = nested_at(DEPTH)
+    shape = learned(good, nested)
     broken = good.replace(b"\x01k\x31", b"\x01k\xb0")
     with pytest.raises(DecodeError):
         amqp010.decode_map(broken)
-    sound: set[bytes] = set()
-    assert shape.match(good, 8, len(good), sound, DEPTH) is not None
-    assert len(sound) == 1
-    assert shape.match(broken, 8, len(broken), sound, DEPTH) is None
-    assert len(sound) == 1
+    assert shape.match(good, 8, len(good)) is not None
+    assert len(nested[MAP].known) == 1
+    assert shape.match(broken, 8, len(broken)) is None
+    assert len(nested[MAP].known) == 1
 
 
 def test_a_list_is_not_taken_for_a_map_of_the_same_bytes() -> None:
     raw = struct.pack(">II", 7, 1) + b"\x00\x02\x07"  # a map with one empty key, or a list with an error in it
     as_map, as_list = a_map(entry(b"m", 0xA8, raw)), a_map(entry(b"m", 0xA9, raw))
-    sound: set[bytes] = set()
-    assert learned(as_map).match(as_map, 8, len(as_map), sound, DEPTH) is not None
-    shape = Shape(("m",), b"\xa9")
-    assert shape.match(as_list, 8, len(as_list), sound, DEPTH) is None
+    nested = nested_at(DEPTH)
+    assert learned(as_map, nested).match(as_map, 8, len(as_map)) is not None
+    shape = Shape(("m",), b"\xa9", nested)
+    assert shape.match(as_list, 8, len(as_list)) is None
     with pytest.raises(DecodeError):
         amqp010.decode_map(as_list)
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    sound: set[bytes] = set()
-    shape = learned(amqp010.encode_map({"m": {}}))
-    for number in range(MAX_SOUND + 10):
-        data = amqp010.encode_map({"m": {"number": number}})
-        assert shape.match(data, 8, len(data), sound, DEPTH) is not None
-    long = amqp010.encode_map({"m": {"text": "x" * 2000}})
-    assert shape.match(long, 8, len(long), sound, DEPTH) is not None
-    assert 0 < len(sound) <= MAX_SOUND
-    assert all(len(raw) < 2000 for raw in sound)
+    nested = nested_at(DEPTH)
+    shape = learned(amqp010.encode_map({"m": {}}), nested)
+    known = nested[MAP].known
+    for number in range(MAX_NESTED + 10):
+        value: dict[str, object] = {"m": {"number": number}}
+        assert unpacked(shape, value) == value
+        assert 0 < len(known) <= MAX_NESTED
+    long: dict[str, object] = {"m": {"text": "x" * 2 * MAX_NESTED_SIZE}}
+    assert unpacked(learned(amqp010.encode_map(long), nested), long) == long
+    assert all(len(raw) <= MAX_NESTED_SIZE for raw in known)
 
 
 def test_a_nested_map_too_deep_for_the_general_decoder_matches_nothing() -> None:
-    data = amqp010.encode_map({"m": {}})
+    data = amqp010.encode_map({"m": {"text": "x" * 300}})
     deep: dict[str, object] = {}
     for _ in range(29):
         deep = {"d": deep}
     nested = amqp010.encode_map({"m": deep})
-    assert learned(data).match(nested, 8, len(nested), set(), 2) is not None
-    assert learned(data).match(nested, 8, len(nested), set(), 3) is None
+    assert learned(data, nested_at(2)).match(nested, 8, len(nested)) is not None
+    assert learned(data, nested_at(3)).match(nested, 8, len(nested)) is None
 
 
 ONES: list[object] = [1, True, 1.0, UInt8(1), Int64(1), Float32(1.0), "1", b"1", None]
 
 
-@pytest.mark.parametrize("usual", [0, 1])
-def test_nested_values_that_are_equal_keep_their_types(usual: int) -> None:
+def test_nested_values_that_are_equal_keep_their_types() -> None:
     maps: list[dict[str, object]] = [{"map": {"k": one}, "list": [one]} for one in ONES]
-    shape = built(maps[0]) if usual else built(*maps)
+    shape = learned(amqp010.encode_map(maps[0]))
     for _ in range(2):
         for value in maps:
             general = amqp010.decode_map(amqp010.encode_map(value), text=True)
@@ -298,66 +290,34 @@ def test_nested_values_that_are_equal_keep_their_types(usual: int) -> None:
 
 
 def test_who_changes_what_was_read_changes_nothing_else() -> None:
-    usual: dict[str, object] = {"map": {"k": 1}, "list": [1], "deep": {"a": {"b": [1]}}}
+    one: dict[str, object] = {"map": {"k": 1}, "list": [1], "deep": {"a": {"b": [1]}}}
     other: dict[str, object] = {"map": {"k": 2}, "list": [2], "deep": {"a": {"b": [2]}}}
-    for shape in (learned(amqp010.encode_map(usual)), built(usual), built(usual, other)):
-        for value in (usual, other, usual, other):
-            found: dict[str, Any] = unpacked(shape, value)
-            assert found == value
-            for item in (found["map"], found["deep"], found["deep"]["a"]):
-                item["more"] = 1
-            for items in (found["list"], found["deep"]["a"]["b"]):
-                items.append(1)
-            found["one more"] = 1
+    shape = learned(amqp010.encode_map(one))
+    for value in (one, other, one, other):
+        found: dict[str, Any] = unpacked(shape, value)
+        assert found == value
+        for item in (found["map"], found["deep"], found["deep"]["a"]):
+            item["more"] = 1
+        for items in (found["list"], found["deep"]["a"]["b"]):
+            items.append(1)
+        found["one more"] = 1
 
 
-def test_nested_maps_remembered_read_are_bounded() -> None:
-    shape = built({"m": {"k": 0}}, {"m": {"k": 1}})
-    for number in range(MAX_FLAT + 10):
-        assert unpacked(shape, {"m": {"number": number}}) == {"m": {"number": number}}
-        assert 0 < len(shape._flats) <= MAX_FLAT
-    long: dict[str, object] = {"m": {"text": "x" * MAX_FLAT_SIZE}}
-    assert unpacked(shape, long) == long
-    assert all(len(raw) <= MAX_FLAT_SIZE for raw in shape._flats)
+@pytest.mark.parametrize("name", ["text", "binary", "map", "list"])
+def test_long_values_have_a_shape_of_their_own(name: str) -> None:
+    def value(size: int) -> dict[str, object]:
+        text = "x" * size
+        values: dict[str, object] = {"text": "t", "binary": b"\xff", "map": {"k": "m"}, "list": ["l"], "b": True}
+        items: dict[str, object] = {"text": text, "binary": b"\xff" * size, "map": {"k": text}, "list": [text]}
+        return {**values, name: items[name]}
 
-
-def test_what_is_too_long_is_never_usual() -> None:
-    value: dict[str, object] = {"text": "x" * (MAX_FLAT_SIZE + 1), "m": {"text": "x" * (MAX_FLAT_SIZE + 1)}}
-    shape = built(value)
-    assert unpacked(shape, value) == value
-    assert all(place.usual is None for place in shape._seen.values())
-
-
-def test_values_that_are_not_usual_any_more() -> None:
-    shape = built({"same": "a", "text": "a"})
-    match = shape.match
-    for number in range(MAX_MISSED + 1):
-        assert unpacked(shape, {"same": "a", "text": str(number)}) == {"same": "a", "text": str(number)}
-    assert shape.match is not match
-    assert [place.usual for place in shape._seen.values()] == [b"\0\1a", None]
-    assert unpacked(shape, {"same": "b", "text": "a"}) == {"same": "b", "text": "a"}
-
-
-def test_long_values_where_short_ones_were() -> None:
-    shape = built(*({"text": str(number), "m": {"k": number}, "b": True} for number in range(5)))
-    match = shape.match
-    assert read(shape, amqp010.encode_map({"Text": "x", "m": {}, "b": True})) is None
-    assert shape.match is match
-    for size in (300, 70):
-        value: dict[str, object] = {"text": "x" * size, "m": {"k": "x" * size}, "b": True}
-        assert unpacked(shape, value) == value
-    assert shape.match is not match
-
-
-def test_deeper_than_what_was_seen() -> None:
-    deep: dict[str, object] = {}
-    for _ in range(28):
-        deep = {"d": deep}
-    nested = amqp010.encode_map({"m": deep})
-    shape = built({"m": deep}, depth=2)
-    assert shape.match(nested, 8, len(nested), set(), 2) is not None
-    assert shape.match(nested, 8, len(nested), set(), 4) is None
-    assert shape.match(nested, 8, len(nested), set(), 2) is not None
+    shorts, longs = (learned(amqp010.encode_map(value(size))) for size in (70, 300))
+    assert not shorts.is_like(longs)
+    assert read(shorts, amqp010.encode_map(value(300))) is None
+    for size in (1, 70, 255, 256, 300, 65_535):
+        assert unpacked(longs, value(size)) == value(size)
+    for size in (1, 70):
+        assert unpacked(shorts, value(size)) == value(size)
 
 
 def test_a_value_is_found_without_the_places_of_the_match() -> None:
@@ -368,37 +328,9 @@ def test_a_value_is_found_without_the_places_of_the_match() -> None:
     assert values.unpacked() == {"a": "text", "m": {"k": 1}, "z": 7}
 
 
-def test_places_that_change_together_are_forgotten_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    built_so_far = []
-
-    def counted(*args: Any, **options: Any) -> Any:
-        built_so_far.append(1)
-        return match_function(*args, **options)
-
-    monkeypatch.setattr(shapes_module, "match_function", counted)
-    names = [f"t{number}" for number in range(60)]
-    shape = built({**dict.fromkeys(names, "x"), "late": "x", "rare": "x"})
-    for number in range(MAX_MISSED + 5):
-        late = "y" if number > MAX_MISSED // 3 else "x"
-        rare = "y" if number % 3 == 0 else "x"
-        value: dict[str, object] = {**dict.fromkeys(names, "y"), "late": late, "rare": rare}
-        assert unpacked(shape, value) == value
-    assert len(built_so_far) == 2
-    assert [place.usual for place in shape._seen.values()] == [None] * 61 + [b"\0\1x"]
-    assert sum(shape._missed.values()) < 10
-
-
 def test_maps_with_very_many_texts_get_no_shape() -> None:
-    for count, known in ((MAX_RUNS - 1, True), (MAX_RUNS, False)):
+    for count, known in ((MAX_VARIABLE, True), (MAX_VARIABLE + 1, False)):
         data = amqp010.encode_map({f"t{number}": "x" for number in range(count)})
-        assert (learn(data, 8, count) is not None) is known
-    numbers = amqp010.encode_map({f"n{number}": UInt8(1) for number in range(2 * MAX_RUNS)})
-    assert learn(numbers, 8, 2 * MAX_RUNS) is not None
-
-
-def test_what_is_usual_was_sound_at_the_greatest_depth() -> None:
-    data = amqp010.encode_map({"m": {"k": 1}})
-    shape = learned(data)
-    for depth in (2, 4, 3):
-        assert shape.match(data, 8, len(data), set(), depth) is not None
-    assert shape._depth == 4
+        assert (learn(data, 8, count, nested_at(DEPTH)) is not None) is known
+    numbers = amqp010.encode_map({f"n{number}": UInt8(1) for number in range(2 * MAX_VARIABLE)})
+    assert learn(numbers, 8, 2 * MAX_VARIABLE, nested_at(DEPTH)) is not None

@@ -29,7 +29,7 @@ from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind,
 from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
 from qmf.console.aio.notifications import Missed
 from qmf.console.aio.objects.class_view import with_agent
-from qmf.console.aio.objects.remote_object import RemoteObject, class_runs
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.objects.store import ObjectStore
 from qmf.console.aio.queries.agent_queries import AgentQueries
 from qmf.console.aio.queries.filters import Test
@@ -40,6 +40,7 @@ from qmf.console.aio.streams import NotificationPublisher
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout
 from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectsIndication, Predicate, SubscribeRequest
+from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey
 
 log = logging.getLogger("qmf.console")

@@ -5,26 +5,22 @@ The objects of one answer may be encoded as rows; each stays a row until it is r
 
 from __future__ import annotations
 
-import itertools
-import operator
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import attrs
 
 from qmf._compile import fast_constructor
 from qmf.console.aio.objects.class_view import ClassView, ValueField, schema_name, with_agent
-from qmf.console.aio.objects.values import Values, as_dict, detached, difference, merge
+from qmf.console.aio.objects.values import Values, detached, difference, merge
 from qmf.errors import CallerError, NotFoundError
-from qmf.protocol import EventData, ObjectData, ObjectId
-from qmf.protocol.objects.row_objects import RowObjects
+from qmf.protocol import ObjectData, ObjectId
+from qmf.protocol.objects import as_dict
 from qmf.schema import ClassKey, ClassSchema, Method
 
 #: Inputs of a method by position.
 Args = tuple[object, ...]
-
-D = TypeVar("D", ObjectData, EventData)
 
 
 @attrs.frozen
@@ -107,14 +103,14 @@ class RemoteObject:
     An object without a client belongs to no agent: it has values, but requests raise `CallerError`.
     """
 
-    __slots__ = ("_client", "_id", "_offset", "_received", "_view", "agent")
+    __slots__ = ("_client", "_id", "_place", "_received", "_view", "agent")
 
     agent: str
     """Name of its agent."""
     _id: ObjectId | None
-    #: The object as its agent sent it; or the rows of which it is the one at `_offset`, until it is read.
-    _received: ObjectData | RowObjects
-    _offset: int
+    #: The object as its agent sent it; or those among which it is the one at `_place`, until it is read.
+    _received: ObjectData | Sequence[ObjectData]
+    _place: int
     _view: ClassView | None
     _client: ObjectClient | None
 
@@ -123,7 +119,7 @@ class RemoteObject:
     ) -> None:
         put = object.__setattr__  # past our own `__setattr__`
         put(self, "_received", data)
-        put(self, "_offset", 0)
+        put(self, "_place", 0)
         put(self, "_view", view)
         put(self, "_client", client)
         put(self, "agent", agent)
@@ -132,8 +128,8 @@ class RemoteObject:
     @property
     def _data(self) -> ObjectData:
         received = self._received
-        if isinstance(received, RowObjects):
-            received = received.at(self._offset)
+        if not isinstance(received, ObjectData):
+            received = received[self._place]
             object.__setattr__(self, "_received", received)
         return received
 
@@ -353,27 +349,13 @@ def make_object(
     return _make(client, object_id, 0, data, view, agent)  # in the order of the slots
 
 
-def objects_of_rows(
-    rows: RowObjects, agent: str, view: ClassView | None, client: ObjectClient | None
+def remote_objects(
+    items: Sequence[ObjectData], agent: str, view: ClassView | None, client: ObjectClient | None
 ) -> list[RemoteObject]:
-    """Remote objects of rows; each row is decoded when its object is read."""
-    return [_make(client, None, offset, rows, view, agent) for offset in rows.offsets]
+    """Remote objects of one class; the data of each is taken out of the sequence when the object is read."""
+    return [_make(client, None, place, items, view, agent) for place in range(len(items))]
 
 
 def changed_groups(old: RemoteObject | None, new: RemoteObject) -> tuple[bool, bool]:
     """Whether properties, and whether statistics, differ between two states of an object; see `values.difference`."""
     return (True, True) if old is None else difference(old.data, new.data, new._view)
-
-
-def class_runs(items: Sequence[D]) -> list[tuple[ClassKey | None, Sequence[D]]]:
-    """Objects or events split into runs of one class, in order; nearly always one run per message."""
-    if isinstance(items, RowObjects):
-        return [(items.class_key, items)] if items else []
-    keys = list(map(_class_key, items))
-    # In one step where all have the same key object.
-    if keys and keys.count(keys[0]) == len(keys):
-        return [(keys[0], items)]
-    return [(key, list(run)) for key, run in itertools.groupby(items, key=_class_key)]
-
-
-_class_key = operator.attrgetter("class_key")

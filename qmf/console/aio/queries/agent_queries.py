@@ -16,9 +16,8 @@ from qmf.console.aio.objects.remote_object import (
     Args,
     CallResult,
     RemoteObject,
-    class_runs,
     make_object,
-    objects_of_rows,
+    remote_objects,
 )
 from qmf.console.aio.objects.store import ObjectStore
 from qmf.console.aio.objects.values import Values, merge
@@ -29,7 +28,7 @@ from qmf.console.aio.schemas.cache import SchemaCache, distinct_keys
 from qmf.console.aio.schemas.discovery import SchemaDiscovery
 from qmf.errors import NotFoundError, QmfError, RequestTimeout
 from qmf.protocol import ROW_FORM, ObjectData, ObjectId, ObjectsResponse, Predicate, QueryRequest, What
-from qmf.protocol.objects.row_objects import RowObjects
+from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey, Kind
 
 log = logging.getLogger("qmf.console")
@@ -122,9 +121,9 @@ class AgentQueries:
         return make_object(data, object_id, name, self._view(data.class_key), self)
 
     def _make_all(self, objects: Sequence[ObjectData], agent: Agent) -> list[RemoteObject]:
-        if isinstance(objects, RowObjects):
-            return objects_of_rows(objects, agent.name, self._view(objects.class_key), self)
-        return [self.make(data, agent) for data in objects]
+        return [
+            obj for key, run in class_runs(objects) for obj in remote_objects(run, agent.name, self._view(key), self)
+        ]
 
     def _view(self, key: ClassKey | None) -> ClassView | None:
         """The view of a class; usually the same as for the object before."""

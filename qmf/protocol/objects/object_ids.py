@@ -1,0 +1,103 @@
+"""Reading object ids: those of one agent's objects differ in the name only."""
+
+from __future__ import annotations
+
+import struct
+
+import attrs
+
+from qmf.codec.amqp010 import decode_map_at
+from qmf.codec.type_codes import BINARY16, TEXT16
+from qmf.errors import DecodeError
+from qmf.protocol.maps import object_id_from_map
+from qmf.protocol.objects.row_objects import make_id
+from qmf.protocol.objects.shapes import map_entries
+from qmf.protocol.values import ObjectId
+
+#: Frames remembered, and bytes that each may have. Of a full list the last one goes, not used for longest.
+MAX_FRAMES, MAX_FRAME_SIZE = 32, 1000
+
+#: How deep an id is inside the list of a message.
+_DEPTH = 2
+
+
+@attrs.frozen
+class _IdFrame:
+    """What the ids of one agent's objects have in common.
+
+    Attributes:
+        head, tail: the bytes before and behind the name.
+        text: the name is sent as text, not as binary.
+        agent_name, agent_epoch: what they mean.
+    """
+
+    head: bytes
+    tail: bytes
+    text: bool
+    agent_name: str | None
+    agent_epoch: int
+
+
+class ObjectIdDecoder:
+    """Reads object ids, and remembers what surrounds their names.
+
+    Attributes:
+        frames: those that are known, the last one used first.
+    """
+
+    def __init__(self) -> None:
+        self.frames: list[_IdFrame] = []
+
+    def decode(self, data: bytes, pos: int, end: int) -> ObjectId:
+        """The object id between two offsets, of which the first is that of its size field.
+
+        Raises:
+            DecodeError, ProtocolError: the bytes are no object id.
+        """
+        frames = self.frames
+        for frame in frames:
+            if not data.startswith(frame.head, pos + 4):
+                continue
+            at = pos + 4 + len(frame.head)
+            stop = end - len(frame.tail)
+            if at + 2 > stop:
+                continue
+            if at + 2 + (data[at] << 8) + data[at + 1] != stop or not data.startswith(frame.tail, stop):
+                continue
+            if frame is not frames[0]:
+                frames.remove(frame)
+                frames.insert(0, frame)
+            raw = data[at + 2 : stop]
+            try:
+                name = raw.decode() if frame.text else raw.decode(errors="surrogateescape")
+            except UnicodeDecodeError:
+                break
+            return make_id(name, frame.agent_name, frame.agent_epoch)
+        object_id = object_id_from_map(decoded_map(data, pos, end, _DEPTH))
+        self._learn(data, pos, end, object_id)
+        return object_id
+
+    def _learn(self, data: bytes, pos: int, end: int, object_id: ObjectId) -> None:
+        entries = map_entries(data, pos + 8, int.from_bytes(data[pos + 4 : pos + 8], "big"))
+        name = next((entry for entry in entries or () if entry.name == "_object_name"), None)
+        if name is None or name.code not in (TEXT16, BINARY16) or end - pos - (name.end - name.begin) > MAX_FRAME_SIZE:
+            return
+        head, tail = data[pos + 4 : name.begin], data[name.end : end]
+        frame = _IdFrame(head, tail, name.code == TEXT16, object_id.agent_name, object_id.agent_epoch)
+        self.frames.insert(0, frame)
+        del self.frames[MAX_FRAMES:]
+
+
+def decoded_map(data: bytes, pos: int, end: int, depth: int) -> dict[str, object]:
+    """The map between two offsets, read in full; `depth` as for the general decoder.
+
+    Raises:
+        DecodeError: the bytes are no map, or it ends elsewhere.
+    """
+    try:
+        fields, stop = decode_map_at(data, pos, True, depth)
+    except (IndexError, struct.error):
+        raise DecodeError(f"map at offset {pos}: the data ends at {len(data)}, inside the map") from None
+    if stop != end:
+        raise DecodeError(f"map at offset {pos} ends at {stop}, not at {end}")
+    return fields
