@@ -1,7 +1,9 @@
-"""`qmf-shell`: an operator's view of a live system over QMF. `qmf-printevents` and `qmf-stat` are its small sisters.
+"""`qmf-shell`, a shell for operators of systems managed by QMF, and the programs `qmf-printevents` and `qmf-stat`.
 
-The way of a line: `parsing` splits it, `registry` finds the command, `binding` checks its arguments, the command's
-handler (`commands`) asks the bus through `session.source` and returns a value of `results`, and `render` prints it.
-`conditions`, `selection` and `filtering` are the language of ``where``. `repl` and `batch` are the two ways of running;
-`completion` understands a line that is still being typed, `suggestions` and `hints` say what could come next.
+The way of a line: `modes` reads it, `parsing` finds the command and checks its arguments, the command in `commands`
+uses the bus through `session` and `objects` and returns a value of `results`, and `render` prints this value.
+`completion` analyses a line that is still being typed.
+
+Imports go one way: commands and modes may import objects and completion, these may import session, session may import
+parsing, and parsing may import results. `render` is imported only by the modes, the programs and `objects.export`.
 """

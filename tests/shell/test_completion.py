@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
-from qmf_shell.completion.analysis import SELECTION_WORDS, analyse
+from qmf_shell.completion.analysis import analyse
 from qmf_shell.completion.data import CompletionData
 from qmf_shell.completion.kinds import (
     AnyOf,
@@ -31,6 +31,7 @@ from qmf_shell.completion.kinds import (
     ValueNames,
     ValueOf,
 )
+from qmf_shell.completion.selection_analysis import SELECTION_WORDS
 from qmf_shell.completion.suggestions import MAX_SUGGESTIONS, Suggestion, suggest
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameSnapshot

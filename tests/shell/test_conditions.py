@@ -7,6 +7,7 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.conditions import (
     And,
     Comparison,
@@ -16,7 +17,6 @@ from qmf_shell.parsing.conditions import (
     Operator,
     Or,
     Truthy,
-    parse_condition,
     truthy_names,
     value_names,
 )

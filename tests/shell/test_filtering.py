@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from qmf_shell.modes.executor import Outcome, execute
 from qmf_shell.objects.fields import ObjectField, fields_of, find_field, sorted_by
 from qmf_shell.objects.filtering import ObjectFilter, compile_filter, literal
-from qmf_shell.parsing.conditions import ConditionError, parse_condition
+from qmf_shell.parsing.condition_parser import parse_condition
+from qmf_shell.parsing.conditions import ConditionError
 from qmf_shell.parsing.words import split_line
 from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import collections
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
-from qmf.errors import CallerError, NotFoundError, QmfError
+from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Argument, Method
+from qmf_shell.objects.bulk_call import call_objects
 from qmf_shell.objects.lookup import classes_or_none, find_classes, find_object, object_label
 from qmf_shell.objects.selecting import find_objects, select_objects
 from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.conditions import parse_condition
+from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.method_arguments import (
     ResolveReference,
     find_method,
@@ -23,9 +23,8 @@ from qmf_shell.parsing.method_arguments import (
 )
 from qmf_shell.parsing.selection import Selection, keyword_of
 from qmf_shell.parsing.words import Word
-from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Column, Details, Notice, NoticeLevel, Result, Role, Table
-from qmf_shell.session.backend import CallOutcome, ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.prompts import PromptCancelledError
 from qmf_shell.text import clean, listing, one_line, plural
@@ -86,7 +85,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     arguments = _inputs(context, method, request.words, first)
     if request.bulk:
         _confirm(context, args, method, request.targets)
-        return _call_all(context, method, request.targets, arguments)
+        return call_objects(context, method, request.targets, arguments)
     number = context.ids.assign(first.identity, first.created)
     outputs = context.backend.call(first, method, arguments)
     title = f"{clean(method.name)} of {number} {object_label(first.identity)}"
@@ -118,8 +117,8 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
     if of_class:
         condition = parse_condition(words[2:])[0] if keyword_of(words[1]) == "where" else None
         keys = find_classes(context.classes(), words[0].text)
-        chosen = select_objects(context, keys, Selection(where=condition))
-        return _CallRequest([item for one in chosen for item in one.objects], True, name, rest)
+        selected = select_objects(context, keys, Selection(where=condition))
+        return _CallRequest([item for one in selected for item in one.objects], True, name, rest)
     text = words[0].text
     pieces = [piece for piece in text.split(",") if piece]
     if len(pieces) > 1 and all(piece.replace("-", "").isdigit() for piece in pieces):
@@ -175,61 +174,6 @@ def _targets(context: Context, method: Method, targets: Sequence[ObjectRecord]) 
     columns = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True))
     rows = tuple((context.ids.assign(item.identity, item.created), object_label(item.identity)) for item in targets)
     return Table(columns, rows, title=f"{clean(method.name)} would be called on {plural(len(rows), 'object')}")
-
-
-def _call_all(
-    context: Context, method: Method, targets: Sequence[ObjectRecord], arguments: Mapping[str, object]
-) -> Table:
-    """Call on many objects; the outcome of each, and a summary. After Ctrl-C it shows what was done so far."""
-    answers: dict[int, CallOutcome] = {}
-    name = clean(method.name)
-    stopped = False
-    try:
-        context.backend.call_all(targets, method, arguments, _outcome_recorder(context, answers, len(targets), name))
-    except KeyboardInterrupt:
-        stopped = True
-    failed = [answer for answer in answers.values() if isinstance(answer, QmfError)]
-    sent = dict.fromkeys(key for one in answers.values() if not isinstance(one, QmfError) for key in one)
-    outputs = list(dict.fromkeys([*(item.name for item in method.outputs if item.name in sent), *sent]))
-    rows: list[tuple[Cell, ...]] = []
-    for number, target in enumerate(targets):
-        answer = answers.get(number)
-        cells: Mapping[str, Cell] = {}
-        if answer is None:
-            result = "not called, or no answer yet"
-        elif isinstance(answer, QmfError):
-            result = one_line(str(answer))
-        else:
-            result, cells = "done", argument_cells(context, method.outputs, answer)
-        shown = [cells.get(key) for key in outputs]
-        rows.append(
-            (context.ids.assign(target.identity, target.created), object_label(target.identity), result, *shown)
-        )
-    columns = (
-        Column("ID", Role.ID),
-        Column("Object", Role.NAME, wraps=True),
-        Column("Result", wraps=True),
-    )
-    done = len(answers) - len(failed)
-    summary = [f"{done:,} done", f"{len(failed):,} failed"]
-    if stopped:
-        summary.append(f"{len(targets) - len(answers):,} not called or unanswered")
-        context.warnings.append(f"cancelled: {', '.join(summary)}")
-    elif failed:
-        reasons = collections.Counter(one_line(str(answer)) for answer in failed)
-        context.warnings.append(f"{name} failed on {len(failed):,} of {len(targets):,}: {reasons.most_common(1)[0][0]}")
-    title = f"{name} on {plural(len(targets), 'object')}: {', '.join(summary)}"
-    return Table((*columns, *(Column(clean(key), wraps=True, key=key) for key in outputs)), tuple(rows), title=title)
-
-
-def _outcome_recorder(
-    context: Context, answers: dict[int, CallOutcome], total: int, name: str
-) -> Callable[[int, CallOutcome], None]:
-    def on_outcome(number: int, outcome: CallOutcome) -> None:
-        answers[number] = outcome
-        context.report(f"{name}: {len(answers):,} of {total:,}")
-
-    return on_outcome
 
 
 def _reference(context: Context, text: str, item: Argument, target: ObjectRecord) -> ObjectKey:

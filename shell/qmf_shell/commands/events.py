@@ -11,7 +11,8 @@ from qmf_shell.objects.event_filter import EventFilter, parse_severity
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.value_cells import event_fields
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.conditions import Condition, parse_condition
+from qmf_shell.parsing.condition_parser import parse_condition
+from qmf_shell.parsing.conditions import Condition
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.results.cells import Cell, Instant

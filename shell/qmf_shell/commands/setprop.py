@@ -41,8 +41,8 @@ def _value(context: Context, target: ObjectRecord, word: Word) -> tuple[str, obj
         writable = [one.name for one in target.schema.properties if one.access is Access.RW]
         raise NotFoundError(f"property of {clean(target.schema.name)}", name, writable)
     if item.access is not Access.RW:
-        word_ = {Access.RC: "can only be set when the object is created", Access.RO: "is read-only"}[item.access]
-        raise ArgumentError(f"property {name!r} of {clean(target.schema.name)} {word_}")
+        reason = {Access.RC: "can only be set when the object is created", Access.RO: "is read-only"}[item.access]
+        raise ArgumentError(f"property {name!r} of {clean(target.schema.name)} {reason}")
     return name, _convert(context, target, item, text)
 
 

@@ -127,7 +127,7 @@ TOP = Command(
         *VIEW_OPTIONS,
         RATES,
         Option(("-l", "--limit"), "how many objects to show (15); 0 means all", "COUNT"),
-        Option(("-t", "--total"), "compare counters by what they have counted, not by how fast they grow"),
+        Option(("-t", "--total"), "compare totals of counters, not rates"),
     ),
     handler=run,
 )

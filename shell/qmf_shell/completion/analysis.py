@@ -31,37 +31,23 @@ from qmf_shell.completion.kinds import (
     SettingNames,
     SettingValue,
     ValueNames,
-    ValueOf,
+)
+from qmf_shell.completion.selection_analysis import (
+    SELECTION_WORDS,
+    Expected,
+    analyse_condition,
+    analyse_selection,
+    expected_after,
 )
 from qmf_shell.parsing.binding import looks_like_option
 from qmf_shell.parsing.command import AnyCommand, Option, Parameter, ParameterKind
-from qmf_shell.parsing.conditions import ConditionError, Token, parse_condition, tokenize
+from qmf_shell.parsing.condition_parser import parse_condition, tokenize
+from qmf_shell.parsing.conditions import ConditionError
 from qmf_shell.parsing.method_arguments import argument_name
 from qmf_shell.parsing.registry import Registry
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.parsing.words import Unclosed, Word, is_comment, split_partial
 
-SELECTION_WORDS = (
-    ("where", "only objects for which a condition is true"),
-    ("sort", "in the order of a value"),
-    ("columns", "which values to show"),
-    ("limit", "how many at most"),
-    ("active", "without destroyed objects"),
-)
-_OPERATORS = (
-    ("=", "equal"),
-    ("!=", "not equal"),
-    ("<", "less"),
-    ("<=", "less or equal"),
-    (">", "greater"),
-    (">=", "greater or equal"),
-    ("~", "matches a regular expression"),
-    ("!~", "does not match it"),
-)
-_CONNECTIVES = (("and", "both are true"), ("or", "at least one is true"))
-_NOT = (("not", "the opposite"),)
-_ORDERS = (("desc", "the largest first"), ("asc", "the smallest first"))
-_BY = (("by", ""),)
 _WHERE = (SELECTION_WORDS[0],)
 _ALL = (("all", "all objects of the class"),)
 
@@ -153,7 +139,7 @@ def _argument(command: AnyCommand, args: list[Word], word: Word) -> CompletionRe
             return CompletionRequest(ObjectNames(_argument_of(command, args, ParameterKind.CLASS)), *at_word)
         case ParameterKind.SELECTION:
             first = command.parameters.index(parameter)
-            return _selection(args[0].text, args[first:], word, command.name)
+            return analyse_selection(args[0].text, args[first:], word, command.name)
         case ParameterKind.CALL:
             return _call(args, word)
         case ParameterKind.STATISTICS:
@@ -186,101 +172,13 @@ def _argument_of(command: AnyCommand, args: list[Word], takes: ParameterKind) ->
     return None
 
 
-# -- what follows a class ----------------------------------------------------------------------------------------------
-
-
-def _selection(target: str, before: Sequence[Word], word: Word, command: str) -> CompletionRequest:
-    """After a class: ids, then keywords, then what follows the last keyword."""
-    at_word = (word.text, word.start)
-    used = [key for item in before if (key := keyword_of(item)) is not None]
-    free = tuple(pair for pair in SELECTION_WORDS if pair[0] not in used)
-    if not used:
-        of_class = None if target.isdigit() else target
-        kinds: list[CompletionKind] = [ObjectNames(of_class)] if command != "export" else []
-        # After an object there may be more objects; after a class, keywords, too.
-        return CompletionRequest(AnyOf((*kinds, Keywords(free))), *at_word)
-    last = max(number for number, item in enumerate(before) if keyword_of(item) is not None)
-    inside = before[last + 1 :]
-    match keyword_of(before[last]):
-        case "where":
-            return _condition(ValueNames(target), inside, word, free)
-        case "sort":
-            names: tuple[CompletionKind, ...] = (ValueNames(target),)
-            if not inside:
-                return CompletionRequest(AnyOf((*names, Keywords(_BY))), *at_word)
-            orders = () if inside[-1].text.lower() in ("by", "asc", "desc") else (Keywords(_ORDERS),)
-            return CompletionRequest(AnyOf((*orders, *names, Keywords(free))), *_after_comma(word))
-        case "columns":
-            more = (Keywords(free),) if inside else (Keywords((("all", "everything"),)),)
-            return CompletionRequest(AnyOf((ValueNames(target), *more)), *_after_comma(word))
-        case "limit":
-            return CompletionRequest(Keywords(free) if inside else NoCompletion(), *at_word)
-        case _:
-            return CompletionRequest(Keywords(free), *at_word)
-
-
-def _after_comma(word: Word) -> tuple[str, int]:
-    """The part of a name in ``a,b,na`` that is typed, and its column."""
-    if word.plain != len(word.text) or "," not in word.text:
-        return word.text, word.start
-    front = word.text.rpartition(",")[0]
-    return word.text[len(front) + 1 :], word.start + len(front) + 1
-
-
-def _condition(
-    values: ValueNames | EventValueNames, inside: Sequence[Word], word: Word, free: tuple[tuple[str, str], ...]
-) -> CompletionRequest:
-    """Within a condition: a name, an operator, a value, or a connective."""
-    split = tokenize([*inside, word] if word.text or word.end > word.start else inside)
-    at_cursor = split and split[-1].word == len(inside) and not split[-1].sign
-    typed = split.pop() if at_cursor else None
-    prefix, start = (typed.text, typed.column - 1) if typed else ("", word.end)
-    target = values.target if isinstance(values, ValueNames) else ""
-    match _expects(split):
-        case "name":
-            return CompletionRequest(AnyOf((values, Keywords(_NOT))), prefix, start)
-        case "operator":
-            inside_word = typed is None and word.end > word.start
-            return CompletionRequest(
-                NoCompletion() if inside_word else AnyOf((Keywords((*_OPERATORS, *_CONNECTIVES)), Keywords(free))),
-                prefix,
-                start,
-            )
-        case "value":
-            name = split[-2].text if len(split) > 1 else ""
-            return CompletionRequest(ValueOf(target, name) if target else NoCompletion(), prefix, start)
-        case _:
-            return CompletionRequest(AnyOf((Keywords((*_CONNECTIVES, *free)),)), prefix, start)
-
-
-def _expects(found: Sequence[Token]) -> str:
-    """What may follow these tokens of a condition: a name, an operator (or a connective), a value, or a connective."""
-    state = "name"
-    for token in found:
-        if state == "name":
-            if not (token.is_keyword("not") or (token.sign and token.text == "(")):
-                state = "operator"
-        elif token.sign and token.text == ")":
-            state = "connective"
-        elif state == "operator" and token.sign:
-            state = "value"
-        elif state in ("operator", "connective"):
-            state = "name"
-        else:
-            state = "connective"
-    return state
-
-
-# -- other arguments ---------------------------------------------------------------------------------------------------
-
-
 def _events(args: Sequence[Word], word: Word) -> CompletionRequest:
     where = next((number for number, item in enumerate(args) if keyword_of(item) == "where"), None)
     if where is None:
         kinds: tuple[CompletionKind, ...] = (ClassNames(objects=False, events=True), Keywords(_WHERE))
         return CompletionRequest(AnyOf(kinds), word.text, word.start)
     classes = tuple(item.text for item in args[:where])
-    return _condition(EventValueNames(classes), args[where + 1 :], word, ())
+    return analyse_condition(EventValueNames(classes), args[where + 1 :], word, ())
 
 
 def _call(args: Sequence[Word], word: Word) -> CompletionRequest:
@@ -295,8 +193,8 @@ def _call(args: Sequence[Word], word: Word) -> CompletionRequest:
         inside = rest[1:]
         at = _method_after(inside)
         if at is None:
-            request = _condition(ValueNames(target), inside, word, ())
-            if _expects(tokenize(inside)) in ("operator", "connective"):
+            request = analyse_condition(ValueNames(target), inside, word, ())
+            if expected_after(tokenize(inside)) in (Expected.OPERATOR, Expected.CONNECTIVE):
                 kinds = (
                     (request.kind, MethodNames(target)) if request.kind != NoCompletion() else (MethodNames(target),)
                 )

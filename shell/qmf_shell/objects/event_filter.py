@@ -13,17 +13,7 @@ import attrs
 
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Severity
-from qmf_shell.parsing.conditions import (
-    COMPARE,
-    And,
-    Comparison,
-    Condition,
-    Not,
-    Operator,
-    Or,
-    Truthy,
-    compile_pattern,
-)
+from qmf_shell.parsing.conditions import COMPARE, And, Comparison, Condition, Not, Operator, Or, Truthy, compile_pattern
 from qmf_shell.session.backend import HEARTBEAT_SEVERITY, EventRecord, ObjectKey
 
 #: Other names of severities: those of syslog and of the old tools.

@@ -1,7 +1,8 @@
 """The arguments of a method as the user writes them, and as values of the method's types.
 
-Arguments stand in the order of the schema, or as ``name=value``, or mixed: a word without a name is the first argument
-that has no value yet. Maps and lists are JSON. A word that begins with a quote is never read as ``name=value``.
+Arguments are in the order of the schema, or written as ``name=value``, or mixed: a word without a name is the first
+argument that has no value yet. Maps and lists are JSON. A word that begins with a quote is never read as
+``name=value``.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import CallerError
-from qmf_shell.parsing.conditions import Condition, parse_condition
+from qmf_shell.parsing.condition_parser import parse_condition
+from qmf_shell.parsing.conditions import Condition
 from qmf_shell.parsing.words import Word
 
 KEYWORDS = ("active", "where", "sort", "columns", "limit")

@@ -51,8 +51,7 @@ from qmf_shell.session.object_names import without_user
 SETTLE = 1.5
 #: Seconds between attempts to connect to a broker that was not reachable when the session began.
 RETRY = 2.0
-#: Concurrent calls where a method is called of many objects: enough to hide the round trip to the agent, too few to
-#: flood it.
+#: Concurrent calls of a method on many objects: enough to hide the round trip to the agent, too few to flood it.
 CONCURRENT_CALLS = 16
 
 
@@ -192,12 +191,12 @@ class ConsoleBackend:
 
     @property
     def status(self) -> ConnectionStatus:
-        """See `Backend.health`."""
+        """See `Backend.status`."""
         return self._health
 
     @property
     def statuses(self) -> Sequence[ConnectionStatus]:
-        """See `Backend.healths`."""
+        """See `Backend.statuses`."""
         return (self._health,)
 
     def agents(self) -> Sequence[AgentRecord]:

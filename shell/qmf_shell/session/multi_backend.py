@@ -40,7 +40,7 @@ class MultiBackend:
 
     @property
     def statuses(self) -> Sequence[ConnectionStatus]:
-        """See `Backend.healths`."""
+        """See `Backend.statuses`."""
         return tuple(backend.status for backend in self._backends.values())
 
     def agents(self) -> Sequence[AgentRecord]:

@@ -1,0 +1,148 @@
+"""Finds out what may be at the cursor in a selection: ids, keywords, and the parts of a condition."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+from qmf_shell.completion.kinds import (
+    AnyOf,
+    CompletionKind,
+    CompletionRequest,
+    EventValueNames,
+    Keywords,
+    NoCompletion,
+    ObjectNames,
+    ValueNames,
+    ValueOf,
+)
+from qmf_shell.parsing.condition_parser import Token, tokenize
+from qmf_shell.parsing.selection import keyword_of
+from qmf_shell.parsing.words import Word
+
+SELECTION_WORDS = (
+    ("where", "only objects for which a condition is true"),
+    ("sort", "in the order of a value"),
+    ("columns", "which values to show"),
+    ("limit", "how many at most"),
+    ("active", "without destroyed objects"),
+)
+_OPERATORS = (
+    ("=", "equal"),
+    ("!=", "not equal"),
+    ("<", "less"),
+    ("<=", "less or equal"),
+    (">", "greater"),
+    (">=", "greater or equal"),
+    ("~", "matches a regular expression"),
+    ("!~", "does not match it"),
+)
+_CONNECTIVES = (("and", "both are true"), ("or", "at least one is true"))
+_NOT = (("not", "the opposite"),)
+_ORDERS = (("desc", "the largest first"), ("asc", "the smallest first"))
+_BY = (("by", ""),)
+
+
+def analyse_selection(target: str, before: Sequence[Word], word: Word, command: str) -> CompletionRequest:
+    """After a class: ids, then keywords, then what follows the last keyword.
+
+    Args:
+        target: the class or object, as the user wrote it.
+        before: the finished words after it.
+        word: the word at the cursor.
+        command: name of the command.
+    """
+    at_word = (word.text, word.start)
+    used = [key for item in before if (key := keyword_of(item)) is not None]
+    free = tuple(pair for pair in SELECTION_WORDS if pair[0] not in used)
+    if not used:
+        of_class = None if target.isdigit() else target
+        kinds: list[CompletionKind] = [ObjectNames(of_class)] if command != "export" else []
+        # After an object there may be more objects; after a class, keywords, too.
+        return CompletionRequest(AnyOf((*kinds, Keywords(free))), *at_word)
+    last = max(number for number, item in enumerate(before) if keyword_of(item) is not None)
+    inside = before[last + 1 :]
+    match keyword_of(before[last]):
+        case "where":
+            return analyse_condition(ValueNames(target), inside, word, free)
+        case "sort":
+            names: tuple[CompletionKind, ...] = (ValueNames(target),)
+            if not inside:
+                return CompletionRequest(AnyOf((*names, Keywords(_BY))), *at_word)
+            orders = () if inside[-1].text.lower() in ("by", "asc", "desc") else (Keywords(_ORDERS),)
+            return CompletionRequest(AnyOf((*orders, *names, Keywords(free))), *_after_comma(word))
+        case "columns":
+            more = (Keywords(free),) if inside else (Keywords((("all", "everything"),)),)
+            return CompletionRequest(AnyOf((ValueNames(target), *more)), *_after_comma(word))
+        case "limit":
+            return CompletionRequest(Keywords(free) if inside else NoCompletion(), *at_word)
+        case _:
+            return CompletionRequest(Keywords(free), *at_word)
+
+
+def _after_comma(word: Word) -> tuple[str, int]:
+    """The part of a name in ``a,b,na`` that is typed, and its column."""
+    if word.plain != len(word.text) or "," not in word.text:
+        return word.text, word.start
+    front = word.text.rpartition(",")[0]
+    return word.text[len(front) + 1 :], word.start + len(front) + 1
+
+
+def analyse_condition(
+    values: ValueNames | EventValueNames, inside: Sequence[Word], word: Word, free: tuple[tuple[str, str], ...]
+) -> CompletionRequest:
+    """Within a condition: a name, an operator, a value, or a connective.
+
+    Args:
+        values: the names that may be compared.
+        inside: the finished words of the condition.
+        word: the word at the cursor.
+        free: keywords that may follow the condition.
+    """
+    split = tokenize([*inside, word] if word.text or word.end > word.start else inside)
+    at_cursor = split and split[-1].word == len(inside) and not split[-1].sign
+    typed = split.pop() if at_cursor else None
+    prefix, start = (typed.text, typed.column - 1) if typed else ("", word.end)
+    target = values.target if isinstance(values, ValueNames) else ""
+    match expected_after(split):
+        case Expected.NAME:
+            return CompletionRequest(AnyOf((values, Keywords(_NOT))), prefix, start)
+        case Expected.OPERATOR:
+            inside_word = typed is None and word.end > word.start
+            return CompletionRequest(
+                NoCompletion() if inside_word else AnyOf((Keywords((*_OPERATORS, *_CONNECTIVES)), Keywords(free))),
+                prefix,
+                start,
+            )
+        case Expected.VALUE:
+            name = split[-2].text if len(split) > 1 else ""
+            return CompletionRequest(ValueOf(target, name) if target else NoCompletion(), prefix, start)
+        case Expected.CONNECTIVE:
+            return CompletionRequest(AnyOf((Keywords((*_CONNECTIVES, *free)),)), prefix, start)
+
+
+class Expected(enum.Enum):
+    """What may follow in a condition."""
+
+    NAME = "name"
+    OPERATOR = "operator"  #: or a connective
+    VALUE = "value"
+    CONNECTIVE = "connective"
+
+
+def expected_after(found: Sequence[Token]) -> Expected:
+    """What may follow these tokens of a condition."""
+    expected = Expected.NAME
+    for token in found:
+        if expected is Expected.NAME:
+            if not (token.is_keyword("not") or (token.sign and token.text == "(")):
+                expected = Expected.OPERATOR
+        elif token.sign and token.text == ")":
+            expected = Expected.CONNECTIVE
+        elif expected is Expected.OPERATOR and token.sign:
+            expected = Expected.VALUE
+        elif expected in (Expected.OPERATOR, Expected.CONNECTIVE):
+            expected = Expected.NAME
+        else:
+            expected = Expected.CONNECTIVE
+    return expected
