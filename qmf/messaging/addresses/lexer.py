@@ -1,0 +1,126 @@
+"""The tokens of an address (published Python API, "Syntax" of addresses)."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator
+
+import attrs
+
+from qmf.messaging.exceptions import MalformedAddress
+
+
+class TokenKind(enum.Enum):
+    """What a token is."""
+
+    LBRACE = "'{'"
+    RBRACE = "'}'"
+    LBRACKET = "'['"
+    RBRACKET = "']'"
+    COLON = "':'"
+    SEMICOLON = "';'"
+    SLASH = "'/'"
+    COMMA = "','"
+    NUMBER = "a number"
+    IDENTIFIER = "a name"
+    STRING = "a quoted string"
+    ESCAPE = "an escape"
+    SYMBOL = "a symbol"
+    END = "the end"
+
+
+@attrs.frozen
+class Token:
+    """A piece of an address.
+
+    Attributes:
+        kind: what it is.
+        text: as written.
+        position: offset in the address.
+    """
+
+    kind: TokenKind
+    text: str
+    position: int
+
+
+_PATTERNS = {
+    TokenKind.LBRACE: r"\{",
+    TokenKind.RBRACE: r"\}",
+    TokenKind.LBRACKET: r"\[",
+    TokenKind.RBRACKET: r"\]",
+    TokenKind.COLON: ":",
+    TokenKind.SEMICOLON: ";",
+    TokenKind.SLASH: "/",
+    TokenKind.COMMA: ",",
+    TokenKind.NUMBER: r"[+-]?[0-9]*\.?[0-9]+",
+    TokenKind.IDENTIFIER: r"[a-zA-Z_](?:[a-zA-Z0-9_-]*[a-zA-Z0-9_])?",
+    TokenKind.STRING: r'"(?:[^\\"]|\\.)*"' r"|'(?:[^\\']|\\.)*'",
+    TokenKind.ESCAPE: r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[^ux])",
+    TokenKind.SYMBOL: r"[.#*%@$^!+<>=-]",
+}
+_TOKEN = re.compile("|".join(f"(?P<{kind.name}>{pattern})" for kind, pattern in _PATTERNS.items()), re.DOTALL)
+_BLANK = re.compile(r"[ \n\r\t]*")
+
+
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of an address without the blanks between them; the last one is `TokenKind.END`.
+
+    Raises:
+        MalformedAddress: a character that starts no token.
+    """
+    position = 0
+    while True:
+        blank = _BLANK.match(text, position)
+        assert blank is not None
+        position = blank.end()
+        if position == len(text):
+            yield Token(TokenKind.END, "", position)
+            return
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise malformed(text, position, _reason(text, position))
+        assert match.lastgroup is not None
+        yield Token(TokenKind[match.lastgroup], match[0], position)
+        position = match.end()
+
+
+def malformed(text: str, position: int, reason: str) -> MalformedAddress:
+    """The error for a fault at an offset of an address; it names line and column, both from 1."""
+    line = text.count("\n", 0, position) + 1
+    column = position - (text.rfind("\n", 0, position) + 1) + 1
+    return MalformedAddress(text=f"address {text!r}, line {line}, column {column}: {reason}")
+
+
+def unescape(text: str, *, quoted: bool) -> str:
+    """Replace the escapes of a string.
+
+    Args:
+        text: without its quotes.
+        quoted: True inside of quotes, where ``\\n`` and the like are control characters and unknown escapes are kept;
+            False outside, where a backslash only removes the meaning of the next character.
+    """
+    return re.sub(
+        r"\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", lambda match: _unescaped(match[1], quoted), text, flags=re.DOTALL
+    )
+
+
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\n": ""}
+
+
+def _unescaped(code: str, quoted: bool) -> str:
+    if len(code) > 1:
+        return chr(int(code[1:], 16))
+    if not quoted or code in "\\'\"":
+        return code
+    return _CONTROLS.get(code, f"\\{code}")
+
+
+def _reason(text: str, position: int) -> str:
+    char = text[position]
+    if char in "'\"":
+        return f"the string that starts with {char} does not end"
+    if char == "\\":
+        return "an escape is a backslash with one character, \\xHH or \\uHHHH"
+    return f"{char!r} must be inside of quotes"

@@ -1,0 +1,65 @@
+"""A message that arrived, as its session acknowledges it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from qmf.bus.engine.events import Delivery
+from qmf.bus.engine.values import Outcome
+from qmf.messaging.aio.driver import Driver
+
+
+class DeliveryReceiver(Protocol):
+    """What a delivery needs of its receiver."""
+
+    unacknowledged: int
+
+
+class ReceivedDelivery:
+    """A message from its arrival to its settlement. Compared by identity.
+
+    Attributes:
+        receiver: on which it arrived.
+        data: the encoded message.
+        delivery_tag: None if the broker settled it.
+        number: in the order of arrival on the connection.
+        confirmed: True when the broker has confirmed its acknowledgement.
+    """
+
+    __slots__ = ("_driver", "_link", "confirmed", "data", "delivery_tag", "number", "receiver")
+
+    def __init__(self, receiver: DeliveryReceiver, driver: Driver, delivery: Delivery) -> None:
+        self.receiver = receiver
+        self.data = delivery.data
+        self.delivery_tag = delivery.delivery_tag
+        self.number = next(driver.arrivals)
+        self.confirmed = False
+        self._driver = driver
+        self._link = delivery.link
+
+    @property
+    def stale(self) -> bool:
+        """True if its link is gone: the broker delivers the message again."""
+        return self._link.detached
+
+    def settle(self, outcome: Outcome, condition: str = "", description: str = "") -> None:
+        """Report an outcome to the broker. Does nothing for one that is settled or stale."""
+        if self.delivery_tag is not None:
+            self._driver.engine.settle(self._link, self.delivery_tag, outcome, condition, description)
+            self._driver.transport.flush_soon()
+
+    def reject(self, condition: str, description: str) -> None:
+        """Report that the message cannot be processed."""
+        self.settle(Outcome.REJECTED, condition, description)
+
+    def modify(self, *, failed: bool) -> None:
+        """Return the message to its node; with `failed` as one that was redelivered."""
+        if self.delivery_tag is not None:
+            self._driver.engine.modify(self._link, self.delivery_tag, failed=failed, undeliverable=False)
+            self._driver.transport.flush_soon()
+
+    def update(self, outcome: Outcome, transaction: bytes | None) -> None:
+        """Report an outcome that takes effect with a transaction or, without one, that the broker has to confirm."""
+        if self.delivery_tag is not None:
+            self._driver.engine.set_outcome(self._link, self.delivery_tag, outcome, transaction)
+            self._driver.transport.flush_soon()

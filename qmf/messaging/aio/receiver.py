@@ -1,0 +1,220 @@
+"""Receivers: credit for the capacity of the program, messages kept until they are fetched, drains for timeouts."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+from qmf.bus.engine.events import Delivery
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import Outcome
+from qmf.messaging.aio.deliveries import ReceivedDelivery
+from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
+from qmf.messaging.aio.link_states import LinkState
+from qmf.messaging.aio.waiting import deadline_of
+from qmf.messaging.constants import Constant
+from qmf.messaging.contents import decode
+from qmf.messaging.exceptions import DecodeError, Empty
+from qmf.messaging.message import Message
+
+#: Seconds that a broker has to answer a drain.
+DRAIN_TIMEOUT = 2.0
+#: Credit that stands for a capacity without limit.
+MAX_CREDIT = 100_000
+
+
+class ReceiverSession(EndpointSession, Protocol):
+    """What a receiver needs of its session."""
+
+    def arrived(self, receiver: Receiver) -> None:
+        """A message is there to be fetched."""
+
+    def fetched(self, delivery: ReceivedDelivery) -> None:
+        """The program has a message, and will acknowledge it."""
+
+
+class Receiver(Endpoint):
+    """Receives messages from a node. Made by `Session.receiver`."""
+
+    _sending = False
+
+    def __init__(self, session: ReceiverSession, address: str, capacity: int | Constant) -> None:
+        super().__init__(session, address)
+        self._owner = session
+        self._capacity = capacity
+        self._arrived: deque[ReceivedDelivery] = deque()
+        #: Messages that the broker may still send.
+        self._credit = 0
+        self._draining = False
+        #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
+        self._confirming: dict[int, ReceivedDelivery] = {}
+        #: Calls of `fetch` that wait for a message.
+        self._fetching = 0
+        #: Fetched messages that are not acknowledged.
+        self.unacknowledged = 0
+
+    @property
+    def capacity(self) -> int | Constant:
+        """Messages that the broker may send before they are fetched; 0: only while a fetch waits for one."""
+        return self._capacity
+
+    @capacity.setter
+    def capacity(self, value: int | Constant) -> None:
+        self._capacity = value
+        self.grant()
+
+    def available(self) -> int:
+        """Number of messages that have arrived and can be fetched without waiting."""
+        return len(self._arrived)
+
+    def unsettled(self) -> int:
+        """Number of messages that were fetched and are not acknowledged."""
+        return self.unacknowledged
+
+    async def fetch(self, timeout: float | None = None) -> Message:
+        """The next message.
+
+        Args:
+            timeout: seconds to wait for one; None for no limit; with 0, a message that the broker has is still fetched.
+
+        Raises:
+            Empty: there was none.
+            DecodeError: a message cannot be decoded; it is rejected, and the next call fetches the next one.
+            MessagingError: the receiver, its session or its connection failed, and no message is left.
+
+        Cancelling loses no message: one that arrives is kept for the next call.
+        """
+        if self._arrived:
+            return self.take()
+        self.check()
+        deadline = deadline_of(timeout)
+        if timeout != 0:
+            self._fetching += 1
+            self.grant()
+            try:
+                if await self._session.condition.wait_for(self._has_message, deadline):
+                    return self.take()
+            finally:
+                self._fetching -= 1
+        await self._drain()
+        if self._arrived:
+            return self.take()
+        self.check()
+        raise Empty(text=f"no message from {self.address.name!r}" + ("" if not timeout else f" within {timeout:g} s"))
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Close the link. Messages that were not fetched return to the node."""
+        del timeout
+        if not self.closed:
+            self.release()
+            self.detach()
+
+    # For the session and the synchronous API
+
+    def first_arrival(self) -> int:
+        """The number of the first message that can be fetched, in the order of arrival on the connection."""
+        return self._arrived[0].number
+
+    def take(self) -> Message:
+        """Remove the first message that has arrived."""
+        delivery = self._arrived.popleft()
+        self.grant()
+        try:
+            message = decode(delivery.data)
+        except DecodeError as error:
+            delivery.reject("amqp:decode-error", str(error))
+            raise
+        message.delivery = delivery
+        self._owner.fetched(delivery)
+        return message
+
+    def release(self) -> None:
+        """Return all messages that were not fetched."""
+        arrived, self._arrived = self._arrived, deque()
+        for delivery in arrived:
+            delivery.settle(Outcome.RELEASED)
+
+    def await_confirmation(self, delivery: ReceivedDelivery) -> None:
+        """Mark a message as confirmed when the broker has settled it."""
+        if delivery.delivery_tag is not None and not delivery.stale:
+            self._confirming[delivery.delivery_tag] = delivery
+        else:
+            delivery.confirmed = True
+
+    def grant(self) -> None:
+        """Give credit up to the capacity, in portions, so that not every message costs a frame."""
+        limit = self._limit()
+        missing = limit - self._credit - len(self._arrived)
+        if missing > 0 and not self._draining and (missing * 2 >= limit or self._credit == 0):
+            self._flow(missing)
+
+    def _limit(self) -> int:
+        return MAX_CREDIT if isinstance(self._capacity, Constant) else max(self._capacity, self._fetching)
+
+    def _flow(self, credit: int) -> None:
+        if self._link is not None and self._driver is not None and self._state is LinkState.ATTACHED:
+            self._credit += credit
+            self._driver.engine.add_credit(self._link, credit)
+            self._driver.transport.flush_soon()
+
+    def _has_message(self) -> bool:
+        if self._arrived:
+            return True
+        self.check()
+        return False
+
+    async def _drain(self) -> None:
+        """Have the broker send what it has for the credit given, and take the rest of the credit back."""
+        await self._session.condition.wait_for(lambda: self._failed() or not self.attaching, deadline_of(DRAIN_TIMEOUT))
+        if self._link is None or self._driver is None or self._arrived:
+            return
+        if not self._draining:
+            self._draining = True
+            extra = 1 if self._credit == 0 else 0
+            self._credit += extra
+            self._driver.engine.drain(self._link, extra)
+            self._driver.transport.flush_soon()
+        await self._session.condition.wait_for(lambda: not self._draining or self._failed(), deadline_of(DRAIN_TIMEOUT))
+
+    def _failed(self) -> bool:
+        self._session.check()
+        return self.error is not None
+
+    # LinkOwner
+
+    def granted(self, link: Link) -> None:
+        """See `Endpoint`."""
+        del link
+        self.grant()
+
+    def lose(self) -> None:
+        """See `Endpoint`. Messages that were not fetched come again."""
+        super().lose()
+        self._arrived.clear()
+        self._credit = 0
+        self._draining = False
+        # They will come again unless the broker knows of the acknowledgement; nobody can tell.
+        for delivery in self._confirming.values():
+            delivery.confirmed = True
+        self._confirming.clear()
+
+    def on_delivery(self, delivery: Delivery) -> None:
+        """See `LinkOwner`."""
+        assert self._driver is not None
+        self._credit -= 1
+        self._arrived.append(ReceivedDelivery(self, self._driver, delivery))
+        self._owner.arrived(self)
+        self._session.condition.notify()
+
+    def on_settled(self, delivery_tag: int) -> None:
+        """See `LinkOwner`."""
+        if (delivery := self._confirming.pop(delivery_tag, None)) is not None:
+            delivery.confirmed = True
+        self._session.condition.notify()
+
+    def on_drained(self) -> None:
+        """See `LinkOwner`."""
+        self._draining = False
+        self._credit = 0
+        self.grant()
+        self._session.condition.notify()

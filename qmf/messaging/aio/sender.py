@@ -1,0 +1,243 @@
+"""Senders: messages wait for capacity and credit, leave in order, and are sent again after a reconnect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any, Protocol
+
+from qmf.bus.engine.events import OutcomeReceived
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import Outcome
+from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
+from qmf.messaging.aio.failures import send_error
+from qmf.messaging.aio.link_states import LinkState
+from qmf.messaging.aio.waiting import deadline_of
+from qmf.messaging.constants import UNLIMITED, Constant
+from qmf.messaging.contents import encode
+from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
+from qmf.messaging.message import Message
+
+
+class SenderSession(EndpointSession, Protocol):
+    """What a sender needs of its session."""
+
+    def transaction(self) -> bytes | None:
+        """The id of the current transaction, or None for none."""
+
+    @property
+    def ready(self) -> bool:
+        """False while a transaction is being declared: nothing may be sent then."""
+
+    def transaction_used(self) -> None:
+        """Something was sent, in the current transaction if there is one."""
+
+    def transaction_failed(self, error: MessagingError) -> None:
+        """A message of the current transaction was not accepted."""
+
+
+class _Outgoing:
+    """A message on its way. `answer` is None if nobody waits for its outcome."""
+
+    __slots__ = ("answer", "data")
+
+    def __init__(self, data: bytes, answer: asyncio.Future[None] | None) -> None:
+        self.data = data
+        self.answer = answer
+
+
+class Sender(Endpoint):
+    """Sends messages to a node. Made by `Session.sender`.
+
+    Attributes:
+        capacity: messages that may be sent without an answer from the broker; an int, or `UNLIMITED`.
+    """
+
+    _sending = True
+
+    def __init__(self, session: SenderSession, address: str, capacity: int | Constant) -> None:
+        super().__init__(session, address)
+        self.capacity = capacity
+        self._owner = session
+        self._waiting: deque[_Outgoing] = deque()
+        self._unsettled: dict[int, _Outgoing] = {}
+        #: The error of a message that nobody waited for; raised by the next call.
+        self._late: MessagingError | None = None
+
+    def unsettled(self) -> int:
+        """Number of messages that the broker has not answered yet."""
+        return len(self._waiting) + len(self._unsettled)
+
+    def available(self) -> int | Constant:
+        """Number of messages that can be sent before the capacity is exhausted."""
+        if isinstance(self.capacity, Constant):
+            return UNLIMITED
+        return max(0, self.capacity - self.unsettled())
+
+    async def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
+        """Send a message.
+
+        Args:
+            object: a `Message`, or the content of one: str, bytes, dict, list.
+            sync: wait until the broker has accepted the message.
+            timeout: seconds to wait for capacity and, with `sync`, for acceptance; None for no limit.
+
+        Raises:
+            EncodeError: the message cannot be encoded.
+            SendError, TargetCapacityExceeded, UnauthorizedAccess: the broker did not accept this message or, without
+                `sync`, an earlier one.
+            Timeout: no capacity or no answer in time. Without capacity the message is not sent, without an
+                answer it may be.
+            MessagingError: the sender, its session or its connection failed.
+
+        Cancelling while waiting for capacity sends nothing; while waiting for acceptance, it leaves the outcome open.
+        """
+        message = object if isinstance(object, Message) else Message(object)
+        data = self.encode(message)
+        deadline = deadline_of(timeout)
+        self.check_all()
+        if not await self._session.condition.wait_for(self._has_room, deadline):
+            raise Timeout(f"no capacity to send to {self.address.name!r} within {timeout:g} s")
+        answer = asyncio.get_running_loop().create_future() if sync else None
+        self.put(data, answer)
+        if answer is None:
+            return
+        try:
+            async with asyncio.timeout_at(deadline):
+                await answer
+        except TimeoutError:
+            raise Timeout(f"no answer to a message to {self.address.name!r} within {timeout:g} s") from None
+
+    async def sync(self, timeout: float | None = None) -> None:
+        """Wait until the broker has answered for everything that was sent.
+
+        Raises:
+            Timeout: not within `timeout` seconds.
+            MessagingError: as of `send`.
+        """
+        if not await self._session.condition.wait_for(self._is_settled, deadline_of(timeout)):
+            raise Timeout(f"{self.unsettled()} messages to {self.address.name!r} not answered within {timeout:g} s")
+        self.check_all()
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Wait until everything that was sent is answered, then close the link.
+
+        Raises:
+            Timeout: not within `timeout` seconds; the link is closed nevertheless, without the messages that wait.
+        """
+        if self.closed:
+            return
+        try:
+            if self.error is None:
+                await self.sync(timeout)
+        finally:
+            self.drop(LinkClosed(text=f"sender of {self.address.name!r} was closed"))
+            self.detach()
+
+    # For the session and the synchronous API
+
+    def encode(self, message: Message) -> bytes:
+        """The encoded message, with the defaults of this sender."""
+        to = None if self.address.anonymous else self.address.name
+        return encode(message, subject=self.address.subject, to=to)
+
+    def put(self, data: bytes, answer: asyncio.Future[None] | None) -> None:
+        """Queue an encoded message, and send it when there is credit."""
+        self._waiting.append(_Outgoing(data, answer))
+        self.on_credit()
+
+    def check_all(self) -> None:
+        """`check`, and the error of an earlier message, once."""
+        self.check()
+        if self._late is not None:
+            error, self._late = self._late, None
+            raise error
+
+    def drop(self, error: MessagingError) -> None:
+        """Give up all messages that are not answered."""
+        pending = [*self._unsettled.values(), *self._waiting]
+        self._unsettled.clear()
+        self._waiting.clear()
+        for outgoing in pending:
+            self._answer(outgoing, error)
+        self._session.condition.notify()
+
+    def fail(self, error: MessagingError) -> None:
+        """See `Endpoint`."""
+        super().fail(error)
+        self.drop(error)
+
+    def lose(self) -> None:
+        """See `Endpoint`. What was not answered is sent again, in order, before what waits."""
+        super().lose()
+        self._waiting.extendleft(reversed(self._unsettled.values()))
+        self._unsettled.clear()
+
+    def _has_room(self) -> bool:
+        self.check_all()
+        return isinstance(self.capacity, Constant) or self.unsettled() < self.capacity
+
+    def _is_settled(self) -> bool:
+        self.check_all()
+        return not self._waiting and not self._unsettled
+
+    # LinkOwner
+
+    def granted(self, link: Link) -> None:
+        """See `Endpoint`."""
+        self._settled = self._settled or link.presettled
+        self.on_credit()
+
+    def on_credit(self) -> None:
+        """See `LinkOwner`."""
+        link, driver = self._link, self._driver
+        if link is None or driver is None or self._state is not LinkState.ATTACHED or not self._owner.ready:
+            return
+        engine, transport, waiting = driver.engine, driver.transport, self._waiting
+        transaction = self._owner.transaction()
+        sent = False
+        while waiting and transport.can_send(link):
+            outgoing = waiting.popleft()
+            if link.max_message and len(outgoing.data) > link.max_message:
+                size = len(outgoing.data)
+                reason = f"it has {size} bytes, the broker takes {link.max_message}"
+                self._refused(outgoing, SendError(text=f"message to {self.address.name!r} is too large: {reason}"))
+                continue
+            tag = engine.send(link, outgoing.data, settled=self._settled, transaction=transaction)
+            sent = True
+            if self._settled:
+                self._answer(outgoing, None)
+            else:
+                self._unsettled[tag] = outgoing
+        if sent:
+            transport.flush_soon()
+            self._owner.transaction_used()
+            if self._settled:
+                self._session.condition.notify()
+
+    def on_outcome(self, settled: OutcomeReceived) -> None:
+        """See `LinkOwner`."""
+        outgoing = self._unsettled.pop(settled.delivery_tag, None)
+        if outgoing is None:
+            return
+        if settled.outcome is Outcome.ACCEPTED:
+            self._answer(outgoing, None)
+        else:
+            error = send_error(self.address.name, settled.outcome.value, settled.condition, settled.description)
+            self._refused(outgoing, error)
+        self._session.condition.notify()
+
+    def _refused(self, outgoing: _Outgoing, error: MessagingError) -> None:
+        if outgoing.answer is None:
+            self._late = error
+            self._session.report(self, error)
+        self._answer(outgoing, error)
+        self._owner.transaction_failed(error)
+
+    def _answer(self, outgoing: _Outgoing, error: MessagingError | None) -> None:
+        if outgoing.answer is None or outgoing.answer.done():
+            return
+        if error is None:
+            outgoing.answer.set_result(None)
+        else:
+            outgoing.answer.set_exception(error)

@@ -1,0 +1,490 @@
+"""Sessions: senders, receivers, acknowledgement, transactions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from qmf.bus.engine.session import EngineSession
+from qmf.bus.engine.values import Outcome
+from qmf.messaging.aio.deliveries import ReceivedDelivery
+from qmf.messaging.aio.driver import Driver
+from qmf.messaging.aio.endpoint import Endpoint
+from qmf.messaging.aio.receiver import Receiver
+from qmf.messaging.aio.sender import Sender
+from qmf.messaging.aio.transaction import Coordinator
+from qmf.messaging.aio.waiting import Condition, deadline_of
+from qmf.messaging.constants import REJECTED, UNLIMITED, Constant
+from qmf.messaging.exceptions import (
+    Empty,
+    MessagingError,
+    NontransactionalSession,
+    ServerError,
+    SessionClosed,
+    SessionError,
+    Timeout,
+    TransactionAborted,
+)
+from qmf.messaging.message import Disposition, Message
+
+log = logging.getLogger("qmf.messaging")
+
+MessageHandler = Callable[["Session"], None]
+
+
+class SessionConnection(Protocol):
+    """What a session needs of its connection."""
+
+    condition: Condition
+
+    def check(self) -> None:
+        """Raise why the connection cannot be used."""
+
+    def report(self, endpoint: object, error: MessagingError) -> None:
+        """Tell the program's handler about an error."""
+
+    def forget(self, session: Session) -> None:
+        """The session is closed."""
+
+
+class Session:
+    """A session of a connection. Made by `Connection.session`.
+
+    Attributes:
+        name: unique in its connection.
+        transactional: True if sends and acknowledgements take effect with `commit`.
+        error: why it failed, or None.
+        senders, receivers: those that are open.
+    """
+
+    def __init__(self, connection: SessionConnection, name: str, *, transactional: bool) -> None:
+        self.name = name
+        self.transactional = transactional
+        self.condition = connection.condition
+        self.error: MessagingError | None = None
+        self.senders: list[Sender] = []
+        self.receivers: list[Receiver] = []
+        self._connection = connection
+        self._driver: Driver | None = None
+        self._session: EngineSession | None = None
+        self._coordinator: Coordinator | None = None
+        #: A message of the current transaction was refused, or the connection was lost: it cannot be committed.
+        self._aborted: MessagingError | None = None
+        #: Fetched and not acknowledged, and acknowledged in the current transaction.
+        self._unacknowledged: dict[ReceivedDelivery, None] = {}
+        self._acknowledged: list[ReceivedDelivery] = []
+        self._closed = False
+        self._on_message: MessageHandler | None = None
+
+    def __repr__(self) -> str:
+        return f"<Session {self.name}>"
+
+    # State
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._closed
+
+    def check(self) -> None:
+        """Raise why the session cannot be used.
+
+        Raises:
+            SessionClosed: it was closed.
+            MessagingError: it failed, or its connection did.
+        """
+        if self.error is not None:
+            raise self.error
+        self._connection.check()
+        if self._closed:
+            raise SessionClosed(text=f"session {self.name} is closed")
+
+    def report(self, endpoint: object, error: MessagingError) -> None:
+        """See `EndpointSession`."""
+        self._connection.report(endpoint, error)
+
+    def set_message_received_handler(self, handler: MessageHandler | None) -> None:
+        """Call `handler` with this session whenever a message arrives; on the loop's thread, it must not block."""
+        self._on_message = handler
+
+    # Senders and receivers
+
+    async def sender(
+        self, target: str, *, capacity: int | Constant = UNLIMITED, timeout: float | None = None
+    ) -> Sender:
+        """Open a sender.
+
+        Args:
+            target: the address.
+            capacity: messages that may be sent without an answer from the broker.
+            timeout: seconds to wait for the broker.
+
+        Raises:
+            MalformedAddress, InvalidOption: the address is wrong, or asks for what the broker does not provide.
+            NotFound, AssertionFailed, ResolutionError, UnauthorizedAccess, LinkError: the broker refused.
+            Timeout: no answer in time.
+            MessagingError: session or connection failed.
+        """
+        self.check()
+        sender = Sender(self, target, capacity)
+        self.senders.append(sender)
+        await self._open(sender, timeout)
+        return sender
+
+    async def receiver(self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None) -> Receiver:
+        """Open a receiver.
+
+        Args:
+            source: the address.
+            capacity: messages that the broker may send before they are fetched.
+            timeout: seconds to wait for the broker.
+
+        Raises:
+            MessagingError: as of `sender`.
+        """
+        self.check()
+        receiver = Receiver(self, source, capacity)
+        self.receivers.append(receiver)
+        await self._open(receiver, timeout)
+        return receiver
+
+    async def _open(self, endpoint: Sender | Receiver, timeout: float | None) -> None:
+        try:
+            if self._driver is not None and self._session is not None:
+                endpoint.attach(self._driver, self._session)
+            deadline = deadline_of(timeout)
+            if not await self.condition.wait_for(lambda: self._is_open(endpoint), deadline):
+                raise Timeout(f"no answer to the link to {endpoint.address.name!r} within {timeout:g} s")
+        except BaseException:
+            endpoint.detach()
+            self._drop(endpoint)
+            raise
+
+    def _is_open(self, endpoint: Endpoint) -> bool:
+        if endpoint.error is not None:
+            raise endpoint.error
+        self.check()
+        return not endpoint.attaching
+
+    def _drop(self, endpoint: Sender | Receiver) -> None:
+        if isinstance(endpoint, Sender):
+            self.senders = [item for item in self.senders if item is not endpoint]
+        else:
+            self.receivers = [item for item in self.receivers if item is not endpoint]
+
+    async def next_receiver(self, timeout: float | None = None) -> Receiver:
+        """The receiver whose message has arrived first; its `fetch` returns at once.
+
+        Raises:
+            Empty: no message within `timeout` seconds.
+            MessagingError: session or connection failed.
+        """
+        if not await self.condition.wait_for(self._has_message, deadline_of(timeout)):
+            raise Empty(text="no message" + ("" if timeout is None else f" within {timeout:g} s"))
+        return self.first_receiver()
+
+    def _has_message(self) -> bool:
+        self.check()
+        return any(receiver.available() for receiver in self.receivers)
+
+    def first_receiver(self) -> Receiver:
+        """The receiver whose message has arrived first, of those that have one."""
+        return min((item for item in self.receivers if item.available()), key=lambda item: item.first_arrival())
+
+    # Acknowledgement
+
+    async def acknowledge(
+        self, message: Message | None = None, disposition: Disposition | None = None, sync: bool = True
+    ) -> None:
+        """Report to the broker what became of fetched messages.
+
+        Args:
+            message: which one; None for all that were fetched and are not acknowledged.
+            disposition: None if they were processed; else that they are rejected or released.
+            sync: wait until the broker has confirmed it. Within a transaction, `commit` does.
+
+        Raises:
+            SessionError: the message was not fetched in this session, or is acknowledged already.
+            MessagingError: session or connection failed.
+        """
+        self.check()
+        deliveries = self.take_unacknowledged(message)
+        self.settle(deliveries, disposition, confirm=sync and disposition is None and not self.transactional)
+        if sync and not self.transactional:
+            await self.condition.wait_for(lambda: all(delivery.confirmed for delivery in deliveries))
+
+    def take_unacknowledged(self, message: Message | None) -> list[ReceivedDelivery]:
+        """The deliveries to acknowledge, which count as acknowledged from now on."""
+        if message is None:
+            found = list(self._unacknowledged)
+            self._unacknowledged.clear()
+        else:
+            if message.delivery not in self._unacknowledged:
+                raise SessionError(text=f"the message is not waiting for acknowledgement in session {self.name}")
+            found = [message.delivery]
+            del self._unacknowledged[message.delivery]
+        for delivery in found:
+            delivery.receiver.unacknowledged -= 1
+        return found
+
+    def settle(self, deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
+        """Send the outcome of messages, which the broker shall confirm or not."""
+        for delivery in deliveries:
+            if self.transactional and not delivery.stale and delivery.delivery_tag is not None:
+                self._acknowledged.append(delivery)
+                if self._coordinator is not None and self._coordinator.transaction is not None:
+                    delivery.update(_outcome(disposition), self._coordinator.transaction)
+                    self._coordinator.used = True
+            elif confirm:
+                receiver = delivery.receiver
+                assert isinstance(receiver, Receiver)
+                receiver.await_confirmation(delivery)
+                delivery.update(Outcome.ACCEPTED, None)
+            else:
+                delivery.confirmed = True
+                _settle(delivery, disposition)
+
+    # Transactions
+
+    @property
+    def ready(self) -> bool:
+        """See `SenderSession`."""
+        return not self.transactional or self.transaction() is not None
+
+    def transaction(self) -> bytes | None:
+        """See `SenderSession`."""
+        return self._coordinator.transaction if self._coordinator is not None else None
+
+    def transaction_used(self) -> None:
+        """See `SenderSession`."""
+        if self._coordinator is not None:
+            self._coordinator.used = True
+
+    def transaction_failed(self, error: MessagingError) -> None:
+        """See `SenderSession`."""
+        if self.transactional and self._aborted is None:
+            self._aborted = error
+
+    async def commit(self, timeout: float | None = None) -> None:
+        """Make everything sent and acknowledged since the last commit take effect, and begin a new transaction.
+
+        Raises:
+            NontransactionalSession: the session is not transactional.
+            TransactionAborted: the transaction was rolled back, by the broker, because it did not accept a message, or
+                because the connection was lost. A new one has begun.
+            TransactionUnknown: the connection was lost before the broker confirmed.
+            Timeout: no answer in time; the outcome is open.
+        """
+        coordinator = await self._current(timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                await self.condition.wait_for(self._is_flushed)
+                if self._aborted is not None:
+                    await self._roll_back(coordinator)
+                    error, self._aborted = self._aborted, None
+                    raise TransactionAborted(error.code, f"the transaction was rolled back: {error}") from error
+                try:
+                    await coordinator.discharge(fail=False)
+                except TransactionAborted:
+                    self._return_all()
+                    await self._begin_again(coordinator)
+                    raise
+                acknowledged, self._acknowledged = self._acknowledged, []
+                for delivery in acknowledged:
+                    delivery.settle(Outcome.ACCEPTED)
+                await self._begin_again(coordinator)
+        except TimeoutError:
+            raise Timeout(f"no answer to commit within {timeout:g} s") from None
+
+    async def rollback(self, timeout: float | None = None) -> None:
+        """Undo everything sent and acknowledged since the last commit; fetched messages come again.
+
+        Raises:
+            NontransactionalSession: the session is not transactional.
+            Timeout: no answer in time.
+        """
+        coordinator = await self._current(timeout)
+        try:
+            async with asyncio.timeout(timeout):
+                await self.condition.wait_for(self._is_flushed)
+                await self._roll_back(coordinator)
+        except TimeoutError:
+            raise Timeout(f"no answer to rollback within {timeout:g} s") from None
+        self._aborted = None
+
+    async def _current(self, timeout: float | None) -> Coordinator:
+        """The coordinator, once a transaction has begun; the loss of one is reported."""
+        if not self.transactional:
+            raise NontransactionalSession(text=f"session {self.name} is not transactional")
+        deadline = deadline_of(timeout)
+        if not await self.condition.wait_for(self._is_in_transaction, deadline):
+            raise Timeout(f"no transaction within {timeout:g} s")
+        assert self._coordinator is not None
+        return self._coordinator
+
+    def _is_in_transaction(self) -> bool:
+        self.check()
+        return self.transaction() is not None
+
+    def _is_flushed(self) -> bool:
+        self.check()
+        return not any(sender.unsettled() for sender in self.senders)
+
+    async def _roll_back(self, coordinator: Coordinator) -> None:
+        with contextlib.suppress(TransactionAborted):  # it is rolled back then, as wanted
+            await coordinator.discharge(fail=True)
+        self._return_all()
+        await self._begin_again(coordinator)
+
+    async def _begin_again(self, coordinator: Coordinator) -> None:
+        if coordinator is self._coordinator:
+            await coordinator.declare()
+            self._pump()
+
+    def _return_all(self) -> None:
+        """Return fetched and waiting messages to their nodes, in their order."""
+        for delivery in (*self._acknowledged, *self._unacknowledged):
+            delivery.modify(failed=True)
+        for delivery in self._unacknowledged:
+            delivery.receiver.unacknowledged -= 1
+        self._acknowledged.clear()
+        self._unacknowledged.clear()
+        for receiver in self.receivers:
+            receiver.release()
+            receiver.grant()
+
+    # Ending
+
+    async def sync(self, timeout: float | None = None) -> None:
+        """Wait until the broker has answered for everything that was sent in this session.
+
+        Raises:
+            Timeout: not within `timeout` seconds.
+            MessagingError: as of `Sender.sync`.
+        """
+        deadline = deadline_of(timeout)
+        loop = asyncio.get_running_loop()
+        for sender in list(self.senders):
+            await sender.sync(None if deadline is None else max(0.0, deadline - loop.time()))
+
+    async def close(self, timeout: float | None = None) -> None:
+        """Wait until everything that was sent is answered, and close the session with its links.
+
+        A transaction that is open is rolled back, messages that are not acknowledged return to their nodes.
+
+        Raises:
+            Timeout: the broker did not answer in time; the session is closed nevertheless.
+        """
+        if self._closed:
+            return
+        try:
+            if self.error is None and not self.transactional:
+                await self.sync(timeout)
+        finally:
+            for endpoint in (*self.senders, *self.receivers):
+                if isinstance(endpoint, Sender):
+                    endpoint.drop(SessionClosed(text=f"session {self.name} was closed"))
+                endpoint.detach()
+            self.senders.clear()
+            self.receivers.clear()
+            self._unacknowledged.clear()
+            if self._session is not None and self._driver is not None:
+                self._driver.engine.end(self._session)
+                self._driver.transport.flush_soon()
+            self._closed = True
+            self._connection.forget(self)
+            self.condition.notify()
+
+    # For the connection
+
+    async def attach(self, driver: Driver) -> None:
+        """Begin the session on a connection, with all links.
+
+        Raises:
+            TransactionError: the broker has no transactions.
+        """
+        self._driver = driver
+        session = self._session = driver.engine.begin()
+        driver.own_session(session, self._on_ended)
+        for endpoint in (*self.senders, *self.receivers):
+            endpoint.attach(driver, session)
+        driver.transport.flush_soon()
+        if self.transactional:
+            coordinator = self._coordinator = Coordinator(driver, session)
+            await coordinator.declare()
+            self.condition.notify()
+        self._pump()
+
+    def lose(self) -> None:
+        """The connection is gone. A transaction that was open is aborted: nothing of it is sent again."""
+        if self._coordinator is not None:
+            self._coordinator.lose()
+            used, self._coordinator = self._coordinator.used, None
+            if used and self._aborted is None:
+                self._aborted = TransactionAborted(text="the connection was lost")
+                for sender in self.senders:
+                    sender.drop(self._aborted)
+        self._acknowledged.clear()
+        for delivery in self._unacknowledged:
+            delivery.receiver.unacknowledged -= 1
+        self._unacknowledged.clear()
+        for endpoint in (*self.senders, *self.receivers):
+            endpoint.lose()
+        self._driver = self._session = None
+
+    def fail(self, error: MessagingError) -> None:
+        """The session cannot be used any more."""
+        if self.error is None:
+            self.error = error
+            for endpoint in (*self.senders, *self.receivers):
+                endpoint.fail(error)
+            self.condition.notify()
+
+    def _on_ended(self, condition: str, description: str) -> None:
+        text = f"session {self.name} ended by the broker" + (f": {description}" if description else "")
+        error = ServerError(condition or None, text)
+        self.fail(error)
+        self._connection.report(self, error)
+
+    def _pump(self) -> None:
+        for sender in self.senders:
+            sender.on_credit()
+
+    # For receivers
+
+    def arrived(self, receiver: Receiver) -> None:
+        """See `ReceiverSession`."""
+        del receiver
+        if self._on_message is not None:
+            try:
+                self._on_message(self)
+            except Exception:
+                log.exception("the message handler of session %s failed", self.name)
+
+    def fetched(self, delivery: ReceivedDelivery) -> None:
+        """See `ReceiverSession`."""
+        if delivery.delivery_tag is not None:
+            self._unacknowledged[delivery] = None
+            delivery.receiver.unacknowledged += 1
+
+
+def _outcome(disposition: Disposition | None) -> Outcome:
+    if disposition is None:
+        return Outcome.ACCEPTED
+    return Outcome.REJECTED if disposition.type is REJECTED else Outcome.RELEASED
+
+
+def _settle(delivery: ReceivedDelivery, disposition: Disposition | None) -> None:
+    if disposition is None:
+        delivery.settle(Outcome.ACCEPTED)
+    elif disposition.type is REJECTED:
+        code, text = disposition.options.get("code"), disposition.options.get("text")
+        condition = str(code) if code is not None else "amqp:internal-error" if text else ""
+        delivery.settle(Outcome.REJECTED, condition, str(text or ""))
+    elif disposition.options.get("set_redelivered"):
+        delivery.modify(failed=True)
+    else:
+        delivery.settle(Outcome.RELEASED)

@@ -1,0 +1,166 @@
+"""Messages of this API to and from AMQP 1.0 messages. No I/O.
+
+Text, maps and lists are sent in an amqp-value section, bytes in a data section, as Apache's C++ client does. Peers that
+only know AMQP 0-10 read maps and lists in that encoding: a message with the property ``x-amqp-0-10.app-id``, which
+management messages have, carries them so, in a data section with their content type.
+
+Source: High Level Client API, "Messaging Properties"; AMQP 1.0, part 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from qmf.codec import amqp010
+from qmf.codec.message import Message as AmqpMessage
+from qmf.codec.message import Section, decode_message, encode_message
+from qmf.errors import DecodeError as CodecDecodeError
+from qmf.messaging.addresses import Address
+from qmf.messaging.exceptions import DecodeError, EncodeError
+from qmf.messaging.message import Message, implied_content_type
+
+#: A message with this property is meant for an application that reads AMQP 0-10.
+APP_ID = "x-amqp-0-10.app-id"
+
+_MAP, _LIST, _TEXT = "amqp/map", "amqp/list", "text/plain"
+
+
+def encode(message: Message, subject: str | None = None, to: str | None = None) -> bytes:
+    """The encoded message.
+
+    Args:
+        message: what to send; it is not changed.
+        subject: for a message that has none.
+        to: the node it is sent to, for a message that names none.
+
+    Raises:
+        EncodeError: a property or the content cannot be encoded; names it.
+    """
+    section, body = _body(message)
+    implied = section is not Section.DATA and message.content_type == implied_content_type(message.content)
+    try:
+        return encode_message(
+            AmqpMessage(
+                durable=bool(message.durable),
+                priority=4 if message.priority is None else _priority(message.priority),
+                ttl=message.ttl,
+                message_id=_id("id", message.id),
+                user_id=None if message.user_id is None else message.user_id.encode(),
+                to=to if message.to is None else message.to,
+                subject=subject if message.subject is None else message.subject,
+                reply_to=None if message.reply_to is None else _reply_to(message.reply_to),
+                correlation_id=_id("correlation_id", message.correlation_id),
+                content_type=None if implied else message.content_type,
+                application_properties=_properties(message.properties),
+                section=section,
+                body=body,
+            )
+        )
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise EncodeError(text=f"message cannot be encoded: {error}") from error
+
+
+def decode(data: bytes) -> Message:
+    """The message that was received.
+
+    Raises:
+        DecodeError: the bytes are not a message, or the content does not match its content type.
+    """
+    try:
+        received = decode_message(data)
+        content = _content(received)
+    except CodecDecodeError as error:
+        raise DecodeError(text=f"message cannot be decoded: {error}") from error
+    message = Message(
+        content,
+        received.content_type or implied_content_type(content),
+        id=received.message_id,
+        subject=received.subject,
+        user_id=None if received.user_id is None else received.user_id.decode(errors="replace"),
+        correlation_id=received.correlation_id,
+        durable=received.durable,
+        priority=received.priority,
+        ttl=received.ttl,
+        properties=received.application_properties,
+        to=received.to,
+    )
+    if received.reply_to is not None:
+        message.reply_to = _address(received.reply_to)
+    message.redelivered = received.delivery_count > 0
+    return message
+
+
+def _body(message: Message) -> tuple[Section, object]:
+    content, kind = message.content, message.content_type
+    if isinstance(content, str):
+        if kind is not None and not _is_text(kind):
+            return Section.DATA, content.encode()
+        return Section.VALUE, content
+    if isinstance(content, Mapping | list | tuple):
+        if kind not in (_MAP if isinstance(content, Mapping) else _LIST, None):
+            raise EncodeError(text=f"content of {type(content).__name__} does not match content type {kind!r}")
+        if APP_ID in message.properties:
+            try:
+                encoded = amqp010.encode_map(content) if isinstance(content, Mapping) else amqp010.encode_list(content)
+            except (ValueError, TypeError, RecursionError) as error:
+                raise EncodeError(text=f"content cannot be encoded: {error}") from error
+            return Section.DATA, encoded
+        return Section.VALUE, content
+    if isinstance(content, bytes | bytearray | memoryview):
+        return Section.DATA, bytes(content)
+    if content is None:
+        return Section.VALUE, None
+    raise EncodeError(text=f"content must be str, bytes, dict, list or None, not {type(content).__name__}")
+
+
+def _is_text(content_type: str) -> bool:
+    return content_type.partition(";")[0].strip().lower().startswith("text/")
+
+
+def _content(received: AmqpMessage) -> object:
+    body, kind = received.body, received.content_type
+    if received.section is not Section.DATA or not isinstance(body, bytes):
+        return body
+    if kind == _MAP:
+        return amqp010.decode_map(body, text=True)
+    if kind == _LIST:
+        return amqp010.decode_list(body, text=True)
+    if kind is not None and _is_text(kind):
+        try:
+            return body.decode()
+        except UnicodeDecodeError:
+            return body
+    return body
+
+
+def _priority(value: object) -> int:
+    if isinstance(value, int) and 0 <= value <= 255:
+        return value
+    raise EncodeError(text=f"priority must be 0 to 255, not {value!r}")
+
+
+def _id(name: str, value: object) -> object:
+    if value is None or isinstance(value, str | UUID | bytes) or (isinstance(value, int) and 0 <= value < 2**64):
+        return value
+    raise EncodeError(text=f"{name} must be str, UUID, bytes or an unsigned 64-bit int, not {value!r}")
+
+
+def _properties(values: Mapping[str, object]) -> Mapping[str, object]:
+    for name, value in values.items():
+        if not isinstance(name, str):
+            raise EncodeError(text=f"the name of a property must be str, not {name!r}")
+        if value is not None and not isinstance(value, str | bytes | bool | int | float | UUID):
+            raise EncodeError(text=f"property {name!r} must be a simple value, not {type(value).__name__}")
+    return values
+
+
+def _reply_to(address: Address) -> str:
+    """A node's name, with the subject that answers are to have behind a slash, as Apache's clients read it."""
+    return address.name if address.subject is None else f"{address.name}/{address.subject}"
+
+
+def _address(text: str) -> Address:
+    """An address from the wire: name and subject are separated by the first slash."""
+    name, slash, subject = text.partition("/")
+    return Address.of(name, subject) if slash and name else Address.of(text)

@@ -1,0 +1,137 @@
+"""Messages as programs see them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from qmf.messaging.addresses import Address
+from qmf.messaging.constants import REJECTED, RELEASED, Constant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Content types that the class of the content implies.
+_CONTENT_TYPES: dict[type, str] = {dict: "amqp/map", list: "amqp/list", str: "text/plain"}
+
+
+class _Unspecified:
+    """Type of the default of `content_type`: derived from the content."""
+
+
+_UNSPECIFIED = _Unspecified()
+
+
+def implied_content_type(content: object) -> str | None:
+    """The content type that belongs to a content: of dict, list and str; None for bytes and None."""
+    return next((name for kind, name in _CONTENT_TYPES.items() if isinstance(content, kind)), None)
+
+
+class Message:
+    """A message: standard properties, properties of the application, and content.
+
+    Attributes:
+        content: str, bytes, dict, list or None.
+        content_type: such as ``text/plain``, ``amqp/map``, ``amqp/list``; derived from the content unless given.
+        id: message id; str, `UUID`, int or bytes, or None.
+        subject: None for that of the sender's address.
+        to: the node to which an anonymous sender sends; of a received message its destination.
+        user_id: of the sending user; brokers refuse one that is not the authenticated user. str, or None.
+        reply_to: where answers go: an `Address`, equal to its text; None for nowhere. Text is converted when it is set.
+        correlation_id: of the request that this message answers; types as of `id`.
+        durable: True to keep the message over a restart of the broker, if its queue is durable.
+        priority: 0 to 255; None for the default, 4.
+        ttl: seconds until the message expires; None for no limit.
+        redelivered: True if the message was delivered before.
+        properties: values by name: str, bytes, bool, int, float, None, `UUID`.
+
+    Source: High Level Client API, "Messaging Properties"; published Python API, `Message`.
+    """
+
+    def __init__(
+        self,
+        content: Any = None,
+        content_type: str | _Unspecified | None = _UNSPECIFIED,
+        id: object = None,
+        subject: str | None = None,
+        user_id: str | None = None,
+        reply_to: str | None = None,
+        correlation_id: object = None,
+        durable: bool | None = None,
+        priority: int | None = None,
+        ttl: float | None = None,
+        properties: Mapping[str, object] | None = None,
+        to: str | None = None,
+    ) -> None:
+        """See the attributes.
+
+        Raises:
+            MalformedAddress: `reply_to` is not an address.
+        """
+        self.id = id
+        self.subject = subject
+        self.to = to
+        self.user_id = user_id
+        self.reply_to = reply_to
+        self.correlation_id = correlation_id
+        self.durable = durable
+        self.priority = priority
+        self.ttl = ttl
+        self.redelivered = False
+        #: Of a received message: what `Session.acknowledge` needs to find it.
+        self.delivery: Any = None
+        self.properties: dict[str, Any] = {} if properties is None else dict(properties)
+        self.content = content
+        self.content_type: str | None = (
+            implied_content_type(content) if isinstance(content_type, _Unspecified) else content_type
+        )
+
+    @property
+    def reply_to(self) -> Address | None:
+        """Where answers go."""
+        return self._reply_to
+
+    @reply_to.setter
+    def reply_to(self, value: str | None) -> None:
+        self._reply_to = None if value is None else Address(value)
+
+    def __repr__(self) -> str:
+        given = {name: getattr(self, name) for name in _SHOWN_IF_SET}
+        parts = [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        parts += [f"{name}={value!r}" for name in _SHOWN_IF_TRUE if (value := getattr(self, name))]
+        if self.content_type != implied_content_type(self.content):
+            parts.append(f"content_type={self.content_type!r}")
+        if self.content is not None:
+            parts.append(f"content={self.content!r}" if parts else repr(self.content))
+        return f"Message({', '.join(parts)})"
+
+
+_SHOWN_IF_SET = ("id", "subject", "to", "user_id", "reply_to", "correlation_id", "priority", "ttl")
+_SHOWN_IF_TRUE = ("durable", "redelivered", "properties")
+
+
+class Disposition:
+    """What a program decides about a received message, for `Session.acknowledge`.
+
+    Attributes:
+        type: `REJECTED` or `RELEASED`.
+        options: of a rejection `code` and `text`, sent to the broker; of a release `set_redelivered`.
+
+    Source: published Python API, `Disposition`.
+    """
+
+    def __init__(self, type: Constant, **options: Any) -> None:
+        """Raises:
+
+        ValueError: the type or an option is unknown.
+        """
+        allowed = {REJECTED: {"code", "text"}, RELEASED: {"set_redelivered"}}.get(type)
+        if allowed is None:
+            raise ValueError(f"a disposition is REJECTED or RELEASED, not {type!r}")
+        if unknown := sorted(options.keys() - allowed):
+            raise ValueError(f"unknown option {unknown[0]!r} of {type!r}; there is {' and '.join(sorted(allowed))}")
+        self.type = type
+        self.options = options
+
+    def __repr__(self) -> str:
+        parts = [repr(self.type), *(f"{name}={value!r}" for name, value in self.options.items())]
+        return f"Disposition({', '.join(parts)})"

@@ -1,0 +1,192 @@
+"""Options of a connection, under the published names, as one frozen object.
+
+Source: High Level Client API, "Extended Address Options" (reconnect options); published Python API, `Connection`.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from qmf.bus.url import BusUrl, UrlError, parse_url
+from qmf.messaging.exceptions import ConnectionError, VersionError
+
+#: Options of the published API without a meaning here: there are no SASL security layers and no cache of addresses,
+#: asyncio sets TCP_NODELAY, and reconnecting is always logged.
+_WITHOUT_EFFECT = frozenset(
+    {"sasl_service", "sasl_min_ssf", "sasl_max_ssf", "address_ttl", "tcp_nodelay", "reconnect_log"}
+)
+_TRANSPORTS = {"tcp": False, "ssl": True, "tcp+tls": True}
+
+
+@attrs.frozen
+class ReconnectOptions:
+    """What happens after the loss of a connection.
+
+    Attributes:
+        enabled: whether the connection is opened again.
+        timeout: seconds after which no further attempt is made; None for no limit.
+        limit: number of attempts; None for no limit.
+        interval_min, interval_max: seconds between attempts: the first one follows at once, the second after
+            `interval_min`, and each further interval is twice as long, up to `interval_max`.
+    """
+
+    enabled: bool = False
+    timeout: float | None = None
+    limit: int | None = None
+    interval_min: float = 1.0
+    interval_max: float = 120.0
+
+
+@attrs.frozen
+class ConnectionOptions:
+    """How to connect.
+
+    Attributes:
+        urls: brokers to try in their order, at least one.
+        username, password: for SASL; those of a URL go first.
+        mechanisms: SASL mechanisms allowed; None for PLAIN with a user name and ANONYMOUS without.
+        heartbeat: seconds after which a silent broker is asked for a sign of life; it is considered lost after twice
+            that. None: never.
+        reconnect: see there.
+        ssl_context: for TLS; None for one that trusts the system's authorities.
+        properties: of the connection, shown by the management tools of brokers.
+        container: the container id; None for a generated one.
+    """
+
+    urls: tuple[BusUrl, ...]
+    username: str | None = None
+    password: str | None = attrs.field(default=None, repr=False)
+    mechanisms: tuple[str, ...] | None = None
+    heartbeat: float | None = None
+    reconnect: ReconnectOptions = ReconnectOptions()
+    ssl_context: ssl.SSLContext | None = None
+    properties: Mapping[str, str | int] = attrs.field(factory=dict)
+    container: str | None = None
+
+
+def read_options(url: str | None, options: Mapping[str, Any]) -> ConnectionOptions:
+    """The options of `Connection(url, **options)`.
+
+    Raises:
+        ConnectionError: an unknown option, one of a wrong type, or an invalid URL.
+        VersionError: a protocol other than AMQP 1.0.
+    """
+    values = _Options(options)
+    host, port = values.take("host", str), values.take("port", int)
+    protocol = values.take("protocol", str)
+    if protocol is not None and protocol not in ("amqp1.0", "AMQP1.0"):
+        raise VersionError(text=f"option protocol: only amqp1.0 is supported, not {protocol!r}")
+    tls = values.choice("transport", _TRANSPORTS)
+    text = url if url is not None else host
+    if text is None:
+        raise ConnectionError(text="a URL, or the option host, is missing")
+    urls = [_url(text, tls, port), *(_url(item, tls, port) for item in values.texts("reconnect_urls"))]
+    interval = values.take("reconnect_interval", float)
+    interval_min, interval_max = (
+        values.take("reconnect_interval_min", float),
+        values.take("reconnect_interval_max", float),
+    )
+    reconnect = ReconnectOptions(
+        enabled=bool(values.take("reconnect", bool)),
+        timeout=values.take("reconnect_timeout", float),
+        limit=values.take("reconnect_limit", int),
+        interval_min=_first(interval_min, interval, 1.0),
+        interval_max=_first(interval_max, interval, 120.0),
+    )
+    mechanisms = values.take("sasl_mechanisms", str)
+    result = ConnectionOptions(
+        urls=tuple(urls),
+        username=values.take("username", str),
+        password=values.take("password", str),
+        mechanisms=None if mechanisms is None else tuple(mechanisms.split()),
+        heartbeat=values.take("heartbeat", float) or None,
+        reconnect=reconnect,
+        ssl_context=_ssl_context(values) if any(item.tls for item in urls) else None,
+        properties=values.take("client_properties", dict) or {},
+        container=values.take("container_id", str),
+    )
+    values.finish()
+    return result
+
+
+def _first(*values: float | None) -> float:
+    return next(value for value in values if value is not None)
+
+
+def _url(text: str, tls: bool | None, port: int | None) -> BusUrl:
+    """A URL as of `parse_url`, or in the manual's form ``amqp:tcp:host:port``."""
+    match = re.match(r"(amqps?):(?!//)", text)
+    rest = text[match.end() :] if match else text
+    kind = re.match(r"(tcp|ssl):", rest) if match else None
+    if match:
+        secure = match[1] == "amqps" or bool(kind and kind[1] == "ssl")
+        text = f"{'amqps' if secure else 'amqp'}://{rest[kind.end() :] if kind else rest}"
+    try:
+        url = parse_url(text)
+    except UrlError as error:
+        raise ConnectionError(text=str(error)) from error
+    if tls and not url.tls:
+        default = url.port == BusUrl(url.host).port and not re.search(r":5672/?\Z", text)
+        url = attrs.evolve(url, tls=True, port=5671 if default else url.port)
+    has_port = re.search(r":\d+/?\Z", text) is not None
+    return url if port is None or has_port else attrs.evolve(url, port=port)
+
+
+def _ssl_context(values: _Options) -> ssl.SSLContext:
+    trusted = values.take("ssl_trustfile", str)
+    certificate, key = values.take("ssl_certfile", str), values.take("ssl_keyfile", str)
+    skip = bool(values.take("ssl_skip_hostname_check", bool))
+    for name, path in (("ssl_trustfile", trusted), ("ssl_certfile", certificate), ("ssl_keyfile", key)):
+        if path is not None and not Path(path).is_file():
+            raise ConnectionError(text=f"option {name}: there is no file {path!r}")
+    try:
+        context = ssl.create_default_context(cafile=trusted)
+        if certificate is not None:
+            context.load_cert_chain(certificate, key)
+    except (ssl.SSLError, OSError) as error:
+        raise ConnectionError(text=f"TLS files cannot be read: {error}") from error
+    context.check_hostname = not skip
+    return context
+
+
+class _Options:
+    """Options that are read one by one; what is left over is unknown."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = {name: value for name, value in values.items() if name not in _WITHOUT_EFFECT}
+
+    def take(self, name: str, kind: type[Any]) -> Any:
+        """The value of an option, or None."""
+        value = self._values.pop(name, None)
+        if value is None or (isinstance(value, kind) and (kind is bool or not isinstance(value, bool))):
+            return value
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            return float(value)
+        raise ConnectionError(text=f"option {name}: must be {kind.__name__}, not {value!r}")
+
+    def choice(self, name: str, choices: Mapping[str, bool]) -> bool | None:
+        value = self.take(name, str)
+        if value is None:
+            return None
+        if value not in choices:
+            raise ConnectionError(text=f"option {name}: must be {' or '.join(choices)}, not {value!r}")
+        return choices[value]
+
+    def texts(self, name: str) -> Sequence[str]:
+        value = self._values.pop(name, None)
+        items: Iterable[Any] = value.split(",") if isinstance(value, str) else value or ()
+        if isinstance(items, str) or not all(isinstance(item, str) for item in items):
+            raise ConnectionError(text=f"option {name}: must be a list of URLs, not {value!r}")
+        return [item.strip() for item in items]
+
+    def finish(self) -> None:
+        """Refuse what was not read. The options of TLS may be given without TLS."""
+        unknown = [name for name in self._values if not name.startswith("ssl_")]
+        if unknown:
+            raise ConnectionError(text=f"unknown connection option {unknown[0]!r}")

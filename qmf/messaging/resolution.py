@@ -1,0 +1,231 @@
+"""What an address means to a broker: the link that is asked for, and how its answer is checked. No I/O.
+
+AMQP 1.0 leaves addresses to brokers. For Apache qpidd the forms of its C++ client are used, and the embedded broker
+takes the same: capabilities and properties of the terminus ask for the node to be created or checked. An option that a
+broker cannot provide is refused here, with its name.
+
+Source: High Level Client API, "Addresses"; AMQP 1.0, part 3.5.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+import attrs
+
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import Described, Durability, Filter, Terminus
+from qmf.messaging.addresses import Address
+from qmf.messaging.addresses.options import Mode, NodeType, Reliability
+from qmf.messaging.exceptions import AssertionFailed, InvalidOption
+
+#: `product` of the brokers that have addresses of their own.
+ARTEMIS, RABBITMQ = "apache-activemq-artemis", "RabbitMQ"
+
+_SELECTOR = ("selector", "apache.org:selector-filter:string")
+_TOPIC_BINDING = ("subject-filter", "apache.org:legacy-amqp-topic-binding:string")
+_DIRECT_BINDING = ("subject-filter", "apache.org:legacy-amqp-direct-binding:string")
+
+_DELETE_ON_CLOSE = Described("amqp:delete-on-close:list", [])
+
+#: Lifetime policies under the names that addresses use.
+_LIFETIMES = {
+    "delete-on-close": _DELETE_ON_CLOSE,
+    "delete-if-unused": Described("amqp:delete-on-no-links:list", []),
+    "delete-if-empty": Described("amqp:delete-on-no-messages:list", []),
+    "delete-if-unused-and-empty": Described("amqp:delete-on-no-links-or-messages:list", []),
+}
+
+
+@attrs.frozen
+class LinkRequest:
+    """A link to ask a broker for.
+
+    Attributes:
+        name: of the link.
+        terminus: the target of a sender, the source of a receiver.
+        settled: True if messages are sent settled, so that the broker does not answer for them.
+    """
+
+    name: str
+    terminus: Terminus
+    settled: bool
+
+
+def resolve(address: Address, *, sending: bool, product: str) -> LinkRequest:
+    """The link for an address.
+
+    Args:
+        address: of the sender or receiver.
+        sending: True for a sender.
+        product: what the broker calls itself.
+
+    Raises:
+        InvalidOption: the broker cannot provide what an option asks for.
+    """
+    options = address.options
+    name = options.link.name or f"{'null' if address.anonymous else address.name}_{uuid.uuid4()}"
+    if options.link.reliability is Reliability.EXACTLY_ONCE:
+        raise _refusal(address, product, "link.reliability: exactly-once")
+    if options.link.declare.arguments or options.link.declare.type or options.link.subscribe:
+        raise _refusal(address, product, "link.x-declare" if options.link.declare.arguments else "link.x-subscribe")
+    if options.node.bindings or options.link.bindings or options.node.declare.bindings:
+        raise _refusal(address, product, "x-bindings")
+    terminus = _RESOLVERS.get(product, _qpid)(address, sending)
+    if options.link.durable:
+        timeout = 0 if options.link.timeout is None else round(options.link.timeout)
+        terminus = attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE, timeout=timeout)
+    elif options.link.timeout is not None:
+        terminus = attrs.evolve(terminus, timeout=round(options.link.timeout))
+    return LinkRequest(name, terminus, _is_unreliable(address, sending=sending))
+
+
+def _is_unreliable(address: Address, *, sending: bool) -> bool:
+    reliability = address.options.link.reliability
+    if reliability is None:
+        return not sending and address.options.mode is Mode.BROWSE
+    return reliability in (Reliability.UNRELIABLE, Reliability.AT_MOST_ONCE)
+
+
+def _qpid(address: Address, sending: bool) -> Terminus:
+    options = address.options
+    create, check = options.create.applies(sending=sending), options.assert_.applies(sending=sending)
+    capabilities = list(options.node.capabilities)
+    if create:
+        capabilities.append("create-on-demand")
+    if options.node.type is not None:
+        capabilities.append(options.node.type.value)
+    if options.node.durable:
+        capabilities.append("durable")
+    properties = _node_properties(address) if create or check or address.temporary else {}
+    if address.temporary and not properties.keys() & {"lifetime-policy", "auto-delete"}:
+        properties["lifetime-policy"] = _DELETE_ON_CLOSE
+    if options.delete.applies(sending=sending):
+        properties.setdefault("lifetime-policy", _DELETE_ON_CLOSE)
+    return Terminus(
+        address=None if address.temporary or address.anonymous else address.name,
+        dynamic=address.temporary,
+        filters=() if sending else _filters(address),
+        browse=not sending and options.mode is Mode.BROWSE,
+        capabilities=tuple(capabilities),
+        properties=properties,
+    )
+
+
+def _node_properties(address: Address) -> dict[str, object]:
+    node = address.options.node
+    properties: dict[str, object] = {}
+    if node.type is not None:
+        properties["supported-dist-modes"] = "copy" if node.type is NodeType.TOPIC else "move"
+    if node.durable:
+        properties["durable"] = True
+    declare = node.declare
+    named = {
+        "exchange-type": declare.type,
+        "exclusive": declare.exclusive,
+        "auto-delete": declare.auto_delete,
+        "alternate-exchange": declare.alternate_exchange,
+    }
+    properties.update({name: value for name, value in named.items() if value is not None})
+    properties.update(declare.arguments)
+    properties.update(node.properties)
+    lifetime = properties.get("lifetime-policy")
+    if isinstance(lifetime, str):
+        properties["lifetime-policy"] = _LIFETIMES.get(lifetime, Described(lifetime, []))
+    return properties
+
+
+def _filters(address: Address) -> tuple[Filter, ...]:
+    link = address.options.link
+    found = []
+    if link.selector is not None:
+        found.append(Filter(*_SELECTOR, link.selector))
+    if address.subject is not None:
+        pattern = _is_pattern(address.subject)
+        found.append(Filter(*(_TOPIC_BINDING if pattern else _DIRECT_BINDING), address.subject))
+    found += [Filter(item.name, item.descriptor, item.value) for item in link.filters]
+    return tuple(found)
+
+
+def _is_pattern(subject: str) -> bool:
+    return any(word in ("*", "#") for word in subject.split("."))
+
+
+def _artemis(address: Address, sending: bool) -> Terminus:
+    """Addresses are created on demand, as queues (anycast) unless a topic is asked for; a subject is the JMS type."""
+    options = address.options
+    _refuse_declaration(address, ARTEMIS)
+    selector = options.link.selector
+    if not sending and address.subject is not None:
+        if _is_pattern(address.subject):
+            raise _refusal(address, ARTEMIS, f"subject {address.subject!r}: wildcards")
+        text = address.subject.replace("'", "''")
+        condition = f"JMSType = '{text}'"
+        selector = condition if selector is None else f"({selector}) AND {condition}"
+    filters = [] if selector is None else [Filter("jms-selector", _SELECTOR[1], selector)]
+    filters += [Filter(item.name, item.descriptor, item.value) for item in options.link.filters]
+    kind = options.node.type
+    return Terminus(
+        address=None if address.temporary or address.anonymous else address.name,
+        dynamic=address.temporary,
+        filters=() if sending else tuple(filters),
+        browse=not sending and options.mode is Mode.BROWSE,
+        capabilities=options.node.capabilities or (("queue",) if kind is None else (kind.value,)),
+    )
+
+
+def _rabbitmq(address: Address, sending: bool) -> Terminus:
+    """An address names queue or exchange, the latter with its binding key."""
+    options = address.options
+    _refuse_declaration(address, RABBITMQ)
+    if options.mode is Mode.BROWSE:
+        raise _refusal(address, RABBITMQ, "mode: browse")
+    if options.link.selector is not None or options.link.filters:
+        raise _refusal(address, RABBITMQ, "link.selector")
+    if address.temporary:
+        return Terminus(dynamic=True)
+    if address.anonymous:
+        raise _refusal(address, RABBITMQ, "address '<null>'")
+    name = address.name.replace("/", "%2F")
+    if options.node.type is NodeType.TOPIC or address.name.startswith("amq."):
+        key = "" if address.subject is None or sending else f"/{address.subject.replace('/', '%2F')}"
+        return Terminus(f"/exchange/{name}{key or ('' if sending else '/#')}")
+    create = options.create.applies(sending=sending)
+    return Terminus(f"/queue/{name}" if create else f"/amq/queue/{name}")
+
+
+def _refuse_declaration(address: Address, product: str) -> None:
+    node = address.options.node
+    if node.declare != type(node.declare)() or node.properties:
+        raise _refusal(address, product, "node.x-declare")
+
+
+_RESOLVERS = {ARTEMIS: _artemis, RABBITMQ: _rabbitmq}
+
+
+def _refusal(address: Address, product: str, option: str) -> InvalidOption:
+    return InvalidOption(text=f"address {str(address)!r}, {option} is not supported by {product or 'this broker'}")
+
+
+def check_assertion(address: Address, link: Link) -> None:
+    """Compare the node that a broker granted with what the address demands.
+
+    Raises:
+        AssertionFailed: a capability or a property is missing.
+    """
+    if not address.options.assert_.applies(sending=link.is_sender):
+        return
+    granted = link.target if link.is_sender else link.source
+    assert granted is not None
+    wanted = _qpid(address, link.is_sender)
+    missing = [name for name in wanted.capabilities if name not in (*granted.capabilities, "create-on-demand")]
+    used = {item.descriptor for item in granted.filters}
+    missing += [f"filter {item.name}" for item in wanted.filters if item.descriptor not in used]
+    if granted.properties:
+        missing += [
+            f"{name}: {value!r}"
+            for name, value in wanted.properties.items()
+            if str(granted.properties.get(name)) != str(value)
+        ]
+    if missing:
+        raise AssertionFailed(text=f"node {address.name!r} is not as demanded: {', '.join(missing)}")
