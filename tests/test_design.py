@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/codec": {"qmf.schema"},
     "qmf/protocol": {"qmf.schema", "qmf.codec"},
     "qmf/bus": set(),
+    "qmf/messaging": {"qmf.bus", "qmf.codec"},
     "qmf/models": {"qmf.schema", "qmf.agent", "qmf.console"},
     "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
@@ -29,7 +30,16 @@ ALLOWED: dict[str, set[str]] = {
     "codegen/qmf_codegen": {"qmf.schema", "qmf.console"},
     "shell/qmf_shell": {"qmf.console", "qmf.schema", "qmf.broker", "qmf.hostagent"},
 }
-OPEN = {"qmf", "qmf._compile", "qmf.errors", "qmf._version", "qmf._entry", "qmf._keywords", "qmf._lazy"}
+OPEN = {
+    "qmf",
+    "qmf._compile",
+    "qmf._entry",
+    "qmf._keywords",
+    "qmf._lazy",
+    "qmf._loop_thread",
+    "qmf._version",
+    "qmf.errors",
+}
 
 
 def modules(room: str) -> Iterator[Path]:

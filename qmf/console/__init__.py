@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from qmf._loop_thread import LoopThread
     from qmf.console.brokers import Agent, Broker
     from qmf.console.callbacks import Console, DebugConsole
     from qmf.console.events import Event
     from qmf.console.identity import BrokerURL, ClassKey, ObjectId
-    from qmf.console.loopthread import LoopThread
     from qmf.console.proxies import MethodResult, Object
     from qmf.console.schema_views import SchemaArgument, SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic
     from qmf.console.session import Session
@@ -27,7 +27,7 @@ else:
             "qmf.console.callbacks": "Console DebugConsole",
             "qmf.console.events": "Event",
             "qmf.console.identity": "BrokerURL ClassKey ObjectId",
-            "qmf.console.loopthread": "LoopThread",
+            "qmf._loop_thread": "LoopThread",
             "qmf.console.proxies": "MethodResult Object",
             "qmf.console.schema_views": "SchemaArgument SchemaClass SchemaMethod SchemaProperty SchemaStatistic",
             "qmf.console.session": "Session",

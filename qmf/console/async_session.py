@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qmf import schema
+from qmf._loop_thread import LoopThread
 from qmf.console import aio
 from qmf.console.broker_connection import BrokerConnection
 from qmf.console.broker_options import read_options
@@ -19,7 +20,6 @@ from qmf.console.callback_filters import CallbackFilters
 from qmf.console.callbacks import Console
 from qmf.console.dispatcher import CallbackDispatcher
 from qmf.console.identity import BrokerURL, ClassKey
-from qmf.console.loopthread import LoopThread
 from qmf.console.proxies import Object
 from qmf.console.schema_views import SchemaClass, class_kind
 from qmf.console.selection import select
@@ -51,7 +51,9 @@ class AsyncSession:
             raise CallerError("Session: userBindings=True needs a console, which gets what is bound")
         self.session = session
         self.console = console
-        self.loop = LoopThread("qmf-console")
+        self.loop = LoopThread(
+            "qmf-console", "call it from a Console callback or another thread, or use qmf.console.aio in coroutines"
+        )
         self.dispatcher = CallbackDispatcher("qmf-console-callbacks")
         self.objects = rcvObjects and console is not None
         self.events = rcvEvents and console is not None

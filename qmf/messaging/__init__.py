@@ -1,1 +1,128 @@
-"""The high-level messaging API."""
+"""The high-level messaging API: connections, sessions, senders, receivers and messages.
+
+These are the names of the published Python API (`qpid.messaging`), over AMQP 1.0. `qmf.messaging.aio` has the same for
+asyncio.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmf._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from qmf.messaging.addresses import Address
+    from qmf.messaging.connection import Connection
+    from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
+    from qmf.messaging.endpoints import Receiver, Sender
+    from qmf.messaging.exceptions import (
+        AddressError,
+        AssertionFailed,
+        AuthenticationFailure,
+        ConnectError,
+        ConnectionClosed,
+        ConnectionError,
+        ContentError,
+        DecodeError,
+        Detached,
+        Empty,
+        EncodeError,
+        FetchError,
+        HeartbeatTimeout,
+        InsufficientCapacity,
+        InternalError,
+        InvalidOption,
+        LinkClosed,
+        LinkError,
+        MalformedAddress,
+        MessagingError,
+        NontransactionalSession,
+        NotFound,
+        ReceiverError,
+        ResolutionError,
+        SenderError,
+        SendError,
+        ServerError,
+        SessionClosed,
+        SessionError,
+        TargetCapacityExceeded,
+        Timeout,
+        TransactionAborted,
+        TransactionError,
+        TransactionUnknown,
+        UnauthorizedAccess,
+        VersionError,
+    )
+    from qmf.messaging.message import Disposition, Message
+    from qmf.messaging.session import Session
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "qmf.messaging.addresses": "Address",
+            "qmf.messaging.connection": "Connection",
+            "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
+            "qmf.messaging.endpoints": "Receiver Sender",
+            "qmf.messaging.exceptions": (
+                "AddressError AssertionFailed AuthenticationFailure ConnectError ConnectionClosed ConnectionError "
+                "ContentError DecodeError Detached Empty EncodeError FetchError HeartbeatTimeout InsufficientCapacity "
+                "InternalError InvalidOption LinkClosed LinkError MalformedAddress MessagingError "
+                "NontransactionalSession NotFound ReceiverError ResolutionError SendError SenderError ServerError "
+                "SessionClosed SessionError TargetCapacityExceeded Timeout TransactionAborted TransactionError "
+                "TransactionUnknown UnauthorizedAccess VersionError"
+            ),
+            "qmf.messaging.message": "Disposition Message",
+            "qmf.messaging.session": "Session",
+        },
+    )
+
+__all__ = [
+    "AMQPS_PORT",
+    "AMQP_PORT",
+    "REJECTED",
+    "RELEASED",
+    "UNLIMITED",
+    "Address",
+    "AddressError",
+    "AssertionFailed",
+    "AuthenticationFailure",
+    "ConnectError",
+    "Connection",
+    "ConnectionClosed",
+    "ConnectionError",
+    "ContentError",
+    "DecodeError",
+    "Detached",
+    "Disposition",
+    "Empty",
+    "EncodeError",
+    "FetchError",
+    "HeartbeatTimeout",
+    "InsufficientCapacity",
+    "InternalError",
+    "InvalidOption",
+    "LinkClosed",
+    "LinkError",
+    "MalformedAddress",
+    "Message",
+    "MessagingError",
+    "NontransactionalSession",
+    "NotFound",
+    "Receiver",
+    "ReceiverError",
+    "ResolutionError",
+    "SendError",
+    "Sender",
+    "SenderError",
+    "ServerError",
+    "Session",
+    "SessionClosed",
+    "SessionError",
+    "TargetCapacityExceeded",
+    "Timeout",
+    "TransactionAborted",
+    "TransactionError",
+    "TransactionUnknown",
+    "UnauthorizedAccess",
+    "VersionError",
+]

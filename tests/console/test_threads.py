@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from qmf.console.dispatcher import CallbackDispatcher
-from qmf.console.loopthread import LoopThread
+from qmf._loop_thread import LoopThread
 from qmf.errors import CallerError
 
 

@@ -88,6 +88,11 @@ class Connection:
         """True from `open` to `close`."""
         return self._state not in (ConnectionState.NEW, ConnectionState.CLOSED)
 
+    @property
+    def detached(self) -> bool:
+        """True before `open`, and after `detach`."""
+        return self._state in (ConnectionState.NEW, ConnectionState.DETACHED)
+
     def attached(self) -> bool:
         """True while there is a network connection."""
         return self._state is ConnectionState.ATTACHED

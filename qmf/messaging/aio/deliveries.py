@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.driver import Driver
-
-
-class DeliveryReceiver(Protocol):
-    """What a delivery needs of its receiver."""
-
-    unacknowledged: int
 
 
 class ReceivedDelivery:
@@ -28,7 +20,7 @@ class ReceivedDelivery:
 
     __slots__ = ("_driver", "_link", "confirmed", "data", "delivery_tag", "number", "receiver")
 
-    def __init__(self, receiver: DeliveryReceiver, driver: Driver, delivery: Delivery) -> None:
+    def __init__(self, receiver: object, driver: Driver, delivery: Delivery) -> None:
         self.receiver = receiver
         self.data = delivery.data
         self.delivery_tag = delivery.delivery_tag

@@ -21,6 +21,10 @@ class EndpointSession(Protocol):
 
     condition: Condition
 
+    @property
+    def failed(self) -> bool:
+        """True if session or connection cannot be used."""
+
     def check(self) -> None:
         """Raise the error of session or connection, if there is one."""
 

@@ -32,6 +32,9 @@ class ReceiverSession(EndpointSession, Protocol):
     def fetched(self, delivery: ReceivedDelivery) -> None:
         """The program has a message, and will acknowledge it."""
 
+    def unacknowledged(self, receiver: Receiver) -> int:
+        """Number of messages of a receiver that were fetched and are not acknowledged."""
+
 
 class Receiver(Endpoint):
     """Receives messages from a node. Made by `Session.receiver`."""
@@ -50,8 +53,6 @@ class Receiver(Endpoint):
         self._confirming: dict[int, ReceivedDelivery] = {}
         #: Calls of `fetch` that wait for a message.
         self._fetching = 0
-        #: Fetched messages that are not acknowledged.
-        self.unacknowledged = 0
 
     @property
     def capacity(self) -> int | Constant:
@@ -69,7 +70,7 @@ class Receiver(Endpoint):
 
     def unsettled(self) -> int:
         """Number of messages that were fetched and are not acknowledged."""
-        return self.unacknowledged
+        return self._owner.unacknowledged(self)
 
     async def fetch(self, timeout: float | None = None) -> Message:
         """The next message.
@@ -84,23 +85,49 @@ class Receiver(Endpoint):
 
         Cancelling loses no message: one that arrives is kept for the next call.
         """
-        if self._arrived:
-            return self.take()
+        if (message := self._take()) is not None:
+            return message
         self.check()
         deadline = deadline_of(timeout)
         if timeout != 0:
             self._fetching += 1
             self.grant()
             try:
-                if await self._session.condition.wait_for(self._has_message, deadline):
-                    return self.take()
+                message = await self._wait(deadline)
             finally:
                 self._fetching -= 1
-        await self._drain()
-        if self._arrived:
-            return self.take()
+        if message is None:
+            await self._drain()
+            message = self._take()
+        if message is not None:
+            return message
         self.check()
         raise Empty(text=f"no message from {self.address.name!r}" + ("" if not timeout else f" within {timeout:g} s"))
+
+    async def _wait(self, deadline: float | None) -> Message | None:
+        message: Message | None = None
+
+        def has_message() -> bool:
+            nonlocal message
+            message = self._take()
+            if message is None:
+                self.check()
+            return message is not None
+
+        await self._session.condition.wait_for(has_message, deadline)
+        return message
+
+    def _take(self) -> Message | None:
+        """The first message that has arrived, if there is one; another thread may be quicker."""
+        delivery = self.pop()
+        if delivery is None:
+            return None
+        self.grant()
+        try:
+            return self.decode(delivery)
+        except DecodeError as error:
+            delivery.reject("amqp:decode-error", str(error))
+            raise
 
     async def close(self, timeout: float | None = None) -> None:
         """Close the link. Messages that were not fetched return to the node."""
@@ -115,15 +142,25 @@ class Receiver(Endpoint):
         """The number of the first message that can be fetched, in the order of arrival on the connection."""
         return self._arrived[0].number
 
-    def take(self) -> Message:
-        """Remove the first message that has arrived."""
-        delivery = self._arrived.popleft()
-        self.grant()
+    def pop(self) -> ReceivedDelivery | None:
+        """Remove the first message that has arrived, on any thread; `grant` has to be called on the loop's thread."""
         try:
-            message = decode(delivery.data)
-        except DecodeError as error:
-            delivery.reject("amqp:decode-error", str(error))
-            raise
+            return self._arrived.popleft()
+        except IndexError:
+            return None
+
+    def needs_grant(self) -> bool:
+        """True if `grant` would give credit."""
+        limit = self._limit()
+        return (limit - self._credit - len(self._arrived)) * 2 >= limit
+
+    def decode(self, delivery: ReceivedDelivery) -> Message:
+        """The message of a delivery, which counts as fetched; on any thread.
+
+        Raises:
+            DecodeError: it cannot be decoded; it has to be rejected.
+        """
+        message = decode(delivery.data)
         message.delivery = delivery
         self._owner.fetched(delivery)
         return message
@@ -156,12 +193,6 @@ class Receiver(Endpoint):
             self._credit += credit
             self._driver.engine.add_credit(self._link, credit)
             self._driver.transport.flush_soon()
-
-    def _has_message(self) -> bool:
-        if self._arrived:
-            return True
-        self.check()
-        return False
 
     async def _drain(self) -> None:
         """Have the broker send what it has for the credit given, and take the rest of the credit back."""

@@ -36,12 +36,25 @@ class SenderSession(EndpointSession, Protocol):
         """A message of the current transaction was not accepted."""
 
 
+class Answer(Protocol):
+    """A future, of asyncio or of `concurrent.futures`."""
+
+    def done(self) -> bool:
+        """True if nobody waits any more."""
+
+    def set_result(self, result: None) -> object:
+        """The message was accepted."""
+
+    def set_exception(self, exception: BaseException) -> object:
+        """The message was not accepted."""
+
+
 class _Outgoing:
     """A message on its way. `answer` is None if nobody waits for its outcome."""
 
     __slots__ = ("answer", "data")
 
-    def __init__(self, data: bytes, answer: asyncio.Future[None] | None) -> None:
+    def __init__(self, data: bytes, answer: Answer | None) -> None:
         self.data = data
         self.answer = answer
 
@@ -74,6 +87,19 @@ class Sender(Endpoint):
             return UNLIMITED
         return max(0, self.capacity - self.unsettled())
 
+    def post(self, data: bytes, answer: Answer | None) -> bool:
+        """Queue an encoded message on any thread; `on_credit` has to be called on the loop's thread.
+
+        Returns:
+            False if the capacity is exhausted, or the sender is not attached; nothing is queued then.
+        """
+        if self._state is not LinkState.ATTACHED or self._late is not None or self._session.failed:
+            return False
+        if not isinstance(self.capacity, Constant) and self.unsettled() >= self.capacity:
+            return False
+        self._waiting.append(_Outgoing(data, answer))
+        return True
+
     async def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
         """Send a message.
 
@@ -93,7 +119,10 @@ class Sender(Endpoint):
         Cancelling while waiting for capacity sends nothing; while waiting for acceptance, it leaves the outcome open.
         """
         message = object if isinstance(object, Message) else Message(object)
-        data = self.encode(message)
+        await self.send_encoded(self.encode(message), sync, timeout)
+
+    async def send_encoded(self, data: bytes, sync: bool, timeout: float | None) -> None:
+        """`send` of an encoded message."""
         deadline = deadline_of(timeout)
         self.check_all()
         if not await self._session.condition.wait_for(self._has_room, deadline):
@@ -134,14 +163,14 @@ class Sender(Endpoint):
             self.drop(LinkClosed(text=f"sender of {self.address.name!r} was closed"))
             self.detach()
 
-    # For the session and the synchronous API
+    # For the session and the synchronous API; `encode` and `post` for any thread
 
     def encode(self, message: Message) -> bytes:
         """The encoded message, with the defaults of this sender."""
         to = None if self.address.anonymous else self.address.name
         return encode(message, subject=self.address.subject, to=to)
 
-    def put(self, data: bytes, answer: asyncio.Future[None] | None) -> None:
+    def put(self, data: bytes, answer: Answer | None) -> None:
         """Queue an encoded message, and send it when there is credit."""
         self._waiting.append(_Outgoing(data, answer))
         self.on_credit()

@@ -40,6 +40,13 @@ class SessionConnection(Protocol):
 
     condition: Condition
 
+    @property
+    def detached(self) -> bool:
+        """True before the connection is opened, and after it was detached."""
+
+    def check_error(self) -> None:
+        """Raise why the connection failed."""
+
     def check(self) -> None:
         """Raise why the connection cannot be used."""
 
@@ -96,11 +103,8 @@ class Session:
             SessionClosed: it was closed.
             MessagingError: it failed, or its connection did.
         """
-        if self.error is not None:
-            raise self.error
+        self._check_open()
         self._connection.check()
-        if self._closed:
-            raise SessionClosed(text=f"session {self.name} is closed")
 
     def report(self, endpoint: object, error: MessagingError) -> None:
         """See `EndpointSession`."""
@@ -120,7 +124,8 @@ class Session:
         Args:
             target: the address.
             capacity: messages that may be sent without an answer from the broker.
-            timeout: seconds to wait for the broker.
+            timeout: seconds to wait for the broker. Without a wait on a connection that is not open or is detached: the
+                link is opened with the connection.
 
         Raises:
             MalformedAddress, InvalidOption: the address is wrong, or asks for what the broker does not provide.
@@ -128,7 +133,7 @@ class Session:
             Timeout: no answer in time.
             MessagingError: session or connection failed.
         """
-        self.check()
+        self._check_open()
         sender = Sender(self, target, capacity)
         self.senders.append(sender)
         await self._open(sender, timeout)
@@ -145,13 +150,28 @@ class Session:
         Raises:
             MessagingError: as of `sender`.
         """
-        self.check()
+        self._check_open()
         receiver = Receiver(self, source, capacity)
         self.receivers.append(receiver)
         await self._open(receiver, timeout)
         return receiver
 
+    @property
+    def failed(self) -> bool:
+        """See `EndpointSession`."""
+        return self.error is not None or self._closed
+
+    def _check_open(self) -> None:
+        """Raise why no link can be made; a connection that is not open is no reason."""
+        if self.error is not None:
+            raise self.error
+        self._connection.check_error()
+        if self._closed:
+            raise SessionClosed(text=f"session {self.name} is closed")
+
     async def _open(self, endpoint: Sender | Receiver, timeout: float | None) -> None:
+        if self._connection.detached:
+            return
         try:
             if self._driver is not None and self._session is not None:
                 endpoint.attach(self._driver, self._session)
@@ -220,14 +240,13 @@ class Session:
         """The deliveries to acknowledge, which count as acknowledged from now on."""
         if message is None:
             found = list(self._unacknowledged)
-            self._unacknowledged.clear()
+            for delivery in found:
+                self._unacknowledged.pop(delivery, None)
         else:
             if message.delivery not in self._unacknowledged:
                 raise SessionError(text=f"the message is not waiting for acknowledgement in session {self.name}")
             found = [message.delivery]
             del self._unacknowledged[message.delivery]
-        for delivery in found:
-            delivery.receiver.unacknowledged -= 1
         return found
 
     def settle(self, deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
@@ -348,8 +367,6 @@ class Session:
         """Return fetched and waiting messages to their nodes, in their order."""
         for delivery in (*self._acknowledged, *self._unacknowledged):
             delivery.modify(failed=True)
-        for delivery in self._unacknowledged:
-            delivery.receiver.unacknowledged -= 1
         self._acknowledged.clear()
         self._unacknowledged.clear()
         for receiver in self.receivers:
@@ -428,8 +445,6 @@ class Session:
                 for sender in self.senders:
                     sender.drop(self._aborted)
         self._acknowledged.clear()
-        for delivery in self._unacknowledged:
-            delivery.receiver.unacknowledged -= 1
         self._unacknowledged.clear()
         for endpoint in (*self.senders, *self.receivers):
             endpoint.lose()
@@ -468,7 +483,10 @@ class Session:
         """See `ReceiverSession`."""
         if delivery.delivery_tag is not None:
             self._unacknowledged[delivery] = None
-            delivery.receiver.unacknowledged += 1
+
+    def unacknowledged(self, receiver: Receiver) -> int:
+        """See `ReceiverSession`."""
+        return sum(delivery.receiver is receiver for delivery in list(self._unacknowledged))
 
 
 def _outcome(disposition: Disposition | None) -> Outcome:

@@ -29,7 +29,7 @@ from qmf.console.aio import (
     ObjectUpdated,
     RemoteObject,
 )
-from qmf.console.loopthread import LoopThread
+from qmf._loop_thread import LoopThread
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf_shell.session.backend import (

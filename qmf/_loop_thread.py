@@ -1,6 +1,6 @@
-"""The background thread that runs the asynchronous core, and the door to it for blocking calls.
+"""The background thread that runs an asynchronous core for a synchronous API.
 
-Only this module knows both worlds. The thread is a daemon: a program that forgets to close its session still ends.
+The thread is a daemon: a program that does not close its session or connection still ends.
 """
 
 from __future__ import annotations
@@ -69,8 +69,14 @@ class _Call(Generic[T]):
 class LoopThread:
     """One event loop on one thread, started by the first `run`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, advice: str = "call it from another thread, or use the asyncio API") -> None:
+        """Args:
+
+        name: of the thread.
+        advice: ends the message of the error for a blocking call on the loop's own thread.
+        """
         self._name = name
+        self._advice = advice
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -81,6 +87,10 @@ class LoopThread:
     def running(self) -> bool:
         """True between the first `run` and `stop`."""
         return self._thread is not None
+
+    def is_current(self, thread: threading.Thread) -> bool:
+        """True if this is the loop's thread."""
+        return thread is self._thread
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop and wait for its result.
@@ -94,10 +104,7 @@ class LoopThread:
         """
         if threading.current_thread() is self._thread:
             work.close()
-            raise CallerError(
-                "blocking call on the session's event loop; call it from a Console callback or a thread of yours, "
-                "or use qmf.console.aio in coroutines"
-            )
+            raise CallerError(f"blocking call on the event loop of {self._name}; {self._advice}")
         call = _Call(work)
         self._calls.add(call)
         try:
@@ -112,6 +119,20 @@ class LoopThread:
             self._calls.discard(call)
             if not call.future.done():
                 call.abandon()
+
+    def call_soon(self, callback: Callable[..., object], *args: object) -> None:
+        """Have the loop call something soon, without waiting for it. May be called from any thread.
+
+        Raises:
+            CallerError: the loop is not running.
+        """
+        loop = self._loop
+        try:
+            if loop is None:
+                raise RuntimeError
+            loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:
+            raise CallerError(_CLOSED) from None
 
     def stop(self) -> None:
         """Cancel everything on the loop and end the thread. A later `run` starts a new one."""

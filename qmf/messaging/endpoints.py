@@ -1,0 +1,201 @@
+"""The synchronous sender and receiver: thin forms of those in `qmf.messaging.aio`.
+
+What needs no answer from the broker is done on the caller's thread: encoding and decoding, queueing a message, fetching
+one that has arrived. The loop's thread is only woken up to move bytes, once for many messages.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from qmf.messaging import aio
+from qmf.messaging.aio.deliveries import ReceivedDelivery
+from qmf.messaging.constants import Constant
+from qmf.messaging.exceptions import DecodeError, MessagingError, Timeout
+from qmf.messaging.loop import ConnectionLoop
+from qmf.messaging.message import Message
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+
+class Wakeup:
+    """Calls a function on the loop's thread soon; calls that have not begun yet are one."""
+
+    def __init__(self, loop: ConnectionLoop, callback: Callable[[], None]) -> None:
+        self._loop = loop
+        self._callback = callback
+        self._scheduled = False
+
+    def __call__(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._run)
+
+    def _run(self) -> None:
+        self._scheduled = False
+        self._callback()
+
+
+class Sender:
+    """Sends messages to a node. Made by `Session.sender`; any thread may use it.
+
+    Attributes:
+        target: its address.
+    """
+
+    def __init__(self, core: aio.Sender, loop: ConnectionLoop, durable: bool | None) -> None:
+        self.target: str = core.address
+        self._core = core
+        self._loop = loop
+        self._durable = durable
+        self._wakeup = Wakeup(loop, core.on_credit)
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+    def __enter__(self) -> Sender:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def capacity(self) -> int | Constant:
+        """Messages that may be sent without an answer from the broker; an int, or `UNLIMITED`."""
+        return self._core.capacity
+
+    @capacity.setter
+    def capacity(self, value: int | Constant) -> None:
+        self._core.capacity = value
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._core.closed
+
+    def check_error(self) -> None:
+        """Raise why the sender cannot be used, if so."""
+        self._core.check()
+
+    def get_error(self) -> MessagingError | None:
+        """Why the sender failed, or None."""
+        return self._core.error
+
+    def unsettled(self) -> int:
+        """Number of messages that the broker has not answered yet."""
+        return self._core.unsettled()
+
+    def available(self) -> int | Constant:
+        """Number of messages that can be sent before the capacity is exhausted."""
+        return self._core.available()
+
+    def send(self, object: Any, sync: bool = True, timeout: float | None = None) -> None:
+        """Send a message; see `qmf.messaging.aio.Sender.send`."""
+        message = object if isinstance(object, Message) else Message(object)
+        if self._durable is not None and message.durable is None:
+            message.durable = self._durable
+        data = self._core.encode(message)
+        answer: concurrent.futures.Future[None] | None = concurrent.futures.Future() if sync else None
+        self._loop.check_thread()
+        if not self._core.post(data, answer):
+            # No capacity, no connection, or an error to raise: the long way.
+            self._loop.run(self._core.send_encoded(data, sync, timeout))
+            return
+        self._wakeup()
+        if answer is None:
+            return
+        try:
+            answer.result(timeout)
+        except TimeoutError:
+            answer.cancel()
+            raise Timeout(f"no answer to a message to {self._core.address.name!r} within {timeout:g} s") from None
+
+    def sync(self, timeout: float | None = None) -> None:
+        """Wait until the broker has answered for everything; see `qmf.messaging.aio.Sender.sync`."""
+        self._loop.run(self._core.sync(timeout))
+
+    def close(self, timeout: float | None = None) -> None:
+        """Close the sender; see `qmf.messaging.aio.Sender.close`."""
+        self._loop.run(self._core.close(timeout))
+
+
+class Receiver:
+    """Receives messages from a node. Made by `Session.receiver`; any thread may use it.
+
+    Attributes:
+        source: its address.
+    """
+
+    def __init__(self, core: aio.Receiver, loop: ConnectionLoop) -> None:
+        self.source: str = core.address
+        self._core = core
+        self._loop = loop
+        self._wakeup = Wakeup(loop, core.grant)
+
+    def __repr__(self) -> str:
+        return repr(self._core)
+
+    def __enter__(self) -> Receiver:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def capacity(self) -> int | Constant:
+        """Messages that the broker may send before they are fetched; 0: only while a fetch waits for one."""
+        return self._core.capacity
+
+    @capacity.setter
+    def capacity(self, value: int | Constant) -> None:
+        self._loop.call_soon(functools.partial(setattr, self._core, "capacity", value))
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return self._core.closed
+
+    def check_error(self) -> None:
+        """Raise why the receiver cannot be used, if so."""
+        self._core.check()
+
+    def get_error(self) -> MessagingError | None:
+        """Why the receiver failed, or None."""
+        return self._core.error
+
+    def unsettled(self) -> int:
+        """Number of messages that were fetched and are not acknowledged."""
+        return self._core.unsettled()
+
+    def available(self) -> int:
+        """Number of messages that have arrived and can be fetched without waiting."""
+        return self._core.available()
+
+    def fetch(self, timeout: float | None = None) -> Message:
+        """The next message; see `qmf.messaging.aio.Receiver.fetch`."""
+        delivery = self._core.pop()
+        if delivery is None:
+            return self._loop.run(self._core.fetch(timeout))
+        if self._core.needs_grant():
+            self._wakeup()
+        try:
+            return self._core.decode(delivery)
+        except DecodeError as error:
+            self._loop.call_soon(functools.partial(_reject, delivery, str(error)))
+            raise
+
+    def close(self, timeout: float | None = None) -> None:
+        """Close the receiver; see `qmf.messaging.aio.Receiver.close`."""
+        self._loop.run(self._core.close(timeout))
+
+
+def _reject(delivery: ReceivedDelivery, reason: str) -> None:
+    delivery.reject("amqp:decode-error", reason)

@@ -1,0 +1,66 @@
+"""The background event loop of a synchronous connection."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from qmf._loop_thread import LoopThread
+from qmf.errors import CallerError
+from qmf.messaging.exceptions import ConnectionClosed, InternalError
+
+T = TypeVar("T")
+
+
+class ConnectionLoop:
+    """Runs the coroutines of one connection on a thread of its own, in the process that made the connection."""
+
+    def __init__(self) -> None:
+        self._thread = LoopThread(
+            "qmf-messaging", "call it from another thread, or use qmf.messaging.aio in coroutines"
+        )
+        self._process = os.getpid()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine and wait for its result. An interrupt, such as Ctrl-C, cancels it.
+
+        Raises:
+            InternalError: called on the loop's thread, as from a handler.
+            ConnectionClosed: called in another process than that which made the connection, or after its end.
+            MessagingError: as the coroutine raises.
+        """
+        try:
+            self._check_process()
+            return self._thread.run(work)
+        except ConnectionClosed:
+            work.close()
+            raise
+        except CallerError as error:
+            raise InternalError(text=str(error)) from error
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Call something on the loop's thread soon; errors as of `run`."""
+        self._check_process()
+        try:
+            self._thread.call_soon(callback)
+        except CallerError as error:
+            raise ConnectionClosed(text="the connection is closed") from error
+
+    def check_thread(self) -> None:
+        """Refuse a blocking call on the loop's thread.
+
+        Raises:
+            InternalError: this is it.
+        """
+        if self._thread.is_current(threading.current_thread()):
+            raise InternalError(text="blocking call in a handler of the connection; call it from another thread")
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._thread.stop()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise ConnectionClosed(text="the connection was made by another process; make one after the fork")
