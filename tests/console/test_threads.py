@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from qmf.console.dispatcher import CallbackDispatcher
 from qmf._loop_thread import LoopThread
+from qmf.console.dispatcher import CallbackDispatcher
 from qmf.errors import CallerError
 
 

@@ -15,6 +15,7 @@ from typing import Any, Self
 
 import attrs
 
+from qmf._loop_thread import LoopThread
 from qmf.console.aio import (
     AgentAdded,
     AgentRemoved,
@@ -29,7 +30,6 @@ from qmf.console.aio import (
     ObjectUpdated,
     RemoteObject,
 )
-from qmf._loop_thread import LoopThread
 from qmf.errors import CallerError, ConnectError, DisconnectedError, NetworkError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Method
 from qmf_shell.session.backend import (
