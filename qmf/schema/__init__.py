@@ -1,10 +1,8 @@
-"""What a model is: packages, classes, properties, statistics, methods and events; and reading them from XML.
+"""The schema model: packages, classes, properties, statistics, methods and events; and reading them from XML.
 
-Knows no wire format. The model (`qmf.schema.model`) and its types (`qmf.schema.types`) are plain frozen values. Reading
-goes through passes, each in its own module: bytes to XML (`document`), structure (`grammar`), single elements
-(`attributes`, `references`, `fields`, `arguments`), groups (`groups`), rules over a class (`rules`, `classes`), hashes
-(`hashing`), all of them driven by `assembly`. Problems are collected in a `report`, so that one run tells every fault.
-The way back, from a model to XML, is `writer`.
+Knows no wire format. The model (`model`) and its types (`types`) are plain frozen values. `reader` reads schema files
+by the passes in `parsing`; `writer` writes a model as XML. `constraints` checks values, `literals` converts them from
+and to text, and `documentation` composes the docstrings of generated classes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a value fits: the type's own range, and the bounds that a schema adds."""
+"""Checks of values against the range of a type and the bounds of a schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FLOAT32_MAX = float.fromhex("0x1.fffffep+127")
 
 
 def zero_value(type: QmfType) -> object:
-    """What a property or statistic that is not optional holds before it is set; None for `objId`."""
+    """The value of a property or statistic that is not optional before it is set; None for `objId`."""
     if type.is_string:
         return ""
     if type.is_integer:
@@ -45,9 +45,9 @@ def check_value(
     """Check one value against its type and bounds.
 
     Args:
-        type: its schema type; counters and the like are checked as the type of their wire values.
-        value: what somebody wants to set. Values of `objId` are not checked.
-        where: what it is for, for the error, e.g. ``filesystem.threshold``.
+        type: its schema type; counters, hilo and mma types are checked as the type of their wire values.
+        value: the value. Values of `objId` are not checked.
+        where: name of the checked field in the error, e.g. ``filesystem.threshold``.
         minimum, maximum: bounds from the schema, inclusive, or None. Not applied to NaN.
         max_len: longest UTF-8 encoding in bytes from the schema, or None.
 
@@ -55,8 +55,8 @@ def check_value(
         `value`; for `float` and `double` it is a float.
 
     Raises:
-        ConstraintError: wrong Python type (a bool is no number, bytes are no string), outside the type's range or the
-            bounds, or too long.
+        ConstraintError: wrong Python type (a bool is not a number, bytes are not a string), outside the type's range or
+            the bounds, or too long.
     """
     reason, result = _check_type(type, value)
     if reason is None:
@@ -77,9 +77,9 @@ def _check_type(type: QmfType, value: object) -> tuple[str | None, object]:
         return _check_float(type, value)
     if type.name == "objId":
         return None, value
-    kind, words = _KINDS[type.name]
+    kind, kind_name = _KINDS[type.name]
     if not isinstance(value, kind):
-        return f"must be {words}", value
+        return f"must be {kind_name}", value
     if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
         return "must have strings as keys", value
     return None, value
@@ -109,7 +109,7 @@ def _check_float(type: QmfType, value: object) -> tuple[str | None, object]:
 
 def _check_length(type: QmfType, value: str, max_len: int | None) -> str | None:
     try:
-        # Text that a peer sent as broken UTF-8 is kept by surrogate escapes.
+        # Surrogate escapes keep the bytes of text that a peer sent as invalid UTF-8.
         length = len(value.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:
         return "must be text that UTF-8 can encode"

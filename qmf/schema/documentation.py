@@ -2,7 +2,7 @@
 
 Generated code holds each description once, in the schema module. The runtime bases give the classes their docstrings
 from there, so that `help()` shows descriptions, types, units and bounds. Docstrings of attributes and events are
-composed when they are read. A method is a plain function, whose docstring must exist when its class is made.
+composed when they are read. A method is a plain function, which gets its docstring when its class is created.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class FieldDocstring:
 
 def event_docstring(schema: EventSchema, cls: type) -> str:
     """Docstring of an event class."""
-    severity = [] if schema.severity is None else [f"Severity: {schema.severity.word}."]
+    severity = [] if schema.severity is None else [f"Severity: {schema.severity.schema_name}."]
     names = (f"{item.name}_" if hasattr(cls, f"{item.name}_") else item.name for item in schema.arguments)
     fields = _section("Attributes", map(_entry, names, schema.arguments))
     return "\n\n".join([_summary(schema.desc, f"Event {schema.name} of package {schema.package}"), *severity, *fields])
@@ -97,8 +97,8 @@ def bounds(item: Field) -> Iterator[str]:
 
 def sentence(text: str) -> str:
     """Text on one line with single spaces, and with a full stop unless it ends in one, or in ``!`` or ``?``."""
-    words = " ".join(text.split())
-    return words if not words or words[-1] in ".!?" else f"{words}."
+    line = " ".join(text.split())
+    return line if not line or line[-1] in ".!?" else f"{line}."
 
 
 def _facts(item: Field) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Values written as text: defaults in XML, arguments on command lines."""
+"""Values as text: defaults in XML, arguments on command lines."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _BOOLS = {"true": True, "yes": True, "y": True, "1": True, "false": False, "no":
 def parse_value(type: QmfType, text: str) -> object:
     """Convert `text` to a value of `type`.
 
-    Integers are decimal or hexadecimal (``0x``); booleans true, yes, y, 1 or false, no, n, 0 in any case; maps and
-    lists JSON; a uuid its usual text with dashes; strings stand for themselves. Ranges are not checked, see
+    Integers are decimal or hexadecimal (``0x``); booleans are true, yes, y, 1 or false, no, n, 0 in any case; maps and
+    lists are JSON; a uuid is hexadecimal digits with dashes; strings are the text itself. Ranges are not checked, see
     `check_value`.
 
     Raises:
-        ValueError: `text` is nothing of the kind; the message is a short reason without the text, e.g.
+        ValueError: `text` is not such a value; the message is a short reason without the text, e.g.
             ``not a whole number``.
     """
     if type.is_string:
@@ -50,7 +50,7 @@ def format_value(value: object) -> str:
     """The text that `parse_value` converts back to `value`.
 
     Raises:
-        ValueError: there is none: an object id, or a map or list that JSON cannot hold.
+        ValueError: `value` is an object id, or a map or list that JSON cannot express.
     """
     match value:
         case str():
@@ -65,7 +65,7 @@ def format_value(value: object) -> str:
             try:
                 return json.dumps(value, allow_nan=False)
             except (TypeError, RecursionError):
-                raise ValueError("holds something that JSON cannot") from None
+                raise ValueError("has a value that JSON cannot express") from None
     raise ValueError(f"a {type(value).__name__} cannot be written as text")
 
 
@@ -73,7 +73,7 @@ def parse_integer(text: str) -> int:
     """Convert a decimal or hexadecimal whole number.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a whole number.
     """
     if not _INTEGER.fullmatch(text):
         raise ValueError("not a whole number")
@@ -84,7 +84,7 @@ def parse_float(text: str) -> float:
     """Convert a decimal number, or ``inf``, ``-inf`` or ``nan``.
 
     Raises:
-        ValueError: it is none, or too large for a double.
+        ValueError: it is not a number, or too large for a double.
     """
     special = text.lower() in _SPECIAL_FLOATS
     if not special and not _FLOAT.fullmatch(text):
@@ -108,15 +108,15 @@ def _uuid(text: str) -> UUID:
     return UUID(text)
 
 
-def _no_constant(_word: str) -> object:
-    raise ValueError("JSON has no infinity and no NaN, whatever Python's parser says")
+def _no_constant(_name: str) -> object:
+    raise ValueError("JSON has neither infinity nor NaN")
 
 
-def _json(text: str, kind: type[object], words: str) -> object:
+def _json(text: str, kind: type[object], name: str) -> object:
     try:
         value = json.loads(text, parse_float=parse_float, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise ValueError("not JSON") from None
     if not isinstance(value, kind):
-        raise ValueError(f"not a JSON {words}")
+        raise ValueError(f"not a JSON {name}")
     return value

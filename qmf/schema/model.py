@@ -1,7 +1,7 @@
-"""What a QMF model is: packages, classes, events and their parts, as frozen values.
+"""The model of QMF: packages, classes, events and their parts, as frozen values.
 
-The XML reader (`qmf.schema.reader`) makes them, generated modules hold them as constants, and consoles build them from
-what agents answer. Knows nothing of any wire format.
+The XML reader (`qmf.schema.reader`) makes them, generated modules have them as constants, and consoles build them from
+the answers of agents. Knows no wire format.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from qmf.schema.types import QmfType, Style
 
 
 class Kind(enum.Enum):
-    """Whether a class describes objects or events. The values are the words of QMFv2."""
+    """Whether a class describes objects or events. The values are those of QMFv2."""
 
     DATA = "_data"
     EVENT = "_event"
 
 
 class Access(enum.Enum):
-    """Who may set a property, and when."""
+    """When a property may change, and by which side."""
 
-    RC = "RC"  #: set when the object is created, fixed from then on
-    RW = "RW"  #: consoles may change it
-    RO = "RO"  #: only the agent changes it
+    RC = "RC"  #: set when the object is created, and fixed from then on
+    RW = "RW"  #: the agent and consoles may change it
+    RO = "RO"  #: only the agent may change it
 
 
 class Direction(enum.Enum):
-    """Which way an argument travels."""
+    """Direction of an argument: to the method, from it, or both."""
 
     IN = "I"
     OUT = "O"
@@ -39,7 +39,7 @@ class Direction(enum.Enum):
 
 
 class Severity(enum.IntEnum):
-    """Severity of an event: syslog's numbers, the XML's words as names (QMF2.md 5.2)."""
+    """Severity of an event, with the numbers of syslog (QMF2.md 5.2)."""
 
     EMERG = 0
     ALERT = 1
@@ -51,20 +51,20 @@ class Severity(enum.IntEnum):
     DEBUG = 7
 
     @property
-    def word(self) -> str:
-        """The word in XML, e.g. ``inform``."""
+    def schema_name(self) -> str:
+        """Its name in schema files, e.g. ``inform``."""
         return self.name.lower()
 
 
 @attrs.frozen(order=True, cache_hash=True)
 class ClassKey:
-    """Names one version of one class or event class.
+    """Identifies one version of a class or event class.
 
     Attributes:
         package: e.g. ``org.apache.qpid.broker``.
         name: as on the wire: object classes in lower case, events as written.
         kind: object or event class.
-        hash: 128 bits that tell versions apart; None where a peer did not say. Opaque: compare, never compute with it.
+        hash: 128 bits that differ between versions; None if a peer did not send it. Opaque: only compare it.
     """
 
     package: str
@@ -78,10 +78,10 @@ class ClassKey:
 
 @attrs.frozen
 class Reference:
-    """The class that an `objId` points to.
+    """The class that an `objId` refers to.
 
     Attributes:
-        package: its package; None means the referring class's own.
+        package: its package; None stands for that of the referring class.
         name: its name as written in XML.
     """
 
@@ -105,7 +105,7 @@ class Argument:
         desc: description, or None.
         minimum, maximum: bounds of the value, or None.
         max_len: longest UTF-8 encoding in bytes, or None.
-        references: class that an `objId` argument points to, or None.
+        references: class that an `objId` argument refers to, or None.
     """
 
     name: str
@@ -121,28 +121,28 @@ class Argument:
 
     @property
     def is_input(self) -> bool:
-        """True when the caller gives it."""
+        """True if the caller passes it."""
         return self.direction is not Direction.OUT
 
     @property
     def is_output(self) -> bool:
-        """True when the answer holds it."""
+        """True if the answer has it."""
         return self.direction is not Direction.IN
 
 
 @attrs.frozen(kw_only=True)
 class Property:
-    """Configuration or identity of an object: changes rarely.
+    """A property: configuration or identity of an object, which changes rarely.
 
     Attributes:
         name: unique within its class, statistics included.
         type: a type with a direct accessor.
-        access: who may set it.
+        access: when it may change, and by which side.
         unit, desc: as of `Argument`.
         index: part of the object's key; keys join index properties in schema order.
         optional: may be absent.
-        parent_ref: this reference names the object's parent.
-        references: class that an `objId` points to, or None.
+        parent_ref: the reference names the object's parent.
+        references: class that an `objId` refers to, or None.
         general_reference: the reference may name an object of any class.
         minimum, maximum: bounds of the value, or None.
         max_len: longest UTF-8 encoding in bytes, or None.
@@ -170,7 +170,7 @@ class StatisticEntry:
     Attributes:
         name: key in QMFv2 objects, e.g. ``latencyAvg``.
         v1_name: name in QMFv1 schemas, e.g. ``latencyAverage``.
-        v1_suffix: what QMFv1 adds to the description, e.g. `` (Average)``.
+        v1_suffix: text that QMFv1 appends to the description, e.g. `` (Average)``.
     """
 
     name: str
@@ -188,14 +188,14 @@ _EXPANSIONS: dict[Style, tuple[tuple[str, str], ...]] = {
 
 @attrs.frozen(kw_only=True)
 class Statistic:
-    """A measurement of an object: changes all the time.
+    """A statistic: a measurement of an object, which changes often.
 
     Attributes:
         name: unique within its class, properties included.
         type: any type.
         unit, desc: as of `Argument`.
         assign: expression of other statistics that this one equals, e.g. ``in - out``, or None.
-        references: class that an `objId` points to, or None.
+        references: class that an `objId` refers to, or None.
         minimum, maximum: bounds of the value, or None.
         max_len: longest UTF-8 encoding in bytes, or None.
     """
@@ -235,12 +235,12 @@ class Method:
 
     @property
     def inputs(self) -> tuple[Argument, ...]:
-        """Arguments that the caller gives."""
+        """Arguments that the caller passes."""
         return tuple(arg for arg in self.arguments if arg.is_input)
 
     @property
     def outputs(self) -> tuple[Argument, ...]:
-        """Arguments that the answer holds."""
+        """Arguments that the answer has."""
         return tuple(arg for arg in self.arguments if arg.is_output)
 
 
@@ -250,7 +250,7 @@ class ClassSchema:
 
     Attributes:
         package: package it belongs to.
-        name: as written in XML (or, when learned from the wire, as sent there).
+        name: as written in XML or, if the schema was received from an agent, as on the wire.
         hash: version of the class, see `ClassKey`.
         properties, statistics, methods: in schema order.
         desc: description, or None.
@@ -289,7 +289,7 @@ class EventSchema:
     Attributes:
         package: package it belongs to.
         name: as written in XML; unchanged on the wire.
-        severity: default severity; None when learned by QMFv1, which does not tell it.
+        severity: default severity; None if the schema was received by QMFv1, which does not have it.
         hash: version of the class, see `ClassKey`.
         arguments: in the order of the `args` attribute.
         desc: description, or None.

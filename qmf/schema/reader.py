@@ -1,6 +1,6 @@
 """Reading schema files: the entry points.
 
-The parser is loaded on first use: a generated model needs this package, but never an XML file.
+The parser is loaded on first use, because generated models need this package but no parser.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def read_schema(path: str | Path, warn: Callable[[Problem], None] | None = None)
     """Read a schema file.
 
     Args:
-        path: where it is; messages name it as given here.
-        warn: called with each warning, in file order, also when there are errors; None drops them.
+        path: path of the file; messages name it as given here.
+        warn: called with each warning, in file order, also if there are errors; None ignores them.
 
     Returns:
         the package with its classes and events, their hashes included.
@@ -26,10 +26,10 @@ def read_schema(path: str | Path, warn: Callable[[Problem], None] | None = None)
         SchemaError: the file is invalid; holds every problem with its line.
         OSError: the file cannot be read.
     """
-    from qmf.schema.document import MAX_BYTES
+    from qmf.schema.parsing.document import MAX_BYTES
 
     with Path(path).open("rb") as file:
-        # One byte more than allowed is enough to see that it is too large, even where the file never ends.
+        # One byte more than allowed shows that the file is too large, even if it is endless.
         data = file.read(MAX_BYTES + 1)
     return parse_schema(data, str(path), warn)
 
@@ -38,14 +38,14 @@ def parse_schema(data: bytes, name: str, warn: Callable[[Problem], None] | None 
     """Read a schema from memory.
 
     Args:
-        data: the XML text, in any encoding that its declaration names.
-        name: what messages call it.
+        data: the XML text, in the encoding that its declaration names.
+        name: its name in messages.
         warn: as of `read_schema`.
 
     Raises:
         SchemaError: as of `read_schema`.
     """
-    from qmf.schema.assembly import assemble
-    from qmf.schema.document import parse
+    from qmf.schema.parsing.document import parse
+    from qmf.schema.parsing.passes import read_document
 
-    return assemble(parse(data, name), warn)
+    return read_document(parse(data, name), warn)

@@ -1,6 +1,6 @@
 """The types of QMF schemas, as data (QMF2.md 6; "Data Types" in the QMF manual).
 
-A type has a *style* that says how a program sets it and into how many values it expands on the wire:
+The *style* of a type determines how a program sets a value, and how many values it has on the wire:
 
 =========  ==========================================  ================================
 style      accessor                                    values on the wire
@@ -22,7 +22,7 @@ import attrs
 
 
 class Style(enum.Enum):
-    """How a value of a type is set, and how many wire values it has."""
+    """How a value is set, and how many wire values it has."""
 
     DIRECT = "direct"
     COUNT = "count"
@@ -42,8 +42,8 @@ class QmfType:
         minimum: smallest value of integer types, else None.
         maximum: largest value of integer types, else None.
         max_bytes: longest UTF-8 encoding of string types, else None.
-        v2: ``TYPE_*`` word of QMFv2 schema answers (QMF2.md 5.3).
-        subtype: ``_subtype`` word that goes with it in QMFv2 schema answers, or None.
+        v2: its ``TYPE_*`` constant in QMFv2 schema answers (QMF2.md 5.3).
+        subtype: its ``_subtype`` in QMFv2 schema answers, or None.
         python: the Python type of one value, as written in generated code.
     """
 
@@ -110,7 +110,7 @@ def _build() -> dict[str, QmfType]:
 #: Every type by its XML name.
 TYPES: Mapping[str, QmfType] = MappingProxyType(_build())
 
-#: DIRECT types by their QMFv1 code: what a schema learned by QMFv1 can name.
+#: DIRECT types by their QMFv1 code: the types of schemas received by QMFv1.
 TYPES_BY_CODE: Mapping[int, QmfType] = MappingProxyType(
     {item.code: item for item in TYPES.values() if item.style is Style.DIRECT}
 )

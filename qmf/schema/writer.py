@@ -1,10 +1,10 @@
 """From a model to XML: the canonical form of a schema file.
 
-`parse_schema(to_xml(schema))` gives the same model again. Its hashes, which cover the XML text, are those of the
-original where that has the attributes in our order, writes values as we do, and uses no groups: a model doesn't know
-them. Models learned from agents may hold what XML cannot say; `losses` tells.
+`parse_schema(to_xml(schema))` gives an equal model. Its hashes, which cover the XML text, equal those of the original
+file if that has the attributes in our order, spells values as we do, and uses no groups, which a model does not have.
+Models received from agents may have properties that XML cannot express; `losses` lists them.
 
-Needs no XML library: agents and consoles have this module, too.
+Needs no XML library, because agents and consoles use this module, too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from qmf.schema.model import Argument, ClassSchema, EventSchema, Method, Propert
 
 _INDENT = "  "
 
-#: Characters that XML 1.0 has no way to write.
+#: Characters that XML 1.0 cannot express.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
@@ -28,30 +28,30 @@ Described = ClassSchema | EventSchema | Property | Statistic | Method | Argument
 
 
 def to_xml(schema: Schema) -> str:
-    """A schema as XML text, one element to a line, with a line end behind the last one."""
+    """A schema as XML text, one element per line, with a newline at the end."""
     return "\n".join(_schema(schema)) + "\n"
 
 
 def losses(schema: Schema) -> Iterator[str]:
-    """What `to_xml` has to change because XML cannot say it, one line each; nothing for a schema read from XML."""
+    """What `to_xml` must change because XML cannot express it, one line each; empty for a schema read from XML."""
     unknown = [event.name for event in schema.events if event.severity is None]
     if unknown:
-        yield f"not known, and will count as inform: the severity of {', '.join(unknown)}"
+        yield f"unknown severities, written as inform: {', '.join(unknown)}"
     arguments = _event_arguments(schema)
     for event in schema.events:
         for argument in event.arguments:
             if arguments[argument.name] != argument:
-                yield f"event {event.name}: argument {argument.name} is written as that of another event"
+                yield f"event {event.name}: argument {argument.name} is written as defined by another event"
     anywhere: list[str] = []
     for where, item in _described(schema):
         if _NOT_XML.search(item.desc or ""):
-            yield f"{where}: the description has characters that XML cannot hold"
+            yield f"{where}: the description has characters that XML cannot express"
         if isinstance(item, Argument) and item.default is not None and _default(item) is None:
             yield f"{where}: the default {item.default!r} cannot be written"
-        if isinstance(item, Property | Statistic) and _refers_to_anything(item) and not _says_so(item):
+        if isinstance(item, Property | Statistic) and _refers_to_anything(item) and not _is_general(item):
             anywhere.append(where)
     if anywhere:
-        yield f"not known, and written as any class: what these refer to: {', '.join(anywhere)}"
+        yield f"unknown classes of references, written as any class: {', '.join(anywhere)}"
 
 
 def _schema(schema: Schema) -> Iterator[str]:
@@ -152,13 +152,13 @@ def _argument(item: Argument, *, direction: str | None = None) -> str:
 
 
 def _event(item: EventSchema) -> str:
-    severity = None if item.severity is None else item.severity.word
+    severity = None if item.severity is None else item.severity.schema_name
     names = ", ".join(argument.name for argument in item.arguments)
     return _tag("event", {"name": item.name, "sev": severity, "args": names or None, "desc": item.desc})
 
 
 def _event_arguments(schema: Schema) -> dict[str, Argument]:
-    """The arguments of all events by name: XML has them in one place, so a name has one meaning."""
+    """The arguments of all events by name: in XML a name has one definition for all events."""
     found: dict[str, Argument] = {}
     for event in schema.events:
         for item in event.arguments:
@@ -181,11 +181,11 @@ def _default(item: Argument) -> str | None:
 
 
 def _refers_to_anything(item: Property | Statistic) -> bool:
-    """True for a reference that names no class, whether on purpose or because nobody told us."""
+    """True for a reference without a class, be it general or unknown."""
     return item.type.name == "objId" and item.references is None
 
 
-def _says_so(item: Property | Statistic) -> bool:
+def _is_general(item: Property | Statistic) -> bool:
     return isinstance(item, Property) and item.general_reference
 
 
@@ -203,7 +203,7 @@ def _escape(text: str) -> str:
 
 
 def _described(schema: Schema) -> Iterator[tuple[str, Described]]:
-    """Everything that has a description, with the words for where it is."""
+    """Everything that has a description, with its place."""
     for item in schema.classes:
         yield f"class {item.name}", item
         members: list[Property | Statistic | Method] = [*item.properties, *item.statistics, *item.methods]

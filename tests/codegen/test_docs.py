@@ -64,7 +64,7 @@ def test_classes_are_those_generated(here: Path) -> None:
 def test_every_type_severity_format_and_option_is_there() -> None:
     words = set(re.findall(r"`([^`\n]+)`", PAGE))
     assert set(TYPES) <= words
-    assert {item.word for item in Severity} <= words
+    assert {item.schema_name for item in Severity} <= words
     assert {item.value for item in Format} <= words
     options = {name for action in _parser()._actions for name in action.option_strings if action.dest not in _COMMON}
     assert {name for name in options if name not in words} == set()

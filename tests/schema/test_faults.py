@@ -166,7 +166,7 @@ BOUNDS = [
     (in_class('<property name="p" type="float" min="x"/>'), "f:3: property 'p': min is 'x', not a number"),
     (
         in_class('<property name="p" type="float" min="nan"/>'),
-        "f:3: property 'p': min must be a number that others can be compared with",
+        "f:3: property 'p': min must not be NaN",
     ),
     (in_class('<property name="p" type="sstr" min="1"/>'), "f:3: property 'p': min is for numbers only, not for sstr"),
     (in_class('<property name="p" type="bool" max="1"/>'), "f:3: property 'p': max is for numbers only, not for bool"),
@@ -243,7 +243,7 @@ REFERENCES = [
             '<property name="p" type="objId" references="Other" parentRef="y"/>\n'
             '<property name="q" type="objId" references="Other" parentRef="y"/>'
         ),
-        "f:4: property 'q': a class has one parentRef, and line 3 has it",
+        "f:4: property 'q': a class has one parentRef, which is in line 3",
     ),
     (
         in_class('<property name="p" type="bool" index="y" optional="y"/>'),
@@ -285,15 +285,15 @@ NAMES = [
     ),
     (
         in_class('<statistic name="x" type="hilo8"/>\n<property name="xHigh" type="bool"/>'),
-        "f:4: property 'xHigh': its value 'xHigh' clashes with that of statistic 'x' in line 3",
+        "f:4: property 'xHigh': its wire name 'xHigh' is also one of statistic 'x' in line 3",
     ),
     (
         in_class('<statistic name="xAvg" type="uint8"/>\n<statistic name="x" type="mma32"/>'),
-        "f:4: statistic 'x': its value 'xAvg' clashes with that of statistic 'xAvg' in line 3",
+        "f:4: statistic 'x': its wire name 'xAvg' is also one of statistic 'xAvg' in line 3",
     ),
     (
         in_class('<statistic name="x" type="mma32"/>\n<statistic name="xSamples" type="uint8"/>'),
-        "f:4: statistic 'xSamples': its value 'xSamples' clashes with that of statistic 'x' in line 3",
+        "f:4: statistic 'xSamples': its wire name 'xSamples' is also one of statistic 'x' in line 3",
     ),
     (in_class('<method name="m"/>\n<method name="m"/>'), "f:4: method 'm': already defined in line 3"),
     (
@@ -316,7 +316,7 @@ EVENTS = [
     ),
     (
         in_schema('<eventArguments><arg name="a" type="sstr"/></eventArguments>\n<event name="e" args="a, a"/>'),
-        "f:3: event 'e': argument 'a' is there twice",
+        "f:3: event 'e': argument 'a' is named twice",
     ),
     (
         in_schema('<eventArguments><arg name="a" type="sstr"/></eventArguments>\n<event name="e" args="a,"/>'),
@@ -324,25 +324,25 @@ EVENTS = [
     ),
     (
         in_schema('<eventArguments><arg name="a" type="sstr" dir="O"/></eventArguments>'),
-        "f:2: arg 'a': an event's argument has no direction but I",
+        "f:2: arg 'a': the direction of an event's argument can only be I",
     ),
 ]
 
 ASSIGN = [
-    ('assign="b - c"', "assign names 'c', no statistic of class 'Thing'"),
-    ('assign="bb"', "assign names 'bb', no statistic of class 'Thing'; did you mean 'b'?"),
-    ('assign="b *  b"', "assign names 'b *  b', no statistic of class 'Thing'"),
+    ('assign="b - c"', "assign names 'c', which is not a statistic of class 'Thing'"),
+    ('assign="bb"', "assign names 'bb', which is not a statistic of class 'Thing'; did you mean 'b'?"),
+    ('assign="b *  b"', "assign names 'b *  b', which is not a statistic of class 'Thing'"),
     ('assign="b -"', "assign 'b -' must be names joined by + and -"),
     ('assign=""', "assign '' must be names joined by + and -"),
     ('assign="a + b"', "assign names 'a', which has assign itself"),
-    ('assign="text"', "assign names 'text', which is no plain number"),
-    ('assign="many"', "assign names 'many', which is no plain number"),
+    ('assign="text"', "assign names 'text', which is not a plain number"),
+    ('assign="many"', "assign names 'many', which is not a plain number"),
 ]
 
 GROUPS = [
     (in_class('<group use="gorup"/>'), "f:3: unknown group 'gorup'"),
-    (in_class("<group/>"), "f:3: group: say which group by one of use and name"),
-    (in_class('<group use="a" name="b"/>'), "f:3: group 'b': say which group by one of use and name"),
+    (in_class("<group/>"), "f:3: group: name the group by either use or name"),
+    (in_class('<group use="a" name="b"/>'), "f:3: group 'b': name the group by either use or name"),
     (in_schema('<group name="g"/>\n<group name="g"/>'), "f:3: group 'g': already defined in line 2"),
     (in_schema("<group/>"), "f:2: group: attribute 'name' is missing"),
     (
@@ -405,17 +405,17 @@ def test_one_fault(text: str, message: str) -> None:
 def test_bad_default(type_name: str, default: str, reason: str) -> None:
     text = in_class(f'<method name="m">\n<arg name="a" type="{type_name}" default="{default}"/>\n</method>')
     shown = default if len(default) <= 60 else default[:57] + "..."
-    assert faults(text) == [f"f:4: arg 'a': default '{shown}' is no {type_name}: {reason}"]
+    assert faults(text) == [f"f:4: arg 'a': default '{shown}' is not a valid {type_name}: {reason}"]
 
 
 def test_a_default_is_within_the_bounds() -> None:
     text = in_class('<method name="m"><arg name="a" type="uint8" min="1" max="9" default="10"/></method>')
-    assert faults(text) == ["f:3: arg 'a': default '10' is no uint8: must be 1 to 9"]
+    assert faults(text) == ["f:3: arg 'a': default '10' is not a valid uint8: must be 1 to 9"]
 
 
 def test_an_output_has_no_default() -> None:
     text = in_class('<method name="m"><arg name="a" type="uint8" dir="O" default="1"/></method>')
-    assert faults(text) == ["f:3: arg 'a': an argument that only goes out has no default"]
+    assert faults(text) == ["f:3: arg 'a': an output argument has no default"]
 
 
 @pytest.mark.parametrize(("assign", "message"), ASSIGN)
@@ -429,7 +429,7 @@ def test_bad_assign(assign: str, message: str) -> None:
 
 def test_assign_needs_a_number() -> None:
     text = in_class('<statistic name="a" type="sstr" assign="b"/>\n<statistic name="b" type="count64"/>')
-    assert faults(text) == ["f:3: statistic 'a': assign is for counters and other plain numbers only"]
+    assert faults(text) == ["f:3: statistic 'a': assign is only for counters and other plain numbers"]
 
 
 def test_all_faults_at_once_in_file_order() -> None:
@@ -452,8 +452,8 @@ def test_all_faults_at_once_in_file_order() -> None:
         "f:4: unexpected element 'propetry' in class 'Queue'; did you mean 'property'?",
         "f:5: property 'limit': min 9 is above max 3",
         "f:5: property 'limit': cannot be both index and optional: a key is always whole",
-        "f:7: statistic 'busy': assign names 'a', no statistic of class 'Queue'",
-        "f:7: statistic 'busy': assign names 'b', no statistic of class 'Queue'",
+        "f:7: statistic 'busy': assign names 'a', which is not a statistic of class 'Queue'",
+        "f:7: statistic 'busy': assign names 'b', which is not a statistic of class 'Queue'",
         "f:8: unknown group 'nothing'",
         "f:10: unexpected element 'banana' in schema",
         "f:11: class 'QUEUE': equal to class 'Queue' on the wire, which is in lower case, defined in line 2",

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from qmf.errors import SchemaError
 from qmf.schema import parse_schema, read_schema
-from qmf.schema.document import MAX_BYTES, MAX_CHILDREN
-from qmf.schema.groups import MAX_DEPTH, MAX_MEMBERS
+from qmf.schema.parsing.document import MAX_BYTES, MAX_CHILDREN
+from qmf.schema.parsing.groups import MAX_DEPTH, MAX_MEMBERS
 
 #: Seconds of processor time: far above what any of them takes, far below what they would take without limits.
 PATIENCE = 20.0

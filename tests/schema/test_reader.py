@@ -92,7 +92,7 @@ def test_defaults(type_name: str, text: str, value: object) -> None:
 
 
 def test_severities() -> None:
-    events = "".join(f'<event name="{item.word}" sev="{item.word}"/>' for item in Severity)
+    events = "".join(f'<event name="{item.schema_name}" sev="{item.schema_name}"/>' for item in Severity)
     assert [event.severity for event in read(events).events] == list(Severity)
 
 

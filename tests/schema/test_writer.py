@@ -114,11 +114,11 @@ def test_what_xml_cannot_say_is_told_and_left_out() -> None:
         ),
     )
     assert list(losses(schema)) == [
-        "not known, and will count as inform: the severity of e",
-        "event f: argument a is written as that of another event",
-        "event e.x: the description has characters that XML cannot hold",
+        "unknown severities, written as inform: e",
+        "event f: argument a is written as defined by another event",
+        "event e.x: the description has characters that XML cannot express",
         "event e.x: the default {'id': UUID('00000000-0000-0000-0000-000000000001')} cannot be written",
-        "not known, and written as any class: what these refer to: C.ref, C.last",
+        "unknown classes of references, written as any class: C.ref, C.last",
     ]
     read = again(schema)
     assert read.events[0].severity is Severity.INFORM

@@ -273,7 +273,9 @@ def to_xml(schema: Schema, *, grouped: bool = False) -> bytes:
     for event in schema.events:
         assert event.severity is not None
         names = ", ".join(argument.name for argument in event.arguments)
-        lines.append(_tag("event", {"name": event.name, "sev": event.severity.word, "args": names, "desc": event.desc}))
+        lines.append(
+            _tag("event", {"name": event.name, "sev": event.severity.schema_name, "args": names, "desc": event.desc})
+        )
     lines.append("</schema>")
     return "\n".join(lines).encode()
 

@@ -67,7 +67,7 @@ def _class(item: ClassSchema) -> Json:
 def _event(item: EventSchema) -> Json:
     return {
         **_head("event", item),
-        **_present(**{"x-qmf-severity": None if item.severity is None else item.severity.word}),
+        **_present(**{"x-qmf-severity": None if item.severity is None else item.severity.schema_name}),
         **_arguments(item.arguments),
     }
 

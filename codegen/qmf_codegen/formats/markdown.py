@@ -34,7 +34,7 @@ def _blocks(schema: Schema, source: str) -> Iterator[str]:
         rows = [
             (
                 _code(event.name),
-                "" if event.severity is None else event.severity.word,
+                "" if event.severity is None else event.severity.schema_name,
                 ", ".join(_code(argument.name) for argument in event.arguments),
                 text(event.desc),
             )

@@ -105,7 +105,7 @@ def _class(context: Context, text: str) -> set[str]:
 
 
 def _cells(context: Context, event: EventRecord, shared: set[str]) -> tuple[Cell, ...]:
-    severity = Severity(event.severity).word if 0 <= event.severity <= 7 else str(event.severity)
+    severity = Severity(event.severity).schema_name if 0 <= event.severity <= 7 else str(event.severity)
     short = event.name.rpartition(":")[2]
     name = event.name if short in shared else short
     return Instant(event.timestamp), severity, name, event_fields(context, event), event.agent

@@ -98,7 +98,7 @@ def _class(schema: ClassSchema) -> list[Result]:
 
 def _event(schema: EventSchema) -> list[Result]:
     heading = _heading("Event", schema)
-    severity = "" if schema.severity is None else f"\nDefault severity: {schema.severity.word}"
+    severity = "" if schema.severity is None else f"\nDefault severity: {schema.severity.schema_name}"
     rows = tuple((item.name, item.type.name, item.unit or "", _text(item.desc)) for item in schema.arguments)
     columns = (Column("Argument", Role.NAME), Column("Type"), Column("Unit"), _DESCRIPTION)
     return [Notice(heading.text + severity), Table(columns, rows, title="Arguments", empty="No arguments.")]

@@ -27,7 +27,7 @@ _SPELLINGS = {
     "info": 6,
     "informational": 6,
 }
-SEVERITIES: Mapping[str, int] = {item.word: item.value for item in Severity} | _SPELLINGS
+SEVERITIES: Mapping[str, int] = {item.schema_name: item.value for item in Severity} | _SPELLINGS
 
 Values = Callable[[str], object]
 
@@ -43,7 +43,7 @@ def parse_severity(text: str) -> int:
         return SEVERITIES[word]
     if re.fullmatch("[0-7]", word):
         return int(word)
-    raise NotFoundError("severity", text, [item.word for item in Severity])
+    raise NotFoundError("severity", text, [item.schema_name for item in Severity])
 
 
 @attrs.frozen(kw_only=True)

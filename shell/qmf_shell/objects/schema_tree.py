@@ -16,7 +16,7 @@ def schema_tree(schema: ClassSchema | EventSchema) -> dict[str, object]:
         "desc": schema.desc,
     }
     if isinstance(schema, EventSchema):
-        front["severity"] = schema.severity.word if schema.severity is not None else None
+        front["severity"] = schema.severity.schema_name if schema.severity is not None else None
         front["arguments"] = [_element(item) for item in schema.arguments]
     else:
         front["properties"] = [_element(item) for item in schema.properties]

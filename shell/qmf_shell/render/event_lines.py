@@ -70,7 +70,7 @@ def _json_line(event: EventRecord) -> str:
     values = {name: value.name if isinstance(value, ObjectKey) else value for name, value in event.values.items()}
     line = {
         "time": cell_value(Instant(event.timestamp)),
-        "severity": Severity(event.severity).word if 0 <= event.severity <= 7 else event.severity,
+        "severity": Severity(event.severity).schema_name if 0 <= event.severity <= 7 else event.severity,
         "event": event.name,
         "broker": event.broker,
         "agent": event.agent or values.get("agent"),

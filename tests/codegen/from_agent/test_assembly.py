@@ -91,7 +91,7 @@ def test_references_that_lead_nowhere_are_noted() -> None:
     assert found.notes == (
         "a.p: refers to class Gone, which the agent doesn't have",
         "a.s: refers to class Gone, which the agent doesn't have",
-        "not known, and written as any class: what these refer to: a.s",
+        "unknown classes of references, written as any class: a.s",
     )
 
 

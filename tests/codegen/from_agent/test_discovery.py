@@ -208,7 +208,7 @@ async def test_a_qpidd_answers_in_the_older_protocol() -> None:
     assert [attrs.evolve(item, parent_ref=False) for item in made.properties] == list(WIDGET.properties)
     assert made.methods == WIDGET.methods
     assert (event.name, event.severity) == ("widgetAlarm", None)
-    assert notes == ("not known, and will count as inform: the severity of widgetAlarm",)
+    assert notes == ("unknown severities, written as inform: widgetAlarm",)
     await agent.bus.close()
 
 

@@ -1,4 +1,4 @@
-"""Which class an `objId` points to."""
+"""References: the class of the object that an `objId` names."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Collection
 import attrs
 from lxml import etree
 
-from qmf.schema.attributes import flag, is_name
 from qmf.schema.model import Reference
-from qmf.schema.report import Report, label, quote
+from qmf.schema.parsing.problems import ProblemCollector, label, quote
+from qmf.schema.parsing.xml_attributes import flag, is_name
 from qmf.schema.types import QmfType
 
 _PACKAGE = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:\.[A-Za-z][A-Za-z0-9_-]*)*")
@@ -22,41 +22,44 @@ def is_package(text: str) -> bool:
 
 
 @attrs.frozen
-class References:
-    """Reads references, and knows the classes that they may name.
+class ReferenceReader:
+    """Reads references.
 
     Attributes:
-        report: takes the errors.
+        problems: collects the errors.
         package: the package being read.
         classes: names of its classes.
     """
 
-    report: Report
+    problems: ProblemCollector
     package: str
     classes: Collection[str]
 
     def read(self, element: etree._Element, type: QmfType | None, *, required: bool) -> Reference | None:
-        """The `references` of a property, statistic or argument; None where there is none or it is wrong.
+        """The `references` of a property, statistic or argument; None if it has no such attribute or an invalid one.
 
         Three forms are in use: ``Vhost`` for a class of this package, ``qpid.Queue`` where the last dot splits package
-        and class, ``org.example:Thing``. Classes of other packages are not known here and taken on trust.
+        and class, ``org.example:Thing``. Classes of other packages are not known here and not checked.
 
         Args:
-            type: the element's type, or None when that is wrong already.
-            required: an `objId` must say what it refers to, or that it may be anything.
+            element: the element.
+            type: its type, or None if that is invalid.
+            required: an `objId` must have `references` or `isGeneralReference`.
         """
         text = element.get("references")
-        general = flag(self.report, element, "isGeneralReference")
+        general = flag(self.problems, element, "isGeneralReference")
         if type is None:
             return None
         if type.name != "objId":
             for attribute, given in (("references", text is not None), ("isGeneralReference", general)):
                 if given:
-                    self.report.error(element, f"{label(element)}: {attribute} is for objId only, not for {type.name}")
+                    self.problems.error(
+                        element, f"{label(element)}: {attribute} is for objId only, not for {type.name}"
+                    )
             return None
         if text is None:
             if required and not general:
-                self.report.error(
+                self.problems.error(
                     element, f"{label(element)}: an objId needs references (or isGeneralReference for any class)"
                 )
             return None
@@ -66,10 +69,10 @@ class References:
         separator = ":" if ":" in text else "."
         package, found, name = text.rpartition(separator)
         if not is_name(name) or (found and not is_package(package)):
-            self.report.error(element, f"{label(element)}: references {quote(text)} is not a class or package:class")
+            self.problems.error(element, f"{label(element)}: references {quote(text)} is not a class or package:class")
             return None
         if (not found or package == self.package) and name not in self.classes:
-            hint = self.report.hint(name, self.classes)
-            self.report.error(element, f"{label(element)}: references unknown class {quote(name)}{hint}")
+            hint = self.problems.hint(name, self.classes)
+            self.problems.error(element, f"{label(element)}: references unknown class {quote(name)}{hint}")
             return None
         return Reference(package if found else None, name)

@@ -8,11 +8,11 @@ import pytest
 from lxml import etree
 
 from qmf.schema import TYPES, Access, Direction, Severity, Style
-from qmf.schema.document import parse
-from qmf.schema.grammar import report_values
-from qmf.schema.report import Report
+from qmf.schema.parsing.document import parse
+from qmf.schema.parsing.grammar import report_values
+from qmf.schema.parsing.problems import ProblemCollector
 
-GRAMMAR = etree.fromstring(resources.files("qmf.schema").joinpath("grammar.xsd").read_bytes())
+GRAMMAR = etree.fromstring(resources.files("qmf.schema.parsing").joinpath("grammar.xsd").read_bytes())
 XS = {"xs": "http://www.w3.org/2001/XMLSchema"}
 
 
@@ -27,7 +27,7 @@ def enumerated(type_name: str) -> list[str | None]:
         ("counterType", {name for name, item in TYPES.items() if item.style is not Style.DIRECT}),
         ("access", {item.value for item in Access}),
         ("direction", {item.value for item in Direction}),
-        ("severity", {item.word for item in Severity}),
+        ("severity", {item.schema_name for item in Severity}),
         ("flag", {"y", "n", "true", "false", "1", "0"}),
     ],
 )
@@ -49,18 +49,18 @@ BAD_VALUES = [
 
 @pytest.mark.parametrize("element", BAD_VALUES)
 def test_bad_values_are_refused_by_the_grammar_too(element: str) -> None:
-    report = report_of(element)
-    report_values(report)
-    assert [problem.line for problem in report.errors] == [2]
+    problems = report_of(element)
+    report_values(problems)
+    assert [problem.line for problem in problems.errors] == [2]
 
 
 @pytest.mark.parametrize("element", BAD_VALUES)
 def test_but_reported_by_it_only_where_the_rules_said_nothing(element: str) -> None:
-    report = report_of(element)
-    report.error(report.document.root[0][0], "said by a rule")
-    report_values(report)
-    assert [problem.message for problem in report.errors] == ["said by a rule"]
+    problems = report_of(element)
+    problems.error(problems.document.root[0][0], "said by a rule")
+    report_values(problems)
+    assert [problem.message for problem in problems.errors] == ["said by a rule"]
 
 
-def report_of(element: str) -> Report:
-    return Report(parse(f'<schema package="p"><class name="A">\n{element}</class></schema>'.encode(), "f"))
+def report_of(element: str) -> ProblemCollector:
+    return ProblemCollector(parse(f'<schema package="p"><class name="A">\n{element}</class></schema>'.encode(), "f"))

@@ -1,7 +1,7 @@
 """Hashes of classes and events, as Apache's `qmf-gen` computes them (QMF2.md 5.4).
 
-They cover the XML text of names and values, so a change of anything but comments makes a new version. The package is
-not part of it.
+They cover names and values in the XML, so every change except of comments makes a new version. The package is not
+covered.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from uuid import UUID
 
 from lxml import etree
 
-from qmf.schema.groups import Groups
+from qmf.schema.parsing.groups import GroupExpander
 
 
-def class_hash(element: etree._Element, groups: Groups) -> UUID:
+def class_hash(element: etree._Element, groups: GroupExpander) -> UUID:
     """Hash of a `class`: its element, then the digests of the groups that it uses, in order."""
     return UUID(bytes=_with_groups(element, groups, {}))
 
@@ -28,8 +28,8 @@ def event_hash(element: etree._Element, arguments: Iterable[etree._Element]) -> 
     return UUID(bytes=digest.digest())
 
 
-def _with_groups(element: etree._Element, groups: Groups, known: dict[etree._Element, bytes]) -> bytes:
-    """Digest of a class or group. Groups of groups, which Apache's generator does not have, count likewise.
+def _with_groups(element: etree._Element, groups: GroupExpander, known: dict[etree._Element, bytes]) -> bytes:
+    """Digest of a class or group. Groups within groups, which Apache's generator does not have, are digested alike.
 
     Only for schemas without cycles.
     """
@@ -44,12 +44,12 @@ def _with_groups(element: etree._Element, groups: Groups, known: dict[etree._Ele
 
 
 def _text(element: etree._Element) -> bytes:
-    parts: list[str] = []
-    for part in element.iter("*"):
-        parts.append(part.tag)
-        for name, value in part.attrib.items():
-            parts += (str(name), str(value))
-    return "".join(parts).encode()
+    members: list[str] = []
+    for member in element.iter("*"):
+        members.append(member.tag)
+        for name, value in member.attrib.items():
+            members += (str(name), str(value))
+    return "".join(members).encode()
 
 
 def _md5(data: bytes) -> hashlib._Hash:

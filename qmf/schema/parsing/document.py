@@ -1,10 +1,10 @@
 """From bytes to an XML tree with positions, safely.
 
-Schema files may come from anywhere, so the parser is told to trust nothing: no DTD, no entities, no network, no
-unlimited depth or size. A document type declaration is refused before libxml2 sees the file.
+Schema files may come from untrusted sources, so the parser allows no DTD, no entities, no network access, and no
+unlimited depth or size. A document type declaration is refused before libxml2 parses the file.
 
-lxml knows the line where a start tag *ends*; people look for the line where it begins. So a pass of expat, which also
-refuses DTDs, notes the positions. Knows XML only, nothing of QMF.
+lxml reports the line where a start tag *ends*, but messages should name the line where it begins. So a pass of expat,
+which also refuses DTDs, records the positions. This module knows XML only, nothing of QMF.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from lxml import etree
 
 from qmf.errors import Problem, SchemaError
 
-#: Largest schema file that is read. Apache's largest has 37 kB; a person will not maintain one of a megabyte.
+#: Largest schema file that is read, in bytes. Apache's largest has 37 kB.
 MAX_BYTES = 1 << 20
-#: Most children of one element, comments included. libxml2 counts siblings to say where an error is, so that a class of
+#: Largest number of children of one element, including comments. libxml2 counts siblings to locate an error: a class of
 #: 30,000 bad properties would take a minute. Apache's largest element has 63.
 MAX_CHILDREN = 2000
 
@@ -29,9 +29,9 @@ class Document:
     """A parsed file.
 
     Attributes:
-        name: of the file, for messages.
-        root: its outermost element.
-        positions: per element its line, from 1, and its number in document order.
+        name: name of the file, for messages.
+        root: the outermost element.
+        positions: by element, its line, from 1, and its number in document order.
     """
 
     name: str
@@ -52,11 +52,11 @@ def parse(data: bytes, name: str) -> Document:
 
     Args:
         data: the whole file.
-        name: of the file, for messages.
+        name: name of the file, for messages.
 
     Raises:
-        SchemaError: too large, a DTD, or not well-formed. Only the first such fault is reported: whatever follows a
-            broken tag cannot be trusted.
+        SchemaError: too large, a DTD, or not well-formed. Only the first such fault is reported, because a broken tag
+            makes what follows meaningless.
     """
     if len(data) > MAX_BYTES:
         raise SchemaError([Problem(name, 1, f"the file has more than {MAX_BYTES} bytes")])
@@ -66,7 +66,7 @@ def parse(data: bytes, name: str) -> Document:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:
         raise SchemaError([_syntax_problem(error, name)]) from error
-    # Not reached by way of expat alone when it does not know the file's encoding.
+    # Needed if expat does not know the encoding of the file.
     if root.getroottree().docinfo.internalDTD is not None:
         raise SchemaError([_doctype_problem(name, 1)])
     elements = list(root.iter("*"))
@@ -80,7 +80,7 @@ def parse(data: bytes, name: str) -> Document:
 
 
 def _lines(data: bytes, name: str) -> list[int]:
-    """The line of each start tag in document order; none where expat cannot read the file."""
+    """The line of each start tag in document order; an empty list if expat cannot read the file."""
     lines: list[int] = []
     parser = expat.ParserCreate()
 

@@ -1,6 +1,6 @@
-"""From the paths in libxml2's error messages back to elements, each in constant time.
+"""Finds the elements that libxml2's error messages name by a path, each in constant time.
 
-XPath would do, but takes as long as there are siblings; with one error per sibling that is long for a hostile file.
+XPath needs time proportional to the number of siblings; with one error per sibling that is too slow for a hostile file.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from lxml import etree
 _STEP = re.compile(r"([^\[\]/@]+)(?:\[([0-9]+)\])?")
 
 
-class Paths:
-    """Finds elements of one tree, which must not change meanwhile.
+class ElementPaths:
+    """Finds elements of a tree, which must not change in the meantime.
 
     Attributes:
         root: the outermost element.
@@ -26,7 +26,7 @@ class Paths:
         self._children: dict[etree._Element, dict[str, list[etree._Element]]] = {}
 
     def element(self, path: str | None) -> etree._Element:
-        """The element at `path`, or the one that its attribute belongs to; the nearest one above it where unclear."""
+        """The element at `path`, or that of its attribute; if the path is not unique, the nearest known ancestor."""
         found = self.root
         for step in (path or "").split("/")[2:]:
             match = _STEP.fullmatch(step)

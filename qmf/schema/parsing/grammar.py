@@ -1,12 +1,12 @@
-"""The structure check: which elements and attributes are there, by the grammar that ships with this package.
+"""The structure check: elements and attributes must be those of the grammar that ships with this package.
 
-The grammar is an XML Schema (`grammar.xsd`) rather than RELAX NG: libxml2 then says which attribute is missing or
-unknown, where its RELAX NG validator only says that an element was not expected, and it finds more than one fault at a
-time. After an unexpected element it still skips the siblings, so those are taken out of a copy and the rest is
-validated again until nothing new turns up.
+The grammar is an XML Schema (`grammar.xsd`) rather than RELAX NG: libxml2 then reports which attribute is missing or
+unknown, where its RELAX NG validator only reports an unexpected element, and it finds more than one fault at a time.
+After an unexpected element it skips the siblings, so unexpected elements are removed from a copy, which is validated
+again until no new faults appear.
 
-Bad values are the business of the rules, which have better words; the grammar's word is only used for elements that the
-rules found nothing wrong with, see `report_values`.
+Bad values are reported by the rules, whose messages are clearer; the grammar's messages are only used for elements
+without other faults, see `report_values`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from typing import Protocol, cast
 
 from lxml import etree
 
-from qmf.schema.paths import Paths
-from qmf.schema.report import Report, label, quote
+from qmf.schema.parsing.element_paths import ElementPaths
+from qmf.schema.parsing.problems import ProblemCollector, label, quote
 
-#: Each pass takes out every element of at least one (parent, name) pair; what needs more passes than this is no schema.
+#: Largest number of passes; each removes all elements of at least one (parent, name) pair.
 MAX_PASSES = 25
 
 
 class _Entry(Protocol):
-    """One error of libxml2; lxml's own stubs leave out the path."""
+    """One error of libxml2; the stubs of lxml lack the path."""
 
     message: str
     type_name: str
@@ -41,54 +41,54 @@ _ATTRIBUTE = re.compile(r"attribute '([^']*)'")
 _REQUIRED = re.compile(r"The attribute '([^']*)' is required")
 
 
-def check_structure(report: Report) -> bool:
-    """Report every unexpected or missing element and attribute.
+def check_structure(problems: ProblemCollector) -> bool:
+    """ProblemCollector every unexpected or missing element and attribute.
 
     Returns:
-        False when the root is not a schema at all, so that the rules have nothing to look at.
+        False if the root element is not `schema`, so that the rules cannot be checked.
     """
-    original = report.document.root
+    original = problems.document.root
     if original.tag != "schema":
-        report.error(original, f"the root element is {quote(original.tag)}, not 'schema'")
+        problems.error(original, f"the root element is {quote(original.tag)}, not 'schema'")
         return False
     for element in original.iter("*"):
         for attribute in map(str, element.attrib):
-            # Validators let these pass, and some act on them.
+            # Validators accept these attributes, and some act on them.
             if attribute.startswith(_XSI):
-                report.error(element, f"{label(element)}: unknown attribute {quote(attribute)}")
+                problems.error(element, f"{label(element)}: unknown attribute {quote(attribute)}")
     root = copy.deepcopy(original)
     originals = dict(zip(root.iter("*"), original.iter("*"), strict=True))
     for _ in range(MAX_PASSES):
-        unexpected = _one_pass(root, originals, report)
+        unexpected = _one_pass(root, originals, problems)
         if not unexpected:
             return True
         for element in unexpected:
             parent = element.getparent()
             if parent is not None:
                 parent.remove(element)
-    report.error(original, "too many unexpected elements; stopped looking for more")
+    problems.error(original, "too many unexpected elements; stopped looking for more")
     return True
 
 
-def report_values(report: Report) -> None:
-    """Report bad attribute values of elements for which nothing was reported so far.
+def report_values(problems: ProblemCollector) -> None:
+    """ProblemCollector bad attribute values of elements for which nothing was reported so far.
 
-    The rules know every such value, so this only speaks when grammar and rules disagree.
+    The rules check every such value, so this reports something only if grammar and rules disagree.
     """
-    root = report.document.root
-    paths = Paths(root)
+    root = problems.document.root
+    paths = ElementPaths(root)
     for entry in _errors(root):
         element = paths.element(entry.path)
-        if not report.is_faulty(element):
-            report.error(element, f"{label(element)}: {entry.message}")
+        if not problems.is_faulty(element):
+            problems.error(element, f"{label(element)}: {entry.message}")
 
 
 def _one_pass(
-    root: etree._Element, originals: dict[etree._Element, etree._Element], report: Report
+    root: etree._Element, originals: dict[etree._Element, etree._Element], problems: ProblemCollector
 ) -> set[etree._Element]:
-    """Validate once; report, and return the elements that do not belong there."""
+    """Validate once and report the faults; returns the unexpected elements."""
     unexpected: set[etree._Element] = set()
-    paths = Paths(root)
+    paths = ElementPaths(root)
     for entry in _errors(root):
         handler = _HANDLERS.get(entry.type_name)
         if handler is None:
@@ -96,48 +96,48 @@ def _one_pass(
         element = paths.element(entry.path)
         if element in unexpected:
             continue
-        message = handler(element, entry.message, report)
+        message = handler(element, entry.message, problems)
         parent = element.getparent()
         if entry.type_name != "SCHEMAV_ELEMENT_CONTENT" or parent is None:
-            report.error(originals[element], message)
+            problems.error(originals[element], message)
             continue
-        # Order never matters in the grammar, so every sibling of this name is as unexpected.
+        # Order does not matter in the grammar, so every sibling of this name is unexpected, too.
         for sibling in parent.iterchildren(element.tag):
             if sibling not in unexpected:
                 unexpected.add(sibling)
-                report.error(originals[sibling], message)
+                problems.error(originals[sibling], message)
     return unexpected
 
 
-def _unknown_attribute(element: etree._Element, message: str, report: Report) -> str:
+def _unknown_attribute(element: etree._Element, message: str, problems: ProblemCollector) -> str:
     found = _ATTRIBUTE.search(message)
     name = found[1] if found else ""
-    hint = report.hint(name, _attributes(_type_name(element)))
+    hint = problems.hint(name, _attributes(_type_name(element)))
     return f"{label(element)}: unknown attribute {quote(name)}{hint}"
 
 
-def _missing_attribute(element: etree._Element, message: str, _report: Report) -> str:
+def _missing_attribute(element: etree._Element, message: str, _problems: ProblemCollector) -> str:
     found = _REQUIRED.search(message)
     return f"{label(element)}: attribute {quote(found[1] if found else '')} is missing"
 
 
-def _unexpected_element(element: etree._Element, _message: str, report: Report) -> str:
+def _unexpected_element(element: etree._Element, _message: str, problems: ProblemCollector) -> str:
     parent = element.getparent()
     if parent is None:
         return f"unexpected element {quote(element.tag)}"
-    hint = report.hint(element.tag, _children(_type_name(parent)))
+    hint = problems.hint(element.tag, _children(_type_name(parent)))
     return f"unexpected element {quote(element.tag)} in {label(parent)}{hint}"
 
 
-def _unexpected_text(element: etree._Element, _message: str, _report: Report) -> str:
+def _unexpected_text(element: etree._Element, _message: str, _problems: ProblemCollector) -> str:
     return f"{label(element)}: text is not allowed here"
 
 
-def _unexpected_child(element: etree._Element, _message: str, _report: Report) -> str:
+def _unexpected_child(element: etree._Element, _message: str, _problems: ProblemCollector) -> str:
     return f"{label(element)}: may not contain elements"
 
 
-_HANDLERS: dict[str, Callable[[etree._Element, str, Report], str]] = {
+_HANDLERS: dict[str, Callable[[etree._Element, str, ProblemCollector], str]] = {
     "SCHEMAV_CVC_COMPLEX_TYPE_3_2_1": _unknown_attribute,
     "SCHEMAV_CVC_COMPLEX_TYPE_3_2_2": _unknown_attribute,
     "SCHEMAV_CVC_COMPLEX_TYPE_4": _missing_attribute,
@@ -148,7 +148,7 @@ _HANDLERS: dict[str, Callable[[etree._Element, str, Report], str]] = {
 
 
 def _errors(root: etree._Element) -> Sequence[_Entry]:
-    # A validator keeps the errors of its last run, so threads must not share one.
+    # A validator keeps the errors of its last run, so threads must not share it.
     validator = etree.XMLSchema(_grammar())
     validator.validate(root)
     return list(cast(Iterable[_Entry], validator.error_log))
@@ -156,12 +156,12 @@ def _errors(root: etree._Element) -> Sequence[_Entry]:
 
 @functools.cache
 def _grammar() -> etree._Element:
-    text = resources.files("qmf.schema").joinpath("grammar.xsd").read_bytes()
+    text = resources.files("qmf.schema.parsing").joinpath("grammar.xsd").read_bytes()
     return etree.fromstring(text, etree.XMLParser(remove_comments=True, no_network=True))
 
 
 def _type_name(element: etree._Element) -> str:
-    """The grammar's type of a valid element: its name, but for groups, which are defined and used."""
+    """The grammar's type of a valid element: its name; for a group within a class or group, `groupUse`."""
     parent = element.getparent()
     return "groupUse" if element.tag == "group" and parent is not None and parent.tag != "schema" else element.tag
 

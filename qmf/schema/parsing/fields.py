@@ -1,6 +1,6 @@
 """Properties, statistics and arguments: one XML element each, read and checked on its own.
 
-What depends on the class around it (duplicate names, several parents, `assign`) is checked in `qmf.schema.rules`.
+What depends on the whole class (duplicate names, several parents, `assign`) is checked in `qmf.schema.parsing.rules`.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import attrs
 from lxml import etree
 
 from qmf.errors import ConstraintError
-from qmf.schema.attributes import bound, flag, max_len, name_of, type_of, word
 from qmf.schema.constraints import check_value
 from qmf.schema.literals import parse_value
 from qmf.schema.model import Access, Argument, Direction, Property, Reference, Statistic
-from qmf.schema.references import References
-from qmf.schema.report import Report, label, quote
+from qmf.schema.parsing.problems import ProblemCollector, label, quote
+from qmf.schema.parsing.references import ReferenceReader
+from qmf.schema.parsing.xml_attributes import bound, choice, flag, max_len, name_of, type_of
 from qmf.schema.types import QmfType, Style
 
 _ACCESS = {item.value: item for item in Access}
 _DIRECTION = {item.value: item for item in Direction}
 
 
-class _Common(TypedDict):
-    """What all three have in common."""
+class _CommonAttributes(TypedDict):
+    """The attributes that all three have."""
 
     unit: str | None
     desc: str | None
@@ -36,32 +36,32 @@ class _Common(TypedDict):
 
 @attrs.frozen
 class FieldReader:
-    """Reads the elements that hold a typed value.
+    """Reads the elements that have a typed value.
 
-    The methods return None for an element without name or without usable type; a complete one is returned even where
-    something else about it is wrong, and reported.
+    The methods return None for an element without name or without valid type. An element with other faults, which are
+    reported, is returned nevertheless.
 
     Attributes:
-        report: takes the errors.
+        problems: collects the errors.
         references: reads references.
     """
 
-    report: Report
-    references: References
+    problems: ProblemCollector
+    references: ReferenceReader
 
     def property(self, element: etree._Element) -> Property | None:
         """Read a `property`."""
-        report = self.report
-        name = name_of(report, element)
-        type = type_of(report, element, direct=True)
-        index, optional = flag(report, element, "index"), flag(report, element, "optional")
-        parent_ref = flag(report, element, "parentRef")
-        access = word(report, element, "access", _ACCESS, Access.RO)
+        problems = self.problems
+        name = name_of(problems, element)
+        type = type_of(problems, element, direct=True)
+        index, optional = flag(problems, element, "index"), flag(problems, element, "optional")
+        parent_ref = flag(problems, element, "parentRef")
+        access = choice(problems, element, "access", _ACCESS, Access.RO)
         common = self._common(element, type, required=True)
         if index and optional:
-            report.error(element, f"{label(element)}: cannot be both index and optional: a key is always whole")
+            problems.error(element, f"{label(element)}: cannot be both index and optional: a key is always whole")
         if parent_ref and type is not None and type.name != "objId":
-            report.error(element, f"{label(element)}: parentRef is for objId only, not for {type.name}")
+            problems.error(element, f"{label(element)}: parentRef is for objId only, not for {type.name}")
         if name is None or type is None:
             return None
         return Property(
@@ -71,20 +71,20 @@ class FieldReader:
             index=index,
             optional=optional,
             parent_ref=parent_ref,
-            general_reference=flag(report, element, "isGeneralReference"),
+            general_reference=flag(problems, element, "isGeneralReference"),
             **common,
         )
 
     def statistic(self, element: etree._Element) -> Statistic | None:
         """Read a `statistic`."""
-        report = self.report
-        name = name_of(report, element)
-        type = type_of(report, element, direct=False)
+        problems = self.problems
+        name = name_of(problems, element)
+        type = type_of(problems, element, direct=False)
         for attribute in ("index", "optional", "parentRef"):
-            if flag(report, element, attribute):
-                report.error(element, f"{label(element)}: {attribute} is for properties only")
-        if word(report, element, "access", _ACCESS, Access.RO) is not Access.RO:
-            report.error(element, f"{label(element)}: a statistic cannot be set, so its access can only be RO")
+            if flag(problems, element, attribute):
+                problems.error(element, f"{label(element)}: {attribute} is for properties only")
+        if choice(problems, element, "access", _ACCESS, Access.RO) is not Access.RO:
+            problems.error(element, f"{label(element)}: a statistic cannot be set, so its access can only be RO")
         common = self._common(element, type, required=True)
         if name is None or type is None:
             return None
@@ -92,32 +92,32 @@ class FieldReader:
 
     def argument(self, element: etree._Element, *, event: bool) -> Argument | None:
         """Read an `arg` of a method or of an event."""
-        report = self.report
-        name = name_of(report, element)
-        type = type_of(report, element, direct=not event)
-        direction = word(report, element, "dir", _DIRECTION, Direction.IN)
+        problems = self.problems
+        name = name_of(problems, element)
+        type = type_of(problems, element, direct=not event)
+        direction = choice(problems, element, "dir", _DIRECTION, Direction.IN)
         common = self._common(element, type, required=False)
         if event and direction is not Direction.IN:
-            report.error(element, f"{label(element)}: an event's argument has no direction but I")
+            problems.error(element, f"{label(element)}: the direction of an event's argument can only be I")
         if event and type is not None and type.style is not Style.DIRECT:
-            report.warning(element, f"{label(element)}: type {type.name} is for statistics; sent as {type.base}")
+            problems.warning(element, f"{label(element)}: type {type.name} is for statistics; sent as {type.base}")
         if name is None or type is None:
             return None
         default = self._default(element, type, direction, common)
         return Argument(name=name, type=type, direction=direction, default=default, **common)
 
-    def _common(self, element: etree._Element, type: QmfType | None, *, required: bool) -> _Common:
-        report = self.report
+    def _common(self, element: etree._Element, type: QmfType | None, *, required: bool) -> _CommonAttributes:
+        problems = self.problems
         references = self.references.read(element, type, required=required)
         minimum = maximum = length = None
         if type is not None:
-            minimum = bound(report, element, "min", type)
-            maximum = bound(report, element, "max", type)
-            length = max_len(report, element, type)
+            minimum = bound(problems, element, "min", type)
+            maximum = bound(problems, element, "max", type)
+            length = max_len(problems, element, type)
         if minimum is not None and maximum is not None and minimum > maximum:
-            report.error(element, f"{label(element)}: min {minimum} is above max {maximum}")
+            problems.error(element, f"{label(element)}: min {minimum} is above max {maximum}")
             minimum = maximum = None
-        return _Common(
+        return _CommonAttributes(
             unit=element.get("unit"),
             desc=element.get("desc"),
             minimum=minimum,
@@ -126,12 +126,14 @@ class FieldReader:
             references=references,
         )
 
-    def _default(self, element: etree._Element, type: QmfType, direction: Direction, common: _Common) -> object:
+    def _default(
+        self, element: etree._Element, type: QmfType, direction: Direction, common: _CommonAttributes
+    ) -> object:
         text = element.get("default")
         if text is None:
             return None
         if direction is Direction.OUT:
-            self.report.error(element, f"{label(element)}: an argument that only goes out has no default")
+            self.problems.error(element, f"{label(element)}: an output argument has no default")
             return None
         try:
             value = parse_value(type, text)
@@ -147,5 +149,5 @@ class FieldReader:
             reason = error.reason
         except ValueError as error:
             reason = str(error)
-        self.report.error(element, f"{label(element)}: default {quote(text)} is no {type.name}: {reason}")
+        self.problems.error(element, f"{label(element)}: default {quote(text)} is not a valid {type.name}: {reason}")
         return None

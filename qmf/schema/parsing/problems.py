@@ -1,4 +1,4 @@
-"""What is wrong with a schema file, collected while the passes run, and the words that all passes share."""
+"""The problems of a schema file, collected while the passes run, and the phrases that their messages share."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections.abc import Collection, Iterable
 from lxml import etree
 
 from qmf.errors import Problem
-from qmf.schema.document import Document
+from qmf.schema.parsing.document import Document
 
-#: Near matches are looked for this often per file: comparing every name with every other takes minutes where
-#: somebody wants it to.
+#: Largest number of searches for similar names per file: in a hostile file, comparing all names would take minutes.
 MAX_HINTS = 100
 _MAX_HINT_LENGTH = 64
 _MAX_HINT_NAMES = 2000
@@ -24,12 +23,12 @@ def quote(text: str) -> str:
 
 
 def label(element: etree._Element) -> str:
-    """What an element is called in messages, e.g. ``property 'depth'``."""
+    """The name of an element in messages, e.g. ``property 'depth'``."""
     name = element.get("name")
     return element.tag if name is None else f"{element.tag} {quote(name)}"
 
 
-class Report:
+class ProblemCollector:
     """Collects problems of one document; each is reported once, in file order.
 
     Attributes:
@@ -44,12 +43,12 @@ class Report:
         self._hints = 0
 
     def error(self, element: etree._Element, message: str) -> None:
-        """`element` breaks a rule."""
+        """Report that `element` breaks a rule."""
         self._errors[element, message] = None
         self._faulty.add(element)
 
     def warning(self, element: etree._Element, message: str) -> None:
-        """`element` is legal, but hardly meant."""
+        """Report that `element` is valid, but probably a mistake."""
         self._warnings[element, message] = None
 
     @property
@@ -62,7 +61,7 @@ class Report:
         return element in self._faulty
 
     def hint(self, name: str, known: Collection[str]) -> str:
-        """Words to append to a message about an unknown `name`: the known one that looks most like it, or nothing."""
+        """Text to append to a message about an unknown `name`: the most similar known name, or nothing."""
         if self._hints >= MAX_HINTS or len(name) > _MAX_HINT_LENGTH or len(known) > _MAX_HINT_NAMES:
             return ""
         self._hints += 1
