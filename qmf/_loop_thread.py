@@ -19,7 +19,7 @@ _CLOSED = "the session was closed during the call"
 
 
 class _Call(Generic[T]):
-    """One coroutine on its way to the loop and back."""
+    """One call of a coroutine on the loop."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self.future: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -29,11 +29,11 @@ class _Call(Generic[T]):
         self._abandoned = False
 
     def submit(self) -> bool:
-        """On the caller's thread: have the loop begin; False when it is closed."""
+        """On the caller's thread: have the loop start it; False when the loop is closed."""
         return self._call(self._start)
 
     def abandon(self) -> None:
-        """On the caller's thread: nobody waits any more."""
+        """On the caller's thread: cancel it."""
         if not self._call(self._cancel):
             self._work.close()
 
@@ -95,12 +95,12 @@ class LoopThread:
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the loop and wait for its result.
 
-        May be called from any thread but the loop's own. When the wait is interrupted, as by Ctrl-C, the coroutine is
+        May be called from any thread but the loop's own. If the wait is interrupted, as by Ctrl-C, the coroutine is
         cancelled, and the loop stays usable.
 
         Raises:
             CallerError: called on the loop's thread, where it would wait for itself; or the session was closed.
-            Exception: whatever the coroutine raises.
+            Exception: any error that the coroutine raises.
         """
         if threading.current_thread() is self._thread:
             work.close()
@@ -108,7 +108,7 @@ class LoopThread:
         call = _Call(work)
         self._calls.add(call)
         try:
-            # Inside, so that an interrupt at any point from here on finds something to cancel.
+            # Inside the `try`, so that an interrupt from here on cancels the call.
             call.loop = self._started()
             if not call.submit():
                 raise CallerError(_CLOSED)
@@ -146,7 +146,7 @@ class LoopThread:
             thread.join()
             for call in list(self._calls):
                 if call.loop is loop:
-                    call.future.cancel()  # it came too late to be begun
+                    call.future.cancel()  # submitted too late to be started
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:

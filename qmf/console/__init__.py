@@ -12,23 +12,23 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf._loop_thread import LoopThread
-    from qmf.console.brokers import Agent, Broker
     from qmf.console.callbacks import Console, DebugConsole
     from qmf.console.events import Event
     from qmf.console.identity import BrokerURL, ClassKey, ObjectId
-    from qmf.console.proxies import MethodResult, Object
+    from qmf.console.method_result import MethodResult
+    from qmf.console.proxies import Agent, Broker, Object
     from qmf.console.schema_views import SchemaArgument, SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic
     from qmf.console.session import Session
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "qmf.console.brokers": "Agent Broker",
             "qmf.console.callbacks": "Console DebugConsole",
             "qmf.console.events": "Event",
             "qmf.console.identity": "BrokerURL ClassKey ObjectId",
             "qmf._loop_thread": "LoopThread",
-            "qmf.console.proxies": "MethodResult Object",
+            "qmf.console.method_result": "MethodResult",
+            "qmf.console.proxies": "Agent Broker Object",
             "qmf.console.schema_views": "SchemaArgument SchemaClass SchemaMethod SchemaProperty SchemaStatistic",
             "qmf.console.session": "Session",
         },

@@ -1,152 +1,150 @@
-"""What a `Session` does, as coroutines on the session's loop: several brokers as one. `Session` only passes calls on.
+"""The asynchronous side of `Session`: coroutines that run on the session's loop and treat several brokers as one.
 
-The names follow the facade's in lower case with underscores; a test compares the signatures.
+Its methods have the names of the facade's, in lower case with underscores; a test compares the signatures.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
-from qmf import schema
 from qmf._loop_thread import LoopThread
 from qmf.console import aio
 from qmf.console.broker_connection import BrokerConnection
-from qmf.console.broker_options import read_options
-from qmf.console.brokers import Agent, Broker
-from qmf.console.callback_filters import CallbackFilters
+from qmf.console.broker_options import BrokerOptions
 from qmf.console.callbacks import Console
-from qmf.console.dispatcher import CallbackDispatcher
-from qmf.console.identity import BrokerURL, ClassKey
-from qmf.console.proxies import Object
-from qmf.console.schema_views import SchemaClass, class_kind
+from qmf.console.console_notifier import ConsoleNotifier
+from qmf.console.identity import ClassKey
+from qmf.console.proxies import Agent, Broker, Object, SessionApi
+from qmf.console.schema_views import SchemaClass
 from qmf.console.selection import select
 from qmf.console.unmanaged import make_unmanaged
 from qmf.errors import CallerError, NotFoundError, QmfError
-
-if TYPE_CHECKING:
-    from qmf.console.session import Session
-
-log = logging.getLogger("qmf.console")
 
 T = TypeVar("T")
 
 
 class AsyncSession:
-    """The brokers of one session, and the ways to its callbacks."""
+    """The brokers of one session, and the thread that serves them."""
 
-    def __init__(
-        self,
-        session: Session,
-        console: Console | None,
-        rcvObjects: bool,
-        rcvEvents: bool,
-        rcvHeartbeats: bool,
-        manageConnections: bool,
-        userBindings: bool,
-    ) -> None:
-        if userBindings and console is None:
-            raise CallerError("Session: userBindings=True needs a console, which gets what is bound")
-        self.session = session
-        self.console = console
-        self.loop = LoopThread(
-            "qmf-console", "call it from a Console callback or another thread, or use qmf.console.aio in coroutines"
-        )
-        self.dispatcher = CallbackDispatcher("qmf-console-callbacks")
-        self.objects = rcvObjects and console is not None
-        self.events = rcvEvents and console is not None
-        self.heartbeats = rcvHeartbeats and console is not None
-        self.manage_connections = manageConnections
-        self.user_bindings = userBindings
-        self.filters = CallbackFilters(objects=self.objects, events=self.events, user_bindings=userBindings)
-        self._links: list[BrokerConnection] = []
-        self._packages: set[str] = set()
-        self._classes: set[ClassKey] = set()
-        self._sequence = 0
+    def __init__(self, session: SessionApi, notifier: ConsoleNotifier, manage_connections: bool) -> None:
+        """Make a session; its threads start with the first broker.
 
-    # -- brokers
+        Args:
+            session: the facade.
+            notifier: makes the callbacks.
+            manage_connections: connect in the background, and again after each loss.
+        """
+        self._session = session
+        self._notifier = notifier
+        self._filters = notifier.filters
+        self._managed = manage_connections
+        advice = "call it from a Console callback or another thread, or use qmf.console.aio in coroutines"
+        self._loop = LoopThread("qmf-console", advice)
+        self._connections: list[BrokerConnection] = []
+
+    # -- for the facade, on any thread
+
+    @property
+    def console(self) -> Console | None:
+        """The console that gets the callbacks."""
+        return self._notifier.console
 
     @property
     def brokers(self) -> list[Broker]:
         """The brokers added."""
-        return [link.broker for link in self._links]
+        return [connection.broker for connection in self._connections]
 
-    async def add_broker(
-        self,
-        target: str | BrokerURL = "localhost",
-        timeout: float | None = None,
-        mechanisms: str | Sequence[str] | None = None,
-        sessTimeout: float | None = None,
-        **connectArgs: Any,
-    ) -> Broker:
-        """`Session.addBroker`."""
-        link = BrokerConnection(self, read_options(target, timeout, mechanisms, sessTimeout, connectArgs))
-        self.dispatcher.open()
-        self._links.append(link)  # before it is connected: what is bound meanwhile is for it, too
-        if self.manage_connections:
-            link.start()
+    @property
+    def running(self) -> bool:
+        """True while the session's thread runs."""
+        return self._loop.running
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the session's loop and wait for its result; see `LoopThread.run`."""
+        return self._loop.run(work)
+
+    def stop(self) -> None:
+        """Disconnect, run the callbacks that wait, and end the threads."""
+        if self._loop.running:
+            self._loop.run(self.close())
+            self._notifier.close()
+            self._loop.stop()
+
+    # -- brokers
+
+    async def add_broker(self, options: BrokerOptions) -> Broker:
+        """`Session.addBroker`, with its arguments checked."""
+        connection = BrokerConnection(self._session, self._loop.run, self._notifier, options, managed=self._managed)
+        self._notifier.open()
+        self._connections.append(connection)  # before it is connected, so that it gets what is bound meanwhile
+        if self._managed:
+            connection.start()
         else:
             try:
-                await link.connect()
+                await connection.connect()
             except BaseException:
-                if link in self._links:
-                    self._links.remove(link)
+                if connection in self._connections:
+                    self._connections.remove(connection)
                 raise
-        return link.broker
+        return connection.broker
 
     async def del_broker(self, broker: Broker) -> None:
         """`Session.delBroker`."""
-        if broker.link not in self._links:
+        if broker not in self.brokers:
             raise NotFoundError("broker of this session", str(broker.getUrl()))
-        self._links.remove(broker.link)
-        await broker.link.close()
+        connection = self._connection(broker)
+        self._connections.remove(connection)
+        await connection.close()
 
     async def close(self) -> None:
         """`Session.close`, without the threads."""
-        links, self._links = self._links, []
-        await asyncio.gather(*(link.close() for link in links))
+        connections, self._connections = self._connections, []
+        await asyncio.gather(*(connection.close() for connection in connections))
 
-    # -- questions
+    # -- requests
 
     async def get_packages(self) -> list[str]:
         """`Session.getPackages`."""
-        return sorted({name for names in await self._each(lambda link: link.packages()) for name in names})
+        found = await self._each(lambda connection: connection.packages())
+        return sorted({name for names in found for name in names})
 
     async def get_classes(self, packageName: str) -> list[ClassKey]:
         """`Session.getClasses`."""
-        found = await self._each(lambda link: link.classes(packageName))
+        found = await self._each(lambda connection: connection.classes(packageName))
         return list({key: None for keys in found for key in keys})
 
     async def get_schema(self, classKey: ClassKey) -> SchemaClass:
         """`Session.getSchema`."""
         failure: QmfError = NotFoundError("schema", str(classKey))
-        for link in self._connected():
+        for connection in self._connected():
             try:
-                return await link.schema(classKey)
+                return await connection.schema(classKey)
             except QmfError as error:
                 failure = error
         raise failure
 
     async def get_agents(self, broker: Broker | None = None) -> list[Agent]:
         """`Session.getAgents`."""
-        links = self._links if broker is None else [broker.link]
-        return [agent for link in links for agent in link.agents()]
+        brokers = self.brokers if broker is None else [broker]
+        return [agent for item in brokers for agent in item.getAgents()]
 
     async def get_objects(self, **kwargs: Any) -> list[Object]:
         """`Session.getObjects`."""
         wanted = select(kwargs)
-        links = [wanted.broker.link] if wanted.broker else self._connected()
+        connections = self._connected() if wanted.broker is None else [self._connection(wanted.broker)]
         if wanted.agent is not None:
-            if wanted.agent.link not in links:
+            broker = wanted.agent.broker
+            connections = [connection for connection in connections if connection.broker is broker]
+            if not connections:
                 raise CallerError(f"getObjects: {wanted.agent!r} is not reached through that broker")
-            links = [wanted.agent.link]
         elif wanted.object_id is not None and wanted.object_id.agent_name not in (None, "broker"):
-            links = [link for link in links if link.has_agent(wanted.object_id.agent_name)]
-            if not links:
-                raise NotFoundError("agent", str(wanted.object_id.agent_name))
-        found = await asyncio.gather(*(link.objects(wanted) for link in links))
+            name = wanted.object_id.agent_name
+            connections = [connection for connection in connections if connection.has_agent(name)]
+            if not connections:
+                raise NotFoundError("agent", str(name))
+        found = await asyncio.gather(*(connection.objects(wanted) for connection in connections))
         return [obj for objects in found for obj in objects]
 
     async def make_object(self, classKey: ClassKey, **kwargs: Any) -> Object:
@@ -157,23 +155,24 @@ class AsyncSession:
 
     async def bind_package(self, packageName: str) -> None:
         """`Session.bindPackage`."""
-        self._check_user_bindings("bindPackage", objects=self.objects or self.events)
+        notifier = self._notifier
+        self._check_user_bindings("bindPackage", objects=notifier.objects or notifier.events)
         keys: list[str] = []
-        if self.objects:
-            keys += self.filters.add_class(packageName, None)
-        if self.events:
-            keys += self.filters.add_event(packageName, None)
+        if notifier.objects:
+            keys += self._filters.add_class(packageName, None)
+        if notifier.events:
+            keys += self._filters.add_event(packageName, None)
         await self._bind(keys)
 
     async def bind_class(self, pname: str, cname: str | None = None) -> None:
         """`Session.bindClass`."""
-        self._check_user_bindings("bindClass", objects=self.objects)
-        await self._bind(self.filters.add_class(pname, cname))
+        self._check_user_bindings("bindClass", objects=self._notifier.objects)
+        await self._bind(self._filters.add_class(pname, cname))
 
     async def bind_event(self, pname: str, ename: str | None = None) -> None:
         """`Session.bindEvent`."""
-        self._check_user_bindings("bindEvent", events=self.events)
-        await self._bind(self.filters.add_event(pname, ename))
+        self._check_user_bindings("bindEvent", events=self._notifier.events)
+        await self._bind(self._filters.add_event(pname, ename))
 
     async def bind_agent(
         self,
@@ -185,10 +184,10 @@ class AsyncSession:
         """`Session.bindAgent`."""
         self._check_user_bindings("bindAgent")
         if label is not None:
-            raise CallerError("bindAgent: labels name QMFv1 agents, which this console doesn't see; give a vendor")
+            raise CallerError("bindAgent: labels name QMFv1 agents, which this console does not support; give a vendor")
         if vendor is None:
-            raise CallerError("bindAgent: give a vendor, and maybe a product and an instance")
-        self.filters.add_agent(*(None if part == "*" else part for part in (vendor, product, instance)))
+            raise CallerError("bindAgent: give a vendor, and optionally a product and an instance")
+        self._filters.add_agent(*(None if part == "*" else part for part in (vendor, product, instance)))
 
     async def add_event_filter(
         self, package: str = "*", event: str = "*", vendor: str = "*", product: str = "*", severity: str = "*"
@@ -196,64 +195,42 @@ class AsyncSession:
         """`Session.addEventFilter`."""
         if event != "*" and package == "*":
             raise CallerError("addEventFilter: an event needs its package")
-        words = [word.replace(".", "_") for word in (package, event, severity, vendor, product)]
-        fresh = self.filters.add_keys([f"agent.ind.event.{'.'.join(words)}.#"])
+        parts = [part.replace(".", "_") for part in (package, event, severity, vendor, product)]
+        added = self._filters.add_keys([f"agent.ind.event.{'.'.join(parts)}.#"])
         if package != "*":
-            self.filters.note_event(package, None if event == "*" else event)
-        await self._bind(fresh)
+            self._filters.note_event(package, None if event == "*" else event)
+        await self._bind(added)
         everything = aio.class_keys("event", None, None)
-        if self.filters.keys.keys() & set(everything):
-            for key in everything:
-                self.filters.keys.pop(key, None)
-            await asyncio.gather(*(link.unbind(everything) for link in self._links))
+        if self._filters.remove_keys(everything):
+            await asyncio.gather(*(connection.unbind(everything) for connection in self._connections))
 
     async def add_heartbeat_filter(self, vendor: str, product: str | None = None) -> None:
         """`Session.addHeartbeatFilter`."""
-        self.filters.add_agent(vendor, product, None)
-
-    # -- callbacks
-
-    def call_back(self, name: str, *args: object) -> None:
-        """Have the console's callback run on its thread; one that isn't overridden costs nothing."""
-        callback = getattr(self.console, name, None)
-        if callback is not None and getattr(callback, "__func__", None) is not getattr(Console, name):
-            self.dispatcher.put(name, lambda: callback(*args))
-
-    def tell_package(self, package: str) -> None:
-        """A package was seen, perhaps through another broker before."""
-        if package not in self._packages and self.filters.wants_package(package):
-            self.call_back("newPackage", package)
-        self._packages.add(package)
-
-    def tell_class(self, core: schema.ClassKey) -> None:
-        """A class was seen, perhaps through another broker before."""
-        key = ClassKey(core)
-        if key not in self._classes and self.filters.wants_class(core):
-            self.call_back("newClass", class_kind(key), key)
-        self._classes.add(key)
-
-    def next_sequence(self) -> int:
-        """Number of one more asynchronous call."""
-        self._sequence += 1
-        return self._sequence
+        self._filters.add_agent(vendor, product, None)
 
     # -- inside
 
+    def _connection(self, broker: Broker) -> BrokerConnection:
+        for connection in self._connections:
+            if connection.broker is broker:
+                return connection
+        raise CallerError(f"not connected to {broker.getUrl()}: {broker.getError() or 'closed'}")
+
     def _connected(self) -> list[BrokerConnection]:
-        links = [link for link in self._links if link.connected]
-        if not links:
-            states = "; ".join(f"{link.broker.getUrl()}: {link.error or 'connecting'}" for link in self._links)
+        connected = [connection for connection in self._connections if connection.connected]
+        if not connected:
+            states = "; ".join(f"{broker.getUrl()}: {broker.getError() or 'connecting'}" for broker in self.brokers)
             raise CallerError(f"not connected: {states}" if states else "no broker: call addBroker first")
-        return links
+        return connected
 
     async def _each(self, ask: Callable[[BrokerConnection], Coroutine[Any, Any, T]]) -> Iterable[T]:
-        return await asyncio.gather(*(ask(link) for link in self._connected()))
+        return await asyncio.gather(*(ask(connection) for connection in self._connected()))
 
     async def _bind(self, keys: list[str]) -> None:
-        await asyncio.gather(*(link.bind(keys) for link in self._links))
+        await asyncio.gather(*(connection.bind(keys) for connection in self._connections))
 
     def _check_user_bindings(self, what: str, *, objects: bool = True, events: bool = True) -> None:
-        if not self.user_bindings:
+        if not self._notifier.user_bindings:
             raise CallerError(f"{what}: the session needs userBindings=True")
         if not objects:
             raise CallerError(f"{what}: the session needs rcvObjects=True")

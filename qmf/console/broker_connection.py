@@ -1,6 +1,6 @@
-"""One broker of a session: the client behind it, the views of its agents, and its callbacks.
+"""One broker of a session: its client, the proxies of what the client finds, and the callbacks for what it reports.
 
-All coroutines here run on the session's loop. Views (`Broker`, `Agent`, `Object`, `Event`) are made here and are read
+All coroutines here run on the session's loop. Proxies (`Broker`, `Agent`, `Object`, `Event`) are made here and read
 from any thread: what they read is frozen or replaced as a whole.
 """
 
@@ -9,24 +9,22 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
 from qmf.console import aio
+from qmf.console.aio.tasks import BackgroundTasks
 from qmf.console.broker_options import BrokerOptions
-from qmf.console.brokers import Agent, Broker
+from qmf.console.console_notifier import ConsoleNotifier
 from qmf.console.events import Event
 from qmf.console.identity import ClassKey
-from qmf.console.proxies import MethodResult, Object
+from qmf.console.method_result import MethodResult
+from qmf.console.proxies import Agent, Broker, Object, SessionApi
 from qmf.console.schema_views import SchemaClass
 from qmf.console.selection import Selection, select
 from qmf.errors import CallerError, LinkError, NetworkError, QmfError, RemoteError
 from qmf.protocol import ErrorCode
 from qmf.schema import ClassKey as CoreKey
-
-if TYPE_CHECKING:
-    from qmf.console.async_session import AsyncSession
-    from qmf.console.session import Session
 
 log = logging.getLogger("qmf.console")
 
@@ -38,56 +36,67 @@ Values = Mapping[str, object]
 FIRST_DELAY = 1.0
 LAST_DELAY = 128.0
 
-#: What the client binds by itself, to know the agents.
+#: The keys that the client binds itself, to find agents.
 _ALWAYS = aio.heartbeat_keys(None)
 
-#: Views of schemas that are found by identity.
-MAX_LATELY = 1000
+#: Schemas that are remembered by identity.
+MAX_RECENT = 1000
 
 #: Seconds for which `addBroker` waits for the first agents; a broker on the same site needs some milliseconds.
 SETTLE = 0.5
 
 
-class BrokerConnection:
-    """Keeps one broker's client and speaks for it."""
+class RunOnLoop(Protocol):
+    """Runs a coroutine on the session's loop and waits for its result; `LoopThread.run`."""
 
-    def __init__(self, core: AsyncSession, options: BrokerOptions) -> None:
-        self.core = core
+    def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
+
+
+class BrokerConnection:
+    """The connection to one broker.
+
+    Attributes:
+        session: the session.
+        broker: the proxy of the broker.
+        error: why the last attempt to connect failed, or the connection was lost; None while it is connected.
+        broker_id: the id of the broker, once it is known.
+        run: runs a coroutine on the session's loop, from any other thread.
+    """
+
+    def __init__(
+        self, session: SessionApi, run: RunOnLoop, notifier: ConsoleNotifier, options: BrokerOptions, *, managed: bool
+    ) -> None:
+        """Make a connection; `managed` ones are restored after each loss."""
+        self.session = session
+        self.run = run
         self.broker = Broker(self, options.url)
         self.error: str | None = None
         self.broker_id: UUID | None = None
+        self._notifier = notifier
         self._options = options
+        self._managed = managed
         self._client: aio.Client | None = None
         self._agents: dict[str, Agent] = {}
         self._schemas: dict[ClassKey, SchemaClass] = {}
-        self._lately: dict[int, tuple[aio.AnySchema, SchemaClass]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._recent: dict[int, tuple[aio.AnySchema, SchemaClass]] = {}
+        self._tasks = BackgroundTasks()
         self._connecting: asyncio.Task[None] | None = None
         self._up = False
 
     # -- read from any thread
 
     @property
-    def session(self) -> Session:
-        """The session that it belongs to."""
-        return self.core.session
-
-    @property
     def connected(self) -> bool:
-        """True while the connection is there."""
+        """True while the broker is connected."""
         return self._up
 
     @property
-    def session_id(self) -> str:
-        """The key under which the client gets its answers; empty before the first connection."""
+    def reply_key(self) -> str:
+        """The routing key under which answers are received; empty before the first connection."""
         return self._client.reply_key if self._client else ""
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work on the session's loop and wait for it."""
-        return self.core.loop.run(work)
-
     def is_broker(self, name: str | None) -> bool:
-        """True for the name of the agent inside the connected broker."""
+        """True for the name of the connected broker's agent."""
         agent = self._agents.get(name or "")
         return agent is not None and agent.core.is_broker
 
@@ -99,10 +108,6 @@ class BrokerConnection:
         """The agents present."""
         return list(self._agents.values())
 
-    def agent(self, broker_bank: int, agent_bank: str) -> Agent | None:
-        """The agent with that bank, or None."""
-        return next((item for item in self.agents() if broker_bank == 1 and item.agentBank == agent_bank), None)
-
     # -- life
 
     async def connect(self) -> None:
@@ -113,12 +118,12 @@ class BrokerConnection:
         """
         options = self._options
         client = aio.Client(
-            options.make_bus(reconnect=self.core.manage_connections),
+            options.make_bus(reconnect=self._managed),
             timeout=options.session_timeout,
             events=False,
             data=False,
-            bindings=self.core.filters.keys,
-            discover=self.core.console is not None,
+            bindings=self._notifier.filters.keys,
+            discover=self._notifier.console is not None,
             settle=SETTLE,
         )
         client.listen(self._notified)
@@ -131,14 +136,14 @@ class BrokerConnection:
             raise
 
     async def keep_connecting(self) -> None:
-        """Connect, however long it takes."""
+        """Try to connect until it succeeds."""
         delay = FIRST_DELAY
         while True:
             try:
                 await self.connect()
             except NetworkError as error:
                 log.info("%s; next attempt in %g s", error, delay)
-                self.core.call_back("brokerConnectionFailed", self.broker)
+                self._notifier.call("brokerConnectionFailed", self.broker)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, LAST_DELAY)
             else:
@@ -146,35 +151,35 @@ class BrokerConnection:
 
     def start(self) -> None:
         """Connect in the background."""
-        self._connecting = self._spawn(self.keep_connecting())
+        self._connecting = self._tasks.spawn(self.keep_connecting())
 
     async def close(self) -> None:
-        """Disconnect; outstanding calls fail, and their answers say so."""
+        """Disconnect; pending calls fail, and their results say so."""
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)
         client, self._client = self._client, None
         if client is not None:
             await client.close()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.wait()
         if self._up:
             self._lost("closed by the program")
 
-    # -- questions
+    # -- requests
 
     @property
     def client(self) -> aio.Client:
         """The client.
 
         Raises:
-            CallerError: there is no connection, nor has there been one.
+            CallerError: the broker has never been connected, or the connection was closed.
         """
         if self._client is None:
             raise CallerError(f"not connected to {self.broker.getUrl()}: {self.error or 'closed'}")
         return self._client
 
     async def objects(self, wanted: Selection) -> list[Object]:
-        """Objects that fit a selection; `broker` of the selection has been obeyed by the caller."""
+        """The objects of a selection; the caller has evaluated its `broker`."""
         found = await self.client.objects(
             wanted.name,
             package=wanted.package,
@@ -195,13 +200,13 @@ class BrokerConnection:
             return await self.objects(wanted)
         if not callable(notifiable):
             raise CallerError(f"getObjects: notifiable must be callable, not {notifiable!r}")
-        self._spawn(self._notify_objects(wanted, notifiable))
+        self._tasks.spawn(self._notify_objects(wanted, notifiable))
         return []
 
     async def call(
         self, target: aio.RemoteObject, method: str, args: Sequence[object], kwargs: Values, timeout: float
     ) -> MethodResult:
-        """Call a method; what the agent says is the result, whatever it is."""
+        """Call a method; an error that the agent answers is a result, too."""
         try:
             outputs = await target.call(method, *args, _timeout=timeout, **kwargs)
         except RemoteError as error:
@@ -212,16 +217,16 @@ class BrokerConnection:
     async def start_call(
         self, target: aio.RemoteObject, method: str, args: Sequence[object], kwargs: Values, timeout: float
     ) -> int:
-        """Call a method in the background; the answer goes to the console.
+        """Call a method in the background; the result goes to the console.
 
         Raises:
             CallerError: the session has no console; or the arguments are wrong.
         """
-        if self.core.console is None:
-            raise CallerError(f"{method}(_async=True) needs a Session with a console, which gets the answer")
+        if self._notifier.console is None:
+            raise CallerError(f"{method}(_async=True) needs a Session with a console, which gets the result")
         target.check_call(method, *args, **kwargs)
-        number = self.core.next_sequence()
-        self._spawn(self._answer(number, self.call(target, method, args, kwargs, timeout)))
+        number = self._notifier.next_sequence()
+        self._tasks.spawn(self._answer(number, self.call(target, method, args, kwargs, timeout)))
         return number
 
     async def packages(self) -> list[str]:
@@ -233,39 +238,39 @@ class BrokerConnection:
         return [ClassKey(key) for key in await self.client.classes(package)]
 
     async def schema(self, key: ClassKey) -> SchemaClass:
-        """A class in full."""
+        """The schema of a class or event."""
         return self.schema_view(await self.client.schema(key.core), key)
 
     async def bind(self, keys: list[str]) -> None:
-        """Receive more; without a connection the next one will."""
+        """Bind keys; without a connection, they are bound by the next one."""
         if self._client is not None and self._up:
             await self._client.bind(*keys)
 
     async def unbind(self, keys: list[str]) -> None:
-        """Receive less."""
+        """Unbind keys."""
         if self._client is not None and self._up:
             await self._client.unbind(*keys)
 
-    # -- views
+    # -- proxies
 
     def schema_view(self, core: aio.AnySchema, key: ClassKey) -> SchemaClass:
-        """The one view of a schema."""
+        """The view of a schema; always the same object."""
         view = self._schemas.get(key)
         if view is None:
             view = self._schemas[key] = SchemaClass(core, key)
         return view
 
     def class_view(self, core: aio.AnySchema, key: CoreKey) -> SchemaClass:
-        """`schema_view` for objects and events, which come by the thousand with the same schema."""
-        lately = self._lately.get(id(core))
-        if lately is None or lately[0] is not core:
-            if len(self._lately) >= MAX_LATELY:
-                self._lately.clear()
-            lately = self._lately[id(core)] = core, self.schema_view(core, ClassKey(key))
-        return lately[1]
+        """`schema_view` for objects and events: faster, because thousands of them have the same schema."""
+        recent = self._recent.get(id(core))
+        if recent is None or recent[0] is not core:
+            if len(self._recent) >= MAX_RECENT:
+                self._recent.clear()
+            recent = self._recent[id(core)] = core, self.schema_view(core, ClassKey(key))
+        return recent[1]
 
     def object_view(self, core: aio.RemoteObject) -> Object | None:
-        """A proxy; None where the object has no schema, which the published API can't do without."""
+        """A proxy of an object; None for an object without schema, which the published API requires."""
         agent = self._agents.get(core.agent)
         if agent is None:
             return None
@@ -274,6 +279,10 @@ class BrokerConnection:
             return None
         return Object(core, self.class_view(core.schema, core.class_key), agent)
 
+    def _event_view(self, core: aio.RemoteEvent) -> Event:
+        schema = self.class_view(core.schema, core.class_key) if core.schema and core.class_key else None
+        return Event(core, self._agent_view(core.agent), schema)
+
     def _agent_view(self, core: aio.Agent) -> Agent:
         view = self._agents.get(core.name)
         if view is None:
@@ -281,78 +290,71 @@ class BrokerConnection:
         view.core = core
         return view
 
-    # -- news
+    # -- notifications
 
-    def _notified(self, news: aio.Notification) -> None:
-        tell = self.core.call_back
-        match news:
+    def _notified(self, item: aio.Notification) -> None:
+        notifier = self._notifier
+        match item:
             case aio.BusConnected():
                 self._up = True
-                self._spawn(self._rebind())
+                self._tasks.spawn(self._rebind())
                 self.error = None
-                tell("brokerConnected", self.broker)
+                notifier.call("brokerConnected", self.broker)
             case aio.BusDisconnected(reason=reason):
                 self._lost(reason)
             case aio.AgentAdded(agent=agent):
-                view = self._agent_view(agent)
-                self._tell_agent("newAgent", view)
+                notifier.agent("newAgent", self._agent_view(agent))
             case aio.AgentUpdated(agent=agent):
                 self._agent_view(agent)
             case aio.AgentRestarted(agent=agent):
-                self._tell_agent("delAgent", self._agent_view(agent))
-                self._tell_agent("newAgent", self._agent_view(agent))
+                notifier.agent("delAgent", self._agent_view(agent))
+                notifier.agent("newAgent", self._agent_view(agent))
             case aio.AgentRemoved(agent=agent):
                 view = self._agent_view(agent)
                 del self._agents[agent.name]
-                self._tell_agent("delAgent", view)
+                notifier.agent("delAgent", view)
             case aio.HeartbeatSeen(agent=agent, timestamp=timestamp):
-                view = self._agent_view(agent)
-                if self.core.heartbeats and self.core.filters.wants_agent(agent):
-                    tell("heartbeat", view, timestamp)
+                notifier.heartbeat(self._agent_view(agent), timestamp)
             case aio.BrokerIdentified(broker_id=broker_id):
                 self.broker_id = broker_id
-                tell("brokerInfo", self.broker)
+                notifier.call("brokerInfo", self.broker)
             case aio.PackageSeen(package=package):
-                self.core.tell_package(package)
+                notifier.package_seen(package)
             case aio.ClassSeen(class_key=key):
-                self.core.tell_class(key)
+                notifier.class_seen(key)
             case aio.ObjectUpdated():
-                self._tell_object(news)
+                self._object_updated(item)
             case aio.EventRaised(event=event):
-                tell("event", self.broker, Event(event, self._agent_view(event.agent)))
+                notifier.call("event", self.broker, self._event_view(event))
             case aio.Missed(agent=agent, subject=subject, count=count):
                 log.warning("%d messages of agent %s under %s did not arrive", count, agent, subject)
             case aio.BusLinkLost():
-                error = LinkError(news.address, news.condition, news.description)
+                error = LinkError(item.address, item.condition, item.description)
                 log.warning("%s: %s", self.broker.getUrl(), error)
 
-    def _tell_agent(self, name: str, view: Agent) -> None:
-        if self.core.filters.wants_agent(view.core):
-            self.core.call_back(name, view)
-
-    def _tell_object(self, news: aio.ObjectUpdated) -> None:
-        view = self.object_view(news.object)
+    def _object_updated(self, item: aio.ObjectUpdated) -> None:
+        view = self.object_view(item.object)
         if view is None:
             return
-        if news.properties:
-            self.core.call_back("objectProps", self.broker, view)
-        if news.statistics:
-            self.core.call_back("objectStats", self.broker, view)
+        if item.properties:
+            self._notifier.call("objectProps", self.broker, view)
+        if item.statistics:
+            self._notifier.call("objectStats", self.broker, view)
 
     def _lost(self, reason: str) -> None:
         self.error = reason
         for view in self.agents():
-            self._tell_agent("delAgent", view)
+            self._notifier.agent("delAgent", view)
         self._agents.clear()
         if self._up:
             self._up = False
-            self.core.call_back("brokerDisconnected", self.broker)
+            self._notifier.call("brokerDisconnected", self.broker)
         else:
-            self.core.call_back("brokerConnectionFailed", self.broker)
+            self._notifier.call("brokerConnectionFailed", self.broker)
 
     async def _rebind(self) -> None:
-        """Catch up with what was bound and unbound while there was no connection."""
-        wanted = self.core.filters.keys
+        """Bind and unbind what the filters changed while there was no connection."""
+        wanted = self._notifier.filters.keys
         client = self._client
         if client is None:
             return
@@ -368,23 +370,14 @@ class BrokerConnection:
             result = await work
         except (QmfError, ValueError) as error:
             result = MethodResult(int(ErrorCode.EXCEPTION), str(error), {})
-        self.core.call_back("methodResponse", self.broker, number, result)
+        self._notifier.call("methodResponse", self.broker, number, result)
 
     async def _notify_objects(self, wanted: Selection, notifiable: Callable[..., object]) -> None:
-        def later(**kwargs: Any) -> None:
-            self.core.dispatcher.put("notifiable", lambda: notifiable(**kwargs))
-
         try:
             found = await self.objects(wanted)
         except (QmfError, ValueError) as error:
-            later(qmf_exception=str(error))
+            self._notifier.call_function(notifiable, qmf_exception=str(error))
             return
         for item in found:
-            later(qmf_object=item)
-        later(qmf_complete=True)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+            self._notifier.call_function(notifiable, qmf_object=item)
+        self._notifier.call_function(notifiable, qmf_complete=True)

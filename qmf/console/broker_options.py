@@ -1,4 +1,4 @@
-"""What `addBroker` is told of a connection, checked, and the bus made of it."""
+"""Broker options: the arguments of `addBroker`, checked, and the bus made from them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from qmf.bus import AmqpBus, Bus
 from qmf.console.identity import BrokerURL
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 
-#: Seconds for connecting where `addBroker` doesn't say otherwise.
+#: Seconds for connecting when `addBroker` does not specify it.
 CONNECT_TIME = 10.0
 
-#: Seconds that questions of the session itself, like those for schemas, wait for an answer.
+#: Seconds that requests of the session itself, such as those for schemas, wait for an answer.
 SESSION_TIME = 60.0
 
 _TLS = ("ssl_certfile", "ssl_keyfile", "ssl_trustfile", "ssl_skip_hostname_check")
@@ -28,11 +28,11 @@ class BrokerOptions:
     """How to connect to one broker.
 
     Attributes:
-        url: where it is.
+        url: its URL.
         timeout: seconds for connecting.
-        session_timeout: seconds that questions of the session itself wait.
-        mechanisms: SASL mechanisms allowed, or None for all that the library has.
-        username, password: who we are there, or None.
+        session_timeout: seconds that requests of the session itself wait for an answer.
+        mechanisms: SASL mechanisms allowed, or None for all that the library supports.
+        username, password: for the connection, or None.
         heartbeat: seconds between AMQP heartbeats, or None for the driver's default.
         tls: context for TLS, or None without.
     """
@@ -70,15 +70,15 @@ def read_options(
     """Check the arguments of `addBroker`.
 
     Raises:
-        UrlError: `target` is not a URL.
-        NotFoundError: an argument that is not known.
-        ConstraintError: a value that can't be.
-        CallerError: what AMQP 1.0 doesn't have, or TLS files that can't be read.
+        UrlError: `target` is not a valid URL.
+        NotFoundError: an unknown argument.
+        ConstraintError: an invalid value.
+        CallerError: an option that AMQP 1.0 doesn't have, or TLS files that can't be read.
     """
     url = target if isinstance(target, BrokerURL) else BrokerURL(target)
     for name in connectArgs:
         if name == "client_properties":
-            raise CallerError("addBroker: client_properties belong to AMQP 0-10; this connection speaks AMQP 1.0")
+            raise CallerError("addBroker: client_properties belong to AMQP 0-10; this connection uses AMQP 1.0")
         if name not in _KNOWN:
             raise NotFoundError("argument of addBroker", name, _KNOWN)
     if connectArgs.get("service") not in (None, "qpidd"):
@@ -90,7 +90,7 @@ def read_options(
         url=url,
         timeout=_seconds("timeout", timeout, CONNECT_TIME),
         session_timeout=_seconds("sessTimeout", sessTimeout, SESSION_TIME),
-        mechanisms=_words(mechanisms),
+        mechanisms=_names(mechanisms),
         username=connectArgs.get("username") or url.authName,
         password=connectArgs.get("password") or url.authPass,
         heartbeat=None if heartbeat is None else _seconds("heartbeat", heartbeat, 0.0),
@@ -110,11 +110,11 @@ def _seconds(name: str, value: object, default: float) -> float:
     return seconds
 
 
-def _words(mechanisms: str | Sequence[str] | None) -> tuple[str, ...] | None:
+def _names(mechanisms: str | Sequence[str] | None) -> tuple[str, ...] | None:
     if mechanisms is None:
         return None
-    words = tuple(mechanisms.split()) if isinstance(mechanisms, str) else tuple(mechanisms)
-    return words or None
+    names = tuple(mechanisms.split()) if isinstance(mechanisms, str) else tuple(mechanisms)
+    return names or None
 
 
 def _tls(url: BrokerURL, given: Mapping[str, Any]) -> ssl.SSLContext | None:

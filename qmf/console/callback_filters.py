@@ -1,7 +1,7 @@
-"""Which callbacks a session makes: what `bindPackage` and its relatives asked for, beyond the broker's bindings.
+"""Callback filters: what `bindPackage`, `bindClass` and the like select.
 
-Objects and events are selected by binding keys, so that the others never come. Classes, packages and agents are learned
-on other ways, and are filtered here.
+Objects and events are selected by binding keys, so that others are not received. Packages, classes and agents become
+known in other ways, and are filtered here.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from qmf.schema import ClassKey, Kind
 
 
 class CallbackFilters:
-    """What one session wants to be told of."""
+    """What one session selects."""
 
     def __init__(self, *, objects: bool, events: bool, user_bindings: bool) -> None:
         self.keys: dict[str, None] = {}
-        """Binding keys for objects and events, in the order asked for."""
+        """Binding keys for objects and events, in the order in which they were added."""
         self._classes: set[tuple[str, str | None]] = set()
         self._events: set[tuple[str, str | None]] = set()
         self._agents: set[tuple[str | None, str | None, str | None]] = set()
@@ -24,10 +24,17 @@ class CallbackFilters:
             self.add_keys([*(class_keys("data", None, None) * objects), *(class_keys("event", None, None) * events)])
 
     def add_keys(self, keys: list[str]) -> list[str]:
-        """Note binding keys; returns those that are new."""
-        fresh = [key for key in keys if key not in self.keys]
-        self.keys.update(dict.fromkeys(fresh))
-        return fresh
+        """Add binding keys; returns those that are new."""
+        added = [key for key in keys if key not in self.keys]
+        self.keys.update(dict.fromkeys(added))
+        return added
+
+    def remove_keys(self, keys: list[str]) -> bool:
+        """Remove binding keys; returns whether there was one of them."""
+        removed = [key for key in keys if key in self.keys]
+        for key in removed:
+            del self.keys[key]
+        return bool(removed)
 
     def add_class(self, package: str, name: str | None) -> list[str]:
         """Select objects; returns the binding keys that are new."""
@@ -40,11 +47,11 @@ class CallbackFilters:
         return self.add_keys(class_keys("event", package, name))
 
     def note_event(self, package: str, name: str | None) -> None:
-        """Tell new classes of these events without binding anything."""
+        """Select the classes of events without binding anything."""
         self._events.add((package, name))
 
     def add_agent(self, vendor: str | None, product: str | None, instance: str | None) -> None:
-        """Select agents; None fits all."""
+        """Select agents; None matches all."""
         if vendor or product or instance:
             self._agents.add((vendor, product, instance))
 
@@ -61,7 +68,7 @@ class CallbackFilters:
         return (key.package, None) in chosen or (key.package, key.name) in chosen
 
     def wants_agent(self, agent: aio.Agent) -> bool:
-        """Whether callbacks are made for it; the connected broker's is always wanted."""
+        """Whether callbacks are made for it; always for the connected broker's agent."""
         if not self._agents or agent.is_broker:
             return True
         parts = (agent.vendor, agent.product, agent.instance)

@@ -1,26 +1,26 @@
-"""What a program overrides to be told of things: the callbacks of the published console API."""
+"""The callbacks of the published console API: `Console`, whose methods a program overrides, and `DebugConsole`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from qmf.console.brokers import Agent, Broker
     from qmf.console.events import Event
     from qmf.console.identity import ClassKey
-    from qmf.console.proxies import MethodResult, Object
+    from qmf.console.method_result import MethodResult
+    from qmf.console.proxies import Agent, Broker, Object
 
 
 class Console:
-    """Base of consoles: override the methods that you want and pass an instance to `Session`.
+    """Base class of consoles: override the methods that you need and pass an instance to `Session`.
 
-    Callbacks run one after the other on a thread of the session's own, in the order in which things happened, and may
-    call back into the session. One that raises is logged, and the next one runs. The session drops object updates,
-    events and heartbeats, and logs how many, when callbacks fall behind by some thousands.
+    Callbacks run one at a time on a thread of the session, in the order of what they report, and may call methods of
+    the session. The error of a callback that raises is logged. If thousands of callbacks wait, the session drops those
+    for object updates, events and heartbeats, and logs how many.
     """
 
     def brokerConnected(self, broker: Broker) -> None:
-        """A connection to a broker was made."""
+        """A broker was connected."""
 
     def brokerConnectionFailed(self, broker: Broker) -> None:
         """An attempt to connect failed; `broker.getError()` says why. The session tries again."""
@@ -40,16 +40,16 @@ class Console:
         """
 
     def newAgent(self, agent: Agent) -> None:
-        """An agent was seen for the first time, or again after it was gone or restarted."""
+        """An agent was found, for the first time or again after it was removed or restarted."""
 
     def delAgent(self, agent: Agent) -> None:
-        """An agent is gone: silent for three of its heartbeats, restarted, or the broker was lost."""
+        """An agent was removed: it was silent for three heartbeats, ended or restarted; or the broker was lost."""
 
     def objectProps(self, broker: Broker, record: Object) -> None:
-        """An object was published with its properties; statistics known from before are in `record`, too."""
+        """An object was published with its properties; `record` holds the statistics known from before, too."""
 
     def objectStats(self, broker: Broker, record: Object) -> None:
-        """An object was published with its statistics; properties known from before are in `record`, too."""
+        """An object was published with its statistics; `record` holds the properties known from before, too."""
 
     def event(self, broker: Broker, event: Event) -> None:
         """An event was raised."""
@@ -58,14 +58,14 @@ class Console:
         """An agent sent a heartbeat; `timestamp` is in nanoseconds since 1970 by its clock."""
 
     def brokerInfo(self, broker: Broker) -> None:
-        """The broker told its id, see `Broker.getBrokerId`; brokers without QMF never do."""
+        """The id of the broker is known, see `Broker.getBrokerId`; brokers without QMF have none."""
 
     def methodResponse(self, broker: Broker, seq: int, response: MethodResult) -> None:
-        """A method that was called with `_async=True` answered, or failed.
+        """A method that was called with `_async=True` returned, or failed.
 
         Args:
-            broker: through which it was called.
-            seq: what the call returned. This callback may run before it does.
+            broker: the broker through which it was called.
+            seq: the sequence number that the call returned. This callback may run before the call returns.
             response: the result; on failure, `status` is not 0 and `text` says why.
         """
 

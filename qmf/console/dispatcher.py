@@ -1,7 +1,8 @@
-"""The thread that runs a console's callbacks: one at a time, in order, away from the event loop.
+"""The callback dispatcher: a thread that runs a console's callbacks, one at a time and in order.
 
-So a callback may take its time and may call back into the session. The queue is bounded by dropping what loses value
-with age; what a program must not miss, such as the answer to its own call, is never dropped.
+It is not the thread of the event loop, so a callback may block and may call methods of the session. The queue is
+bounded: when it is full, callbacks whose information will be superseded are dropped. Results of a program's own calls
+are never dropped.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from collections.abc import Callable
 
 log = logging.getLogger("qmf.console")
 
-#: Callbacks that may wait before droppable ones are dropped: some seconds of a busy broker, some tens of MB.
+#: Callbacks that may wait before some are dropped: some seconds of a busy broker, some tens of MB.
 LIMIT = 10_000
 
-#: Callbacks that are taken at a time.
+#: Callbacks that are removed from the queue at a time.
 BATCH = 100
 
-#: Callbacks that the next publication makes up for, or that are too many to keep them all.
+#: Callbacks that may be dropped: the next publication supersedes them, or there are too many to keep all.
 DROPPABLE = frozenset({"objectProps", "objectStats", "event", "heartbeat"})
 
 
@@ -34,21 +35,21 @@ class CallbackDispatcher:
         self._thread: threading.Thread | None = None
         self._closing = False
         self._idle = False
-        self._taken = 0
+        self._running = 0
         self._gap = 0
         self.dropped = 0
         """Callbacks dropped so far."""
 
     def put(self, name: str, callback: Callable[[], object]) -> None:
-        """Have a callback run; `name` is the console's method, for messages and for what may be dropped."""
+        """Queue a callback; `name` is the console's method, which decides whether it may be dropped."""
         with self._wake:
             if self._closing:
                 return
-            if len(self._queue) + self._taken >= self._limit and name in DROPPABLE:
+            if len(self._queue) + self._running >= self._limit and name in DROPPABLE:
                 self._gap += 1
                 self.dropped += 1
                 return
-            self._tell_gap()
+            self._log_gap()
             self._queue.append((name, callback))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
@@ -57,21 +58,21 @@ class CallbackDispatcher:
                 self._wake.notify()
 
     def close(self) -> None:
-        """Run what is queued, then end the thread. Called from a callback, it doesn't wait."""
+        """Run the queued callbacks, then end the thread; does not wait when called from a callback."""
         with self._wake:
             self._closing = True
-            self._tell_gap()
+            self._log_gap()
             thread = self._thread
             self._wake.notify()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
     def open(self) -> None:
-        """Take callbacks again after a `close`; in a callback, its own thread goes on."""
+        """Accept callbacks again after a `close`; when called from a callback, the same thread continues."""
         with self._wake:
             self._closing = False
 
-    def _tell_gap(self) -> None:
+    def _log_gap(self) -> None:
         if self._gap:
             log.warning("callbacks are too slow: %d updates were dropped", self._gap)
             self._gap = 0
@@ -79,15 +80,15 @@ class CallbackDispatcher:
     def _run(self) -> None:
         while batch := self._take():
             for name, callback in batch:
-                self._taken -= 1
+                self._running -= 1
                 try:
                     callback()
                 except BaseException:
-                    # SystemExit, too: it would end this thread, and with it all callbacks, in silence.
+                    # SystemExit, too: it would end this thread, and all callbacks, without a message.
                     log.exception("callback %s failed", name)
 
     def _take(self) -> list[tuple[str, Callable[[], object]]]:
-        """Some callbacks that wait, in order: one turn with the lock for many. None when it is closed."""
+        """Remove up to `BATCH` callbacks from the queue, waiting for the first; empty once the dispatcher is closed."""
         with self._wake:
             while not self._queue:
                 if self._closing:
@@ -97,5 +98,5 @@ class CallbackDispatcher:
                 self._wake.wait()
                 self._idle = False
             batch = [self._queue.popleft() for _ in range(min(BATCH, len(self._queue)))]
-            self._taken = len(batch)
+            self._running = len(batch)
             return batch

@@ -1,4 +1,4 @@
-"""How values are printed in events and object indexes."""
+"""How values of events are printed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from qmf.schema import QmfType
 _SEVERITIES = ("EMER ", "ALERT", "CRIT ", "ERROR", "WARN ", "NOTIC", "INFO ", "DEBUG")
 
 
-def shown(value: object, kind: QmfType | None = None) -> str:
-    """One value as text: times as dates in UTC, booleans as T and F."""
+def value_text(value: object, kind: QmfType | None = None) -> str:
+    """A value as text: times as dates in UTC, booleans as T and F."""
     if isinstance(value, bool):
         return "T" if value else "F"
     if kind is not None and kind.name == "absTime" and isinstance(value, int):
@@ -21,7 +21,7 @@ def shown(value: object, kind: QmfType | None = None) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text, in quotes when it holds a space."""
+    """The text, in quotes if it contains a space."""
     return f'"{text}"' if " " in text else text
 
 
@@ -31,5 +31,5 @@ def date(nanoseconds: int) -> str:
 
 
 def severity(number: int) -> str:
-    """Five letters for a severity; ``INV-n`` for a number that QMF doesn't define."""
+    """A severity in five letters; ``INV-n`` for a number that QMF doesn't define."""
     return _SEVERITIES[number] if 0 <= number < len(_SEVERITIES) else f"INV-{number}"

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qmf.console.aio import RemoteEvent
-from qmf.console.display import date, quoted, severity, shown
+from qmf.console.display import date, quoted, severity, value_text
 from qmf.console.identity import ClassKey
-from qmf.console.proxies import object_id
+from qmf.console.proxies import Agent, object_id
 from qmf.console.schema_views import SchemaClass
 from qmf.protocol import ObjectId as CoreId
-
-if TYPE_CHECKING:
-    from qmf.console.brokers import Agent
 
 
 class Event:
@@ -21,9 +16,10 @@ class Event:
     Prints like ``Thu Jan 29 19:53:19 2009 INFO  org.apache.qpid.broker:bind broker=localhost:5672 qName=orders``.
 
     Attributes:
-        agent, broker, session: who raised it, and how it came.
+        agent: the agent that raised it.
+        broker, session: the broker and the session through which it was received.
         classKey: its class, or None.
-        schema: its class in full, or None.
+        schema: the schema of its class, or None.
         arguments: by name.
         timestamp: nanoseconds since 1970.
         severity: 0 (emergency) to 7 (debug).
@@ -32,14 +28,14 @@ class Event:
 
     isV2 = True
 
-    def __init__(self, core: RemoteEvent, agent: Agent) -> None:
+    def __init__(self, core: RemoteEvent, agent: Agent, schema: SchemaClass | None) -> None:
         self.core = core
         self.agent = agent
         self._arguments: dict[str, object] | None = None
         self.broker = agent.getBroker()
         self.session = agent.session
         self.classKey = ClassKey(core.class_key) if core.class_key else None
-        self.schema = agent.link.class_view(core.schema, core.class_key) if core.schema and core.class_key else None
+        self.schema = schema
         self.timestamp = core.timestamp
         self.severity = core.severity
 
@@ -66,12 +62,12 @@ class Event:
         return self.timestamp
 
     def getSchema(self) -> SchemaClass | None:
-        """Its class; None where that could not be learned."""
+        """The schema of its class; None when no agent sent it."""
         return self.schema
 
     def __repr__(self) -> str:
         kinds = {item.name: item.core.type for item in self.schema.arguments} if self.schema else {}
         name = f"{self.classKey.getPackageName()}:{self.classKey.getClassName()}" if self.classKey else "event"
         words = [date(self.timestamp), severity(self.severity), name, f"broker={self.broker.getUrl()}"]
-        words += [f"{key}={quoted(shown(value, kinds.get(key)))}" for key, value in self.arguments.items()]
+        words += [f"{key}={quoted(value_text(value, kinds.get(key)))}" for key, value in self.arguments.items()]
         return " ".join(words)

@@ -1,4 +1,4 @@
-"""Names of things in the published API: brokers' URLs, class keys and object ids."""
+"""Identifiers in the published API: brokers' URLs, class keys and object ids."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _KEY = re.compile(r"([^:()]+):([^:()]+)(?::(_data|_event))?\(([0-9a-fA-F-]{36})\
 
 
 class BrokerURL:
-    """Where a broker is.
+    """The URL of a broker.
 
     Attributes:
         scheme: ``amqp`` or ``amqps``.
-        host, port: the broker's.
+        host, port: the broker's address.
         authName, authPass: user and password, or None.
     """
 
@@ -29,10 +29,10 @@ class BrokerURL:
         """Read a URL.
 
         Args:
-            text: ``host``, ``host:port``, ``user/password@host:port``; ``amqp://`` or ``amqps://`` may stand before.
+            text: ``host``, ``host:port`` or ``user/password@host:port``, with or without ``amqp://`` or ``amqps://``.
 
         Raises:
-            UrlError: not one of these.
+            UrlError: not a URL of this form.
         """
         url = parse_url(text)
         self.scheme = "amqps" if url.tls else "amqp"
@@ -46,7 +46,7 @@ class BrokerURL:
         return str(self)
 
     def match(self, host: str, port: int) -> bool:
-        """True when a host and port mean the same address; looks names up."""
+        """True when a host and port resolve to the same address."""
         return socket.getaddrinfo(self.host, self.port)[0][4] == socket.getaddrinfo(host, port)[0][4]
 
     def __str__(self) -> str:
@@ -64,7 +64,7 @@ class BrokerURL:
 
 
 class ClassKey:
-    """Names one version of a class or event class."""
+    """The key of one version of a class or event class."""
 
     TYPE_DATA = "_data"
     TYPE_EVENT = "_event"
@@ -77,7 +77,7 @@ class ClassKey:
                 `asMap` returns; or a key of `qmf.schema`.
 
         Raises:
-            CallerError: neither of them.
+            CallerError: the text or mapping is not a class key.
         """
         if isinstance(constructor, schema.ClassKey):
             self.core = constructor
@@ -95,7 +95,7 @@ class ClassKey:
         return self.core.name
 
     def getHash(self) -> UUID | None:
-        """What tells versions of the class apart."""
+        """The hash of the schema, which distinguishes versions of the class."""
         return self.core.hash
 
     def getHashString(self) -> str:
@@ -111,7 +111,7 @@ class ClassKey:
         return self.core.name, self.core.hash
 
     def asMap(self) -> dict[str, object]:
-        """As QMFv2 writes it."""
+        """The QMFv2 form, as a mapping."""
         return {
             "_package_name": self.core.package,
             "_class_name": self.core.name,
@@ -132,7 +132,7 @@ class ClassKey:
 def _key_from_text(text: str) -> schema.ClassKey:
     found = _KEY.fullmatch(text)
     if found is None:
-        raise CallerError(f"{text!r} is no class key; write package:class(hash)")
+        raise CallerError(f"{text!r} is not a class key; write package:class(hash)")
     package, name, kind, digest = found.groups()
     return schema.ClassKey(package, name, schema.Kind(kind or ClassKey.TYPE_DATA), UUID(digest))
 
@@ -141,18 +141,20 @@ def _key_from_map(values: Mapping[str, object]) -> schema.ClassKey:
     package, name, digest = values.get("_package_name"), values.get("_class_name"), values.get("_hash")
     kind = values.get("_type") or ClassKey.TYPE_DATA
     if not isinstance(package, str) or not isinstance(name, str) or not isinstance(digest, UUID | None):
-        raise CallerError(f"{dict(values)!r} is no class key; it needs _package_name, _class_name and a UUID as _hash")
+        raise CallerError(
+            f"{dict(values)!r} is not a class key; it needs _package_name, _class_name and a UUID as _hash"
+        )
     return schema.ClassKey(package, name, schema.Kind(kind), digest)
 
 
 @functools.total_ordering
 class ObjectId:
-    """Names an object.
+    """The id of an object.
 
     Attributes:
         isV2: always True.
         agentName: the agent's name; ``0`` for the agent of the connected broker.
-        agentEpoch: start of the agent that it lives in; 0 for objects that outlive restarts.
+        agentEpoch: number of the agent's start; 0 for objects that outlive restarts.
         objectName: unique within the agent.
     """
 
@@ -163,7 +165,7 @@ class ObjectId:
 
         Args:
             constructor: a mapping as `asMap` returns, or an id of `qmf.protocol`.
-            agentName: how to call the agent, where that is not its name.
+            agentName: how the agent is called here, if not by its name.
 
         Raises:
             CallerError: the mapping has no object name.
@@ -195,7 +197,7 @@ class ObjectId:
         return self.agentName
 
     def getV2RoutingKey(self) -> str:
-        """Where the agent takes requests."""
+        """The routing key of requests to the agent."""
         return "broker" if self.agentName == "0" else self.agentName
 
     def getObject(self) -> str:
@@ -211,7 +213,7 @@ class ObjectId:
         return repr(self)
 
     def asMap(self) -> dict[str, object]:
-        """As QMFv2 writes it."""
+        """The QMFv2 form, as a mapping."""
         result: dict[str, object] = {"_agent_name": self.agentName, "_object_name": self.objectName}
         if self.agentEpoch:
             result["_agent_epoch"] = self.agentEpoch
@@ -236,12 +238,12 @@ class ObjectId:
 
 
 def _agent(name: str | None) -> str | None:
-    """The agent's name as the core knows it."""
+    """The agent's name as the asynchronous client has it."""
     return "broker" if name == "0" else name
 
 
 def _id_from_map(values: Mapping[str, object], agent: str | None) -> CoreId:
     name, owner, epoch = values.get("_object_name"), values.get("_agent_name", agent), values.get("_agent_epoch", 0)
     if not isinstance(name, str) or not isinstance(owner, str | None) or not isinstance(epoch, int):
-        raise CallerError(f"{dict(values)!r} is no object id; it needs an _object_name")
+        raise CallerError(f"{dict(values)!r} is not an object id; it needs an _object_name")
     return CoreId(name, _agent(owner), epoch)

@@ -10,8 +10,8 @@ from qmf.schema import TYPES, Access, Argument, ClassSchema, EventSchema, Method
 _ACCESS = {Access.RC: "1", Access.RW: "2", Access.RO: "3"}
 
 
-class _Place(enum.Enum):
-    """Where an argument stands: only those of methods have a direction."""
+class _Owner(enum.Enum):
+    """What an argument belongs to: only those of methods have a direction."""
 
     METHOD = enum.auto()
     EVENT = enum.auto()
@@ -81,11 +81,11 @@ class SchemaArgument:
 
     dir: str
 
-    def __init__(self, core: Argument, package: str, place: _Place) -> None:
+    def __init__(self, core: Argument, package: str, owner: _Owner) -> None:
         self.core = core
         self.name = core.name
         self.type = core.type.code
-        if place is _Place.METHOD:
+        if owner is _Owner.METHOD:
             self.dir = core.direction.value
         self.refPackage, self.refClass = _reference(core.references, package)
         self.unit = core.unit
@@ -112,7 +112,7 @@ class SchemaMethod:
         self.core = core
         self.name = core.name
         self.desc = core.desc
-        self.arguments = [SchemaArgument(item, package, _Place.METHOD) for item in core.arguments]
+        self.arguments = [SchemaArgument(item, package, _Owner.METHOD) for item in core.arguments]
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(item.name for item in self.core.inputs)})"
@@ -149,7 +149,7 @@ class SchemaClass:
             self.methods = [SchemaMethod(item, core.package) for item in core.methods]
         else:
             self.kind = self.CLASS_KIND_EVENT
-            self.arguments = [SchemaArgument(item, core.package, _Place.EVENT) for item in core.arguments]
+            self.arguments = [SchemaArgument(item, core.package, _Owner.EVENT) for item in core.arguments]
 
     def getKey(self) -> ClassKey:
         """Its key."""
@@ -176,7 +176,7 @@ class SchemaClass:
 
 
 def class_kind(key: ClassKey) -> int:
-    """The number for a key's kind, as callbacks tell it."""
+    """The number of a key's kind, for callbacks."""
     return SchemaClass.CLASS_KIND_EVENT if key.getType() == ClassKey.TYPE_EVENT else SchemaClass.CLASS_KIND_TABLE
 
 

@@ -1,4 +1,4 @@
-"""The keyword arguments of `getObjects`, taken apart and checked."""
+"""The keyword arguments of `getObjects`, checked."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 
 from qmf import schema
-from qmf.console.brokers import Agent, Broker
 from qmf.console.identity import ClassKey, ObjectId
+from qmf.console.proxies import Agent, Broker
 from qmf.console.schema_views import SchemaClass
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol import ObjectId as CoreId
 
-#: Seconds that a query waits where it doesn't say otherwise.
+#: Seconds that a query waits when it does not specify it.
 GET_TIME = 60.0
 
 _KNOWN = ("_schema", "_key", "_class", "_package", "_objectId", "_agent", "_broker", "_timeout")
@@ -22,16 +22,16 @@ _KNOWN = ("_schema", "_key", "_class", "_package", "_objectId", "_agent", "_brok
 
 @attrs.frozen(kw_only=True)
 class Selection:
-    """What objects a program wants.
+    """Which objects a program wants.
 
     Attributes:
-        name, package: class by its name, or None.
-        class_key: class by its key, or None.
-        object_id: one object, or None.
-        agent: ask only this one, or None for all.
-        broker: ask only through this one, or None for all.
+        name, package: class name and package, or None.
+        class_key: class key, or None.
+        object_id: id of one object, or None.
+        agent: the only agent to ask; None for all.
+        broker: the only broker through which to ask; None for all.
         timeout: seconds.
-        values: wanted values by name.
+        values: values that the objects must have, by name.
     """
 
     name: str | None = None
@@ -48,8 +48,8 @@ def select(arguments: Mapping[str, Any]) -> Selection:
     """Read the arguments.
 
     Raises:
-        NotFoundError: an argument that starts with ``_`` and isn't known.
-        ConstraintError: an argument of the wrong kind.
+        NotFoundError: an unknown argument that starts with ``_``.
+        ConstraintError: an argument of the wrong type.
         CallerError: no class and no object id, or several of them.
     """
     given = {name: value for name, value in arguments.items() if value is not None}
@@ -64,22 +64,22 @@ def select(arguments: Mapping[str, Any]) -> Selection:
     if "_package" in given and ways != ["_class"]:
         raise CallerError(f"getObjects: _package goes with _class, not with {ways[0]}")
     values = {name: _plain(value) for name, value in given.items() if not name.startswith("_")}
-    chosen: SchemaClass | None = _take(given, "_schema", SchemaClass)
-    key: ClassKey | None = chosen.getKey() if chosen else _take(given, "_key", ClassKey)
-    wanted: ObjectId | None = _take(given, "_objectId", ObjectId)
+    chosen: SchemaClass | None = _argument(given, "_schema", SchemaClass)
+    key: ClassKey | None = chosen.getKey() if chosen else _argument(given, "_key", ClassKey)
+    wanted: ObjectId | None = _argument(given, "_objectId", ObjectId)
     return Selection(
-        name=_take(given, "_class", str),
-        package=_take(given, "_package", str),
+        name=_argument(given, "_class", str),
+        package=_argument(given, "_package", str),
         class_key=key.core if key else None,
         object_id=wanted.core if wanted else None,
-        agent=_take(given, "_agent", Agent),
-        broker=_take(given, "_broker", Broker),
+        agent=_argument(given, "_agent", Agent),
+        broker=_argument(given, "_broker", Broker),
         timeout=_seconds(given.get("_timeout", GET_TIME)),
         values=values,
     )
 
 
-def _take(given: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
+def _argument(given: Mapping[str, Any], name: str, kind: type[Any]) -> Any:
     value = given.get(name)
     if value is not None and not isinstance(value, kind):
         raise ConstraintError(f"argument {name} of getObjects", kind.__name__, value, f"must be a {kind.__name__}")

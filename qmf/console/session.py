@@ -1,4 +1,4 @@
-"""The published console API: `Session`. Every method passes its call to the core on the background loop."""
+"""The published console API: `Session`. Each method runs the coroutine of `AsyncSession` on the background loop."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from types import TracebackType
 from typing import Any, Self
 
 from qmf.console.async_session import AsyncSession
-from qmf.console.brokers import Agent, Broker
+from qmf.console.broker_options import read_options
 from qmf.console.callbacks import Console
+from qmf.console.console_notifier import ConsoleNotifier
 from qmf.console.identity import BrokerURL, ClassKey
-from qmf.console.proxies import Object
+from qmf.console.proxies import Agent, Broker, Object
 from qmf.console.schema_views import SchemaClass
 
 
 class Session:
     """A console session with one or more brokers.
 
-    Use it as ``with Session() as session``, or call `close` in the end. Its methods block; they may be called from any
-    thread, callbacks included. Ctrl-C during a call gives up that call only. Errors are those of `qmf.errors`.
+    Use it as ``with Session() as session``, or call `close` at the end. Its methods block; they may be called from any
+    thread, callbacks included. Ctrl-C during a call cancels that call only. Errors are those of `qmf.errors`.
     """
 
     def __init__(
@@ -33,17 +34,19 @@ class Session:
         """Make a session; it starts its threads when the first broker is added.
 
         Args:
-            console: gets the callbacks; without one nothing is received unasked.
+            console: gets the callbacks; without one, nothing that agents publish is received.
             rcvObjects: receive objects that agents publish, for `objectProps` and `objectStats`.
             rcvEvents: receive events.
             rcvHeartbeats: call `heartbeat`.
             manageConnections: connect in the background, and again whenever the connection is lost.
-            userBindings: receive only the objects and events that `bindClass` and the like name.
+            userBindings: receive only the objects and events that `bindClass` and the like select.
 
         Raises:
             CallerError: `userBindings` without a console.
         """
-        self._core = AsyncSession(self, console, rcvObjects, rcvEvents, rcvHeartbeats, manageConnections, userBindings)
+        self._core = AsyncSession(
+            self, ConsoleNotifier(console, rcvObjects, rcvEvents, rcvHeartbeats, userBindings), manageConnections
+        )
 
     def __repr__(self) -> str:
         return f"QMF Console Session Manager (brokers: {len(self.brokers)})"
@@ -68,10 +71,7 @@ class Session:
 
     def close(self) -> None:
         """Disconnect from all brokers, run the callbacks that wait, and end the threads. A second call does nothing."""
-        if self._core.loop.running:
-            self._core.loop.run(self._core.close())
-            self._core.dispatcher.close()
-            self._core.loop.stop()
+        self._core.stop()
 
     def addBroker(
         self,
@@ -87,7 +87,7 @@ class Session:
             target: ``host``, ``host:port``, ``user/password@host``, ``amqp://...`` or ``amqps://...``.
             timeout: seconds for connecting; None for 10.
             mechanisms: SASL mechanisms allowed, separated by spaces or as a sequence; None for all.
-            sessTimeout: seconds that questions of the session itself wait for an answer; None for 60.
+            sessTimeout: seconds that requests of the session itself wait for an answer; None for 60.
             connectArgs: `username`, `password`, `heartbeat` (seconds), and for ``amqps`` `ssl_certfile`,
                 `ssl_keyfile`, `ssl_trustfile` (paths) and `ssl_skip_hostname_check`.
 
@@ -96,9 +96,11 @@ class Session:
 
         Raises:
             ConnectError: no connection within the time; not with `manageConnections`.
-            CallerError: an argument that is wrong, or not known.
+            CallerError: an invalid or unknown argument.
         """
-        return self._core.loop.run(self._core.add_broker(target, timeout, mechanisms, sessTimeout, **connectArgs))
+        return self._core.run(
+            self._core.add_broker(read_options(target, timeout, mechanisms, sessTimeout, connectArgs))
+        )
 
     def delBroker(self, broker: Broker) -> None:
         """Disconnect from a broker.
@@ -106,27 +108,27 @@ class Session:
         Raises:
             NotFoundError: it doesn't belong to this session.
         """
-        self._core.loop.run(self._core.del_broker(broker))
+        self._core.run(self._core.del_broker(broker))
 
     def getPackages(self) -> list[str]:
-        """Names of the packages that agents know, sorted."""
-        return self._core.loop.run(self._core.get_packages())
+        """Names of the packages of all agents, sorted."""
+        return self._core.run(self._core.get_packages())
 
     def getClasses(self, packageName: str) -> list[ClassKey]:
         """Keys of the classes and events of a package."""
-        return self._core.loop.run(self._core.get_classes(packageName))
+        return self._core.run(self._core.get_classes(packageName))
 
     def getSchema(self, classKey: ClassKey) -> SchemaClass:
-        """A class or event in full.
+        """The schema of a class or event.
 
         Raises:
-            NotFoundError: no agent knows it.
+            NotFoundError: no agent has it.
         """
-        return self._core.loop.run(self._core.get_schema(classKey))
+        return self._core.run(self._core.get_schema(classKey))
 
     def getAgents(self, broker: Broker | None = None) -> list[Agent]:
         """The agents present, of one broker or of all."""
-        return self._core.loop.run(self._core.get_agents(broker))
+        return self._core.run(self._core.get_agents(broker))
 
     def getObjects(self, **kwargs: Any) -> list[Object]:
         """Ask agents for objects.
@@ -134,48 +136,48 @@ class Session:
         Args:
             kwargs: one of
 
-                - `_class`: name of a class, which `_package` may narrow;
+                - `_class`: name of a class, with or without `_package`;
                 - `_key`: key of a class, as `getClasses` returns it;
                 - `_schema`: a class, as `getSchema` returns it;
                 - `_objectId`: id of an object;
 
-                and, if wanted, `_agent` and `_broker` to ask only these, `_timeout` in seconds (60), and values that
+                and optionally `_agent` and `_broker` to ask only these, `_timeout` in seconds (60), and values that
                 properties must have, by name.
 
         Raises:
-            CallerError: an argument that is wrong or not known, or no connection.
-            QmfError: none of the agents asked answered; where only some fail, that is logged.
+            CallerError: an invalid or unknown argument, or no connection.
+            QmfError: no agent answered; when only some fail, that is logged.
         """
-        return self._core.loop.run(self._core.get_objects(**kwargs))
+        return self._core.run(self._core.get_objects(**kwargs))
 
     def makeObject(self, classKey: ClassKey, **kwargs: Any) -> Object:
-        """An object that no agent has, with zero values but for the properties given by name.
+        """An object that belongs to no agent, with the given properties; all other values are zero.
 
         Raises:
             NotFoundError: no such class or property.
-            ConstraintError: a value that doesn't fit.
+            ConstraintError: a value doesn't fit its type.
         """
-        return self._core.loop.run(self._core.make_object(classKey, **kwargs))
+        return self._core.run(self._core.make_object(classKey, **kwargs))
 
     def bindPackage(self, packageName: str) -> None:
         """Receive objects and events of a package, as far as the session receives them; needs `userBindings`."""
-        self._core.loop.run(self._core.bind_package(packageName))
+        self._core.run(self._core.bind_package(packageName))
 
     def bindClass(self, pname: str, cname: str | None = None) -> None:
         """Receive objects of a class, or of all in a package; needs `userBindings` and `rcvObjects`."""
-        self._core.loop.run(self._core.bind_class(pname, cname))
+        self._core.run(self._core.bind_class(pname, cname))
 
     def bindClassKey(self, classKey: ClassKey) -> None:
         """Receive objects of a class; needs `userBindings` and `rcvObjects`."""
-        self._core.loop.run(self._core.bind_class(classKey.getPackageName(), classKey.getClassName()))
+        self._core.run(self._core.bind_class(classKey.getPackageName(), classKey.getClassName()))
 
     def bindEvent(self, pname: str, ename: str | None = None) -> None:
         """Receive an event, or all in a package; needs `userBindings` and `rcvEvents`."""
-        self._core.loop.run(self._core.bind_event(pname, ename))
+        self._core.run(self._core.bind_event(pname, ename))
 
     def bindEventKey(self, eventKey: ClassKey) -> None:
         """Receive an event; needs `userBindings` and `rcvEvents`."""
-        self._core.loop.run(self._core.bind_event(eventKey.getPackageName(), eventKey.getClassName()))
+        self._core.run(self._core.bind_event(eventKey.getPackageName(), eventKey.getClassName()))
 
     def bindAgent(
         self,
@@ -184,32 +186,32 @@ class Session:
         instance: str | None = None,
         label: str | None = None,
     ) -> None:
-        """Call `newAgent`, `delAgent` and `heartbeat` only for agents named so; ``*`` fits all. Needs `userBindings`.
+        """Call `newAgent`, `delAgent` and `heartbeat` only for such agents; ``*`` matches all. Needs `userBindings`.
 
         Raises:
             CallerError: no vendor, or a label, which only agents of QMFv1 have.
         """
-        self._core.loop.run(self._core.bind_agent(vendor, product, instance, label))
+        self._core.run(self._core.bind_agent(vendor, product, instance, label))
 
     def addEventFilter(
         self, package: str = "*", event: str = "*", vendor: str = "*", product: str = "*", severity: str = "*"
     ) -> None:
-        """Receive only such events, besides those that were named before; ``*`` fits all.
+        """Receive only such events, besides those that were selected before; ``*`` matches all.
 
-        Agents of libqmf2 don't put severity and names into their routing keys, so their events are not received any
-        more once a filter was added.
+        Agents of libqmf2 don't put severity and names into their routing keys, so their events are no longer received
+        once a filter was added.
 
         Args:
             package, event: names; an event needs its package.
-            vendor, product: of the agent.
+            vendor, product: parts of the agent's name.
             severity: ``emerg``, ``alert``, ``crit``, ``error``, ``warn``, ``note``, ``info`` or ``debug``.
         """
-        self._core.loop.run(self._core.add_event_filter(package, event, vendor, product, severity))
+        self._core.run(self._core.add_event_filter(package, event, vendor, product, severity))
 
     def addAgentFilter(self, vendor: str, product: str | None = None) -> None:
         """The same as `addHeartbeatFilter`."""
-        self._core.loop.run(self._core.add_heartbeat_filter(vendor, product))
+        self._core.run(self._core.add_heartbeat_filter(vendor, product))
 
     def addHeartbeatFilter(self, vendor: str, product: str | None = None) -> None:
         """Call `newAgent`, `delAgent` and `heartbeat` only for such agents, and for the connected broker's."""
-        self._core.loop.run(self._core.add_heartbeat_filter(vendor, product))
+        self._core.run(self._core.add_heartbeat_filter(vendor, product))

@@ -1,4 +1,4 @@
-"""Objects that no agent has: what `Session.makeObject` returns."""
+"""Unmanaged objects, which belong to no agent: what `Session.makeObject` returns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qmf.schema import TYPES, ClassSchema, check_value, zero_value
 
 
 def make_unmanaged(view: SchemaClass, given: Mapping[str, Any]) -> Object:
-    """An object with zero values, but for those given.
+    """An object with the given values; all others are zero.
 
     Args:
         view: its class.
@@ -22,7 +22,7 @@ def make_unmanaged(view: SchemaClass, given: Mapping[str, Any]) -> Object:
 
     Raises:
         NotFoundError: it is an event, or the class has no such property.
-        ConstraintError: a value doesn't fit.
+        ConstraintError: a value doesn't fit its type.
     """
     schema = view.core
     if not isinstance(schema, ClassSchema):

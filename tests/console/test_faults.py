@@ -30,6 +30,7 @@ from qmf.console.aio import (
     RemoteObject,
     Removal,
 )
+from qmf.console.broker_connection import BrokerConnection
 from qmf.errors import CallerError, DisconnectedError, NetworkError, QmfError, RequestTimeout
 
 pytestmark = pytest.mark.slow
@@ -334,8 +335,9 @@ def test_a_session_is_closed_during_a_call(peers: Peers) -> None:
         thread = threading.Thread(target=call)
         thread.start()
         calling.wait()
-        link = session.brokers[0].link
-        wait_until(lambda: link.client.counts.pending)
+        connection = session.brokers[0].connection
+        assert isinstance(connection, BrokerConnection)
+        wait_until(lambda: connection.client.counts.pending)
         session.close()
         thread.join(10)
     assert not thread.is_alive()

@@ -11,7 +11,7 @@ from support.scripted_agent import ALARM, PACKAGE, WIDGET
 from qmf.bus import UrlError
 from qmf.console import BrokerURL, ClassKey, MethodResult, ObjectId, SchemaClass
 from qmf.console.broker_options import read_options
-from qmf.console.display import date, quoted, severity, shown
+from qmf.console.display import date, quoted, severity, value_text
 from qmf.console.selection import GET_TIME, select
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol import ObjectId as CoreId
@@ -39,7 +39,7 @@ def test_a_class_key_is_read_from_its_printed_form(text: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["", "a:b", f"a:b:_what({HASH})", f"a:b({HASH[:-1]})", {}, {"_package_name": "a"}])
 def test_what_is_no_class_key_is_refused(wrong: str | dict[str, object]) -> None:
-    with pytest.raises(CallerError, match="is no class key"):
+    with pytest.raises(CallerError, match="is not a class key"):
         ClassKey(wrong)
 
 
@@ -175,7 +175,7 @@ def test_severities(number: int, word: str) -> None:
     ],
 )
 def test_values_are_shown(value: object, kind: str | None, text: str) -> None:
-    assert shown(value, TYPES[kind] if kind else None) == text
+    assert value_text(value, TYPES[kind] if kind else None) == text
 
 
 def test_dates_and_quotes() -> None:
