@@ -7,7 +7,8 @@ Knows what the sections hold, not what QMF means by it, nor how messages are sen
 from __future__ import annotations
 
 from qmf.codec._message import Message, Section
-from qmf.codec._message_decode import SectionMemory, decode_fields, decode_message
+from qmf.codec._message_decode import decode_fields, decode_message
 from qmf.codec._message_encode import encode_message
+from qmf.codec._section_memory import SectionMemory
 
 __all__ = ["Message", "Section", "SectionMemory", "decode_fields", "decode_message", "encode_message"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import attrs
 
+from qmf.codec.type_codes import Unpack
 from qmf.protocol.maps import class_key_from_map
 from qmf.protocol.objects.columns import FIXED_FORMATS, are_envelope_fields
 from qmf.protocol.objects.nested_values import NestedValues
@@ -56,17 +56,28 @@ class Envelope:
         self.object_id, self.schema_id = (
             shape.places[name][:2] if name in shape.places else None for name in ("_object_id", "_schema_id")
         )
-        self._times = [self._number(name) for name in _TIMES]
+        self._times = tuple(map(self._number, _TIMES))
 
-    def _number(self, name: str) -> tuple[int, int, Callable[[bytes, int], tuple[Any, ...]]] | None:
+    def _number(self, name: str) -> tuple[int, int, Unpack]:
+        """Where a number is, and what unpacks it."""
         if name not in self.shape.places:
-            return None
+            return 0, 0, _zero
         run, offset, code = self.shape.places[name]
         return run, offset, struct.Struct(">" + FIXED_FORMATS[code]).unpack_from
 
-    def times(self, data: bytes, starts: Sequence[int]) -> list[int]:
+    def times(self, data: bytes, starts: Sequence[int]) -> tuple[int, int, int]:
         """Times of update, creation and deletion; 0 for those that are not sent."""
-        return [0 if item is None else item[2](data, starts[item[0]] + item[1])[0] for item in self._times]
+        # Written out: it is done for each object.
+        update, create, delete = self._times
+        return (
+            update[2](data, starts[update[0]] + update[1])[0],
+            create[2](data, starts[create[0]] + create[1])[0],
+            delete[2](data, starts[delete[0]] + delete[1])[0],
+        )
+
+
+def _zero(data: bytes, pos: int) -> tuple[int]:  # noqa: ARG001  # in place of an `Unpack`
+    return (0,)
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.vectors import NAMES, Vector, parametrized
 
 from qmf.codec import EncodeError, Message, Section, decode_message, encode_message
-from qmf.codec._message_decode import MAX_HEADS, MAX_SECTIONS
+from qmf.codec._section_memory import MAX_HEADS, MAX_SECTIONS
 from qmf.codec.message import SectionMemory
 from qmf.errors import DecodeError
 
