@@ -44,6 +44,7 @@ class Program:
 
 PROGRAMS = (
     Program("codec"),
+    Program("compiled_functions", ("--rounds", "1")),
     Program("get_objects", ("--objects", "100", "1000", "--rounds", "3")),
     Program("events_rate", ("--events", "5000", "--objects", "1000", "--rounds", "2")),
     Program("calls", ("--calls", "500")),

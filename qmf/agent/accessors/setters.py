@@ -26,10 +26,11 @@ def make_setter(field: FieldLayout) -> Setter:
         takes the instance and the value; raises ConstraintError.
     """
     simple = simple_range(field.item)
-    return _setter(field) if simple is None else _number_setter(field, *simple)
+    return general_setter(field) if simple is None else _number_setter(field, *simple)
 
 
-def _setter(field: FieldLayout) -> Setter:
+def general_setter(field: FieldLayout) -> Setter:
+    """The function that checks and stores the value of a field of any type."""
     cell, mark, check = field.cell, field.mark, field.check
 
     def put(instance: Any, value: object) -> None:
@@ -57,8 +58,8 @@ def put(instance, value):
 
 
 def _number_setter(field: FieldLayout, kind: type[Any], least: int | float, most: int | float) -> Setter:
-    """As `_setter`, with the common case checked in place: hot paths assign numbers."""
-    names: dict[str, object] = {"kind": kind, "general": _setter(field), "least": least, "most": most}
+    """As `general_setter`, with the common case checked in place: hot paths assign numbers."""
+    names: dict[str, object] = {"kind": kind, "general": general_setter(field), "least": least, "most": most}
     fits = "least <= value <= most"
     if kind is int:
         fits = range_condition("value", int(least), int(most))
