@@ -1,4 +1,4 @@
-"""Fixtures of the shell's tests: a session over the invented world of `world`; the real program on a real broker."""
+"""Fixtures of the shell's tests: a session over fakes; the real program on a real broker."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from qmf_shell.commands import standard
 from qmf_shell.session.context import Context
-from shell.programs import Terminal, environment
-from shell.world import FakeBackend, Output, filesystem, make_output, process
+from qmf_shell.session.name_cache import NameRefresher
+from shell.fakes import FakeBackend, Output, filesystem, make_output, process
+from shell.terminals import Terminal, environment
 
+from qmf.agent import Agent, AgentThread
 from qmf.broker import EmbeddedBroker
 from qmf.hostagent import EmbeddedHostAgent
 
@@ -30,6 +32,13 @@ def output() -> Output:
     return make_output()
 
 
+@pytest.fixture
+def refresher(backend: FakeBackend) -> Iterator[NameRefresher]:
+    refresher = NameRefresher(backend)
+    yield refresher
+    refresher.close()
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """A broker with a host agent."""
@@ -43,3 +52,17 @@ def terminal(url: str, tmp_path: Path) -> Iterator[Terminal]:
     with Terminal(["-b", url], environment(tmp_path)) as terminal:
         terminal.ready()
         yield terminal
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    """A broker without agents."""
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def agent(broker: EmbeddedBroker) -> Iterator[AgentThread]:
+    """An agent on that broker."""
+    with Agent.run_in_thread(broker.url, vendor="example.org", product="test", instance="1", interval=0.5) as agent:
+        yield agent

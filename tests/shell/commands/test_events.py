@@ -1,0 +1,64 @@
+"""`events`."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+from qmf_shell.modes.executor import evaluate
+from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.results.result import Result, ResultStream
+from qmf_shell.session.context import Context
+from shell.fakes import (
+    full_event,
+)
+from shell.line_runner import failure, printed, run
+
+
+def test_events(context: Context) -> None:
+    assert printed(context, "events") == ["No events since this session began; `events -f` waits for them."]
+    for n in range(25):
+        context.events.add(full_event(f"/{n}", severity=n % 9))
+    lines = printed(context, "events")
+    assert lines[0] == "20 events"
+    assert lines[1].split() == ["Time", "Severity", "Event", "Arguments", "Agent"]
+    assert lines[3].split()[:4] == ["2024-05-01", "12:00:00", "notice", "filesystemFull"]
+    assert lines[6].split()[2] == "8"
+    assert "mountPoint=/24 size=2,048 octets" in lines[-2]
+    assert lines[-1] == "5 earlier ones; events -n 0 shows all"
+    assert len(printed(context, "events -n 0")) == 28
+    assert len(printed(context, "events -n 3 FILESYSTEMFULL")) == 7
+
+
+def test_follow_prints_new_events_of_the_class(context: Context) -> None:
+    context.events.add(full_event("/before"))
+    stream = evaluate("events -f filesystemfull", context)
+    assert isinstance(stream, ResultStream)
+    got: list[Result] = []
+    reader = threading.Thread(target=lambda: got.append(next(stream.items)), daemon=True)
+    reader.start()
+    # Nobody can see from outside that the reader waits: so events come until it has one.
+    while not got:
+        context.events.add(full_event("/after"))
+        reader.join(0.01)
+    assert "/after" in str(got[0])
+
+
+def test_events_filters(context: Context) -> None:
+    from shell.fakes import full_event
+
+    for n in range(8):
+        context.events.add(full_event(f"/{n}", severity=n, agent=f"example.org:host:{'ab'[n % 2]}"))
+
+    def shown(line: str) -> list[str]:
+        rows = json.loads(run(context, line, style=OutputStyle.JSON).lines[0])
+        return [row["arguments"]["mountPoint"] for row in rows]
+
+    assert shown("events -s error") == ["/0", "/1", "/2", "/3"]
+    assert shown("events -a host:b -n 2") == ["/5", "/7"]
+    assert shown("events filesystemFull where mountPoint ~ '[12]'") == ["/1", "/2"]
+    assert shown("events where severity < error and severity > notice") == ["/4"]
+    assert shown("events where size > 2000 and not mountPoint = /0 and severity = 1") == ["/1"]
+    assert "no severity 'loud'" in failure(context, "events -s loud")
+    assert "is not a regular expression" in failure(context, "events where a ~ '['")
+    assert "is one word too many" in failure(context, "events where a = 1 b")

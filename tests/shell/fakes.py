@@ -1,0 +1,263 @@
+"""A session without a bus: invented agents, filesystems, processes and events."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC
+from uuid import UUID
+
+import attrs
+from qmf_shell.render.formatting import Formatter
+from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.render.screen import Screen
+from qmf_shell.session.backend import (
+    AgentRecord,
+    CallOutcome,
+    ClassName,
+    ConnectionStatus,
+    EventRecord,
+    ObjectIdentity,
+    ObjectKey,
+    ObjectRecord,
+    QueryResult,
+)
+
+from qmf.errors import QmfError
+from qmf.protocol import matches
+from qmf.schema import (
+    TYPES,
+    Access,
+    Argument,
+    ClassKey,
+    ClassSchema,
+    Direction,
+    EventSchema,
+    Method,
+    Property,
+    Reference,
+    Severity,
+    Statistic,
+)
+
+SECOND = 1_000_000_000
+#: 2024-05-01 12:00:00 UTC
+NOON = 1_714_564_800 * SECOND
+ALPHA = "example.org:host:alpha"
+BETA = "example.org:host:beta"
+
+FILESYSTEM = ClassSchema(
+    package="org.example",
+    name="filesystem",
+    hash=UUID(int=1),
+    desc="A mounted filesystem",
+    properties=(
+        Property(name="mountPoint", type=TYPES["lstr"], access=Access.RC, index=True, desc="Where it is mounted"),
+        Property(name="label", type=TYPES["sstr"], optional=True, max_len=16),
+        Property(name="parent", type=TYPES["objId"], optional=True, references=Reference(None, "filesystem")),
+        Property(name="threshold", type=TYPES["uint8"], access=Access.RW, unit="percent", minimum=1, maximum=100),
+        Property(name="mounted", type=TYPES["absTime"]),
+        Property(name="options", type=TYPES["map"]),
+    ),
+    statistics=(
+        Statistic(name="bytesRead", type=TYPES["count64"], unit="octet", desc="Bytes read"),
+        Statistic(name="openFiles", type=TYPES["hilo32"], unit="file"),
+        Statistic(name="latency", type=TYPES["mmaTime"], unit="nanosecond"),
+        Statistic(name="uptime", type=TYPES["deltaTime"], unit="nanosecond"),
+    ),
+    methods=(
+        Method(
+            name="echo",
+            desc="Send back what it gets",
+            arguments=(
+                Argument(name="sequence", type=TYPES["uint32"], direction=Direction.IN_OUT, desc="Any number"),
+                Argument(name="body", type=TYPES["lstr"], direction=Direction.IN_OUT, desc="Any text"),
+            ),
+        ),
+        Method(
+            name="configure",
+            arguments=(
+                Argument(name="options", type=TYPES["map"]),
+                Argument(name="force", type=TYPES["bool"], default=False),
+                Argument(name="like", type=TYPES["objId"], default="", references=Reference(None, "filesystem")),
+            ),
+        ),
+        Method(name="sync", desc="Write everything"),
+    ),
+)
+PROCESS = ClassSchema(
+    package="org.example",
+    name="process",
+    hash=UUID(int=2),
+    properties=(Property(name="pid", type=TYPES["uint32"], index=True),),
+    methods=(
+        Method(
+            name="signal",
+            arguments=(Argument(name="number", type=TYPES["uint8"], minimum=1, maximum=64, unit="signal"),),
+        ),
+    ),
+)
+OTHER_PROCESS = ClassSchema(package="com.other", name="process", hash=UUID(int=3))
+FULL = EventSchema(
+    package="org.example",
+    name="filesystemFull",
+    severity=Severity.WARN,
+    hash=UUID(int=4),
+    desc="No space is left",
+    arguments=(
+        Argument(name="mountPoint", type=TYPES["lstr"]),
+        Argument(name="size", type=TYPES["uint64"], unit="octet"),
+    ),
+)
+SCHEMAS: dict[ClassKey, ClassSchema | EventSchema] = {
+    item.key: item for item in (FILESYSTEM, PROCESS, OTHER_PROCESS, FULL)
+}
+
+
+def filesystem(
+    index: str, agent: str = ALPHA, *, values: Mapping[str, object] | None = None, **more: object
+) -> ObjectRecord:
+    identity = ObjectIdentity(ObjectKey(agent, f"org.example:filesystem:{index}"), FILESYSTEM.key, index)
+    base: dict[str, object] = {
+        "mountPoint": index,
+        "threshold": 90,
+        "mounted": NOON - 3600 * SECOND,
+        "options": {"ro": True},
+        "bytesRead": 1234567,
+        "openFiles": 12,
+        "openFilesHigh": 20,
+        "openFilesLow": 3,
+        "latencyCount": 4,
+        "latencyMin": 80_000,
+        "latencyMax": 12_500_000,
+        "latencyAvg": 3_200_000,
+        "uptime": 97_925 * SECOND,
+    }
+    return ObjectRecord(
+        identity, FILESYSTEM, {**base, **(values or {}), **more}, updated=NOON, created=NOON - 60 * SECOND
+    )
+
+
+def process(pid: int, agent: str = ALPHA) -> ObjectRecord:
+    identity = ObjectIdentity(ObjectKey(agent, f"org.example:process:{pid}"), PROCESS.key, str(pid))
+    return ObjectRecord(identity, PROCESS, {"pid": pid}, updated=NOON, created=NOON)
+
+
+def full_event(mount: str = "/", *, at: int = NOON, severity: int = 4, agent: str = ALPHA) -> EventRecord:
+    return EventRecord("org.example:filesystemFull", at, severity, {"mountPoint": mount, "size": 2048}, agent, FULL)
+
+
+def agent(name: str) -> AgentRecord:
+    vendor, product, instance = name.split(":")
+    return AgentRecord(name, vendor, product, instance, epoch=1, heartbeat=10, broker="amqp://127.0.0.1:5672")
+
+
+@attrs.define
+class FakeBackend:
+    """A `Backend` over lists.
+
+    Attributes:
+        records: the objects.
+        calls, assigned: what was called and set.
+        asked, wheres: classes that were queried, and with which predicates.
+        answer, refusals, error: outputs of every call; outcomes of calls by index; an error to raise.
+        gate: queries wait for it.
+    """
+
+    records: list[ObjectRecord]
+    status: ConnectionStatus = attrs.field(default=ConnectionStatus("amqp://127.0.0.1:5672"))
+    known_agents: list[AgentRecord] = attrs.field(factory=lambda: [agent(ALPHA), agent(BETA)])
+    keys: list[ClassKey] = attrs.field(factory=lambda: list(SCHEMAS))
+    calls: list[tuple[str, str, dict[str, object]]] = attrs.field(factory=list)
+    answer: dict[str, object] = attrs.field(factory=dict)
+    error: BaseException | None = None
+    asked: list[str] = attrs.field(factory=list)
+    wheres: list[list[object]] = attrs.field(factory=list)
+    assigned: list[tuple[str, dict[str, object]]] = attrs.field(factory=list)
+    refusals: dict[str, CallOutcome] = attrs.field(factory=dict)
+    stop_at: int | None = None
+    gate: threading.Event | None = None
+    failures: dict[str, str] = attrs.field(factory=dict)
+    was_asked: threading.Event = attrs.field(factory=threading.Event)
+    others: tuple[ConnectionStatus, ...] = ()
+
+    def agents(self) -> Sequence[AgentRecord]:
+        return self.known_agents
+
+    def classes(self) -> QueryResult[ClassKey]:
+        return QueryResult(self.keys, self.failures)
+
+    def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
+        return SCHEMAS[key]
+
+    @property
+    def statuses(self) -> Sequence[ConnectionStatus]:
+        return (self.status, *self.others)
+
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
+        self.wheres.append(list(where))
+        self.asked += [f"{package}:{name}" for package, name in names]
+        self.was_asked.set()
+        if self.gate is not None:
+            self.gate.wait(30)
+        if self.error is not None:
+            raise self.error
+        found = [
+            item for item in self.records if (item.identity.class_key.package, item.identity.class_key.name) in names
+        ]
+        if where:
+            found = [item for item in found if matches(where, item.values)]
+        return QueryResult(found, self.failures)
+
+    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
+        return next((item for item in self.records if item.identity.key == identity.key), None)
+
+    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        self.calls.append((target.identity.key.name, method.name, dict(arguments)))
+        if self.error is not None:
+            raise self.error
+        return self.answer
+
+    def call_all(
+        self,
+        targets: Sequence[ObjectRecord],
+        method: Method,
+        arguments: Mapping[str, object],
+        done: Callable[[int, CallOutcome], None],
+    ) -> None:
+        for number, target in enumerate(targets):
+            if number == self.stop_at:
+                raise KeyboardInterrupt
+            try:
+                answer: CallOutcome = self.call(target, method, arguments)
+            except QmfError as error:
+                answer = error
+            done(number, self.refusals.get(target.identity.index, answer))
+
+    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+        self.assigned.append((target.identity.key.name, dict(values)))
+        if self.error is not None:
+            raise self.error
+
+
+@attrs.define
+class Output:
+    """A screen and what was printed on it."""
+
+    out: io.StringIO
+    err: io.StringIO
+    screen: Screen
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.getvalue().splitlines()
+
+    @property
+    def errors(self) -> list[str]:
+        return self.err.getvalue().splitlines()
+
+
+def make_output(style: OutputStyle = OutputStyle.PLAIN, width: int | None = None) -> Output:
+    out, err = io.StringIO(), io.StringIO()
+    return Output(out, err, Screen(out, err, style, width=width, formatter=Formatter(UTC)))

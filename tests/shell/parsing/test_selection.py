@@ -1,0 +1,52 @@
+"""Selections: ids, conditions, order, columns, limit."""
+
+from __future__ import annotations
+
+import pytest
+from qmf_shell.parsing.conditions import (
+    Comparison,
+    Operator,
+)
+from qmf_shell.parsing.selection import Selection, SelectionError, SortKey, parse_selection
+from qmf_shell.parsing.words import split_line
+
+A = Comparison("a", Operator.GT, "1")
+
+
+@pytest.mark.parametrize(
+    ("text", "selection"),
+    [
+        ("", Selection()),
+        ("101 /a 104-110", Selection(ids=("101", "/a", "104-110"))),
+        ("active", Selection(active=True)),
+        ("'active'", Selection(ids=("active",))),
+        ("where a > 1", Selection(where=A)),
+        ("WHERE a > 1 SORT b", Selection(where=A, sort_keys=(SortKey("b"),))),
+        ("sort by a desc, b asc c", Selection(sort_keys=(SortKey("a", True), SortKey("b"), SortKey("c")))),
+        ("sort a desc", Selection(sort_keys=(SortKey("a", True),))),
+        ("sort by", Selection(sort_keys=(SortKey("by"),))),
+        ("columns a,b , c limit 5", Selection(columns=("a", "b", "c"), limit=5)),
+        ("limit 5 where a > 1 active", Selection(limit=5, where=A, active=True)),
+    ],
+)
+def test_selections(text: str, selection: Selection) -> None:
+    assert parse_selection(split_line(text)) == selection
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("where", "where needs a condition"),
+        ("sort", "sort needs the name"),
+        ("columns", "columns needs names"),
+        ("limit", "limit needs a number"),
+        ("limit x", "limit needs a number"),
+        ("limit 1 2", "limit needs a number"),
+        ("active 101", "'101' in column 8"),
+        ("limit 1 limit 2", "limit is given twice"),
+        ("where a > 1 purge", "'purge' in column 13"),
+    ],
+)
+def test_wrong_selections(text: str, part: str) -> None:
+    with pytest.raises(SelectionError, match=part.replace("(", r"\(")):
+        parse_selection(split_line(text))

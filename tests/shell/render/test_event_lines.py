@@ -1,0 +1,33 @@
+"""Events as lines."""
+
+from __future__ import annotations
+
+import json
+
+from qmf_shell.render.event_lines import EventLineFormatter
+from qmf_shell.session.backend import EventRecord, ObjectKey
+from shell.fakes import BETA, NOON, full_event
+
+
+def line(event: EventRecord | None = None, *, json: bool = False) -> str:
+    return EventLineFormatter(json=json).line(event or full_event("/a b"))
+
+
+def test_a_line_is_as_the_old_tool_printed_it() -> None:
+    event = EventRecord(
+        "p:c", NOON, 6, {"name": "a b", "on": True, "of": ObjectKey("a", "p:q:x"), "n": 7}, BETA, None, "mq1"
+    )
+    assert line(event) == 'Wed May  1 12:00:00 2024 INFO  p:c broker=mq1 name="a b" on=T of=p:q:x n=7'
+    assert line(full_event("\x1b[31m")).endswith("mountPoint=\\x1b[31m size=2048")
+    assert "INV-9" in line(full_event(severity=9))
+
+
+def test_a_line_of_json() -> None:
+    assert json.loads(line(json=True)) == {
+        "time": "2024-05-01T12:00:00.000000000Z",
+        "severity": "warn",
+        "event": "org.example:filesystemFull",
+        "broker": "",
+        "agent": "example.org:host:alpha",
+        "arguments": {"mountPoint": "/a b", "size": 2048},
+    }

@@ -1,0 +1,58 @@
+"""A session with the embedded broker and host agent, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+import pytest
+from qmf_shell.commands import standard
+from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.session.backend import ObjectIdentity, ObjectKey
+from qmf_shell.session.opening import OpenSession, open_session
+from shell.fakes import make_output
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[OpenSession]:
+    with open_session([], timeout=10, interval=0.2, follow=True, registry=standard()) as session:
+        yield session
+
+
+def test_the_embedded_default_has_something_to_look_at(opened: OpenSession) -> None:
+    context = opened.context
+    (agent,) = context.backend.agents()
+    assert agent.product == "host"
+    names = {key.name for key in context.classes()}
+    assert {"system", "memory", "process"} <= names
+    lines = "agents,list,list memory,show physical,schema,schema process"
+    for line in (*lines.split(","), f"call {agent.instance} echo 7 hi"):
+        output = make_output()
+        assert execute(line, context, output.screen) is Outcome.DONE, output.errors
+    assert "hi" in output.out.getvalue()
+
+
+def test_an_object_is_found_again_by_its_name_whatever_the_epoch(opened: OpenSession) -> None:
+    source = opened.context.backend
+    (memory,) = source.objects([("qmf.host", "memory")]).items
+    assert source.get(memory.identity) is not None
+    older = attrs.evolve(memory.identity, key=attrs.evolve(memory.identity.key, epoch=1))
+    again = source.get(older)
+    assert again is not None
+    assert again.identity.key == memory.identity.key
+    assert source.get(ObjectIdentity(ObjectKey("no:such:agent", "x"), memory.identity.class_key, "x")) is None
+    assert source.get(attrs.evolve(memory.identity, key=ObjectKey(memory.identity.key.agent, "x"))) is None
+
+
+def test_values_are_the_same_one_by_one_and_all_at_once(opened: OpenSession) -> None:
+    (memory,) = opened.context.backend.objects([("qmf.host", "memory")]).items
+    values = memory.values
+    first = {name: values[name] for name in ("name", "systemRef", "total")}
+    assert isinstance(first["systemRef"], ObjectKey)
+    with pytest.raises(KeyError):
+        values["nosuch"]
+    whole = dict(values)
+    assert {name: whole[name] for name in first} == first
+    assert (len(values), "nosuch" in values, "used" in values) == (len(whole), False, True)

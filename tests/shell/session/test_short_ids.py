@@ -1,0 +1,48 @@
+"""Short ids."""
+
+from __future__ import annotations
+
+from qmf_shell.session.backend import ObjectIdentity, ObjectKey
+from qmf_shell.session.short_ids import ShortIds
+from shell.fakes import ALPHA, FILESYSTEM
+
+
+def identity(name: str, *, agent: str = ALPHA, epoch: int = 0) -> ObjectIdentity:
+    return ObjectIdentity(ObjectKey(agent, name, epoch), FILESYSTEM.key, name)
+
+
+def test_numbers_start_at_101_and_stay() -> None:
+    ids = ShortIds()
+    assert [ids.assign(identity(name)) for name in "abab"] == [101, 102, 101, 102]
+    assert ids.number(ObjectKey(ALPHA, "b")) == 102
+    assert ids.number(ObjectKey(ALPHA, "z")) is None
+
+
+def test_the_same_name_at_another_agent_is_another_object() -> None:
+    ids = ShortIds()
+    assert ids.assign(identity("a")) != ids.assign(identity("a", agent="other"))
+
+
+def test_a_restarted_agents_object_keeps_its_number_and_has_the_new_epoch() -> None:
+    ids = ShortIds()
+    number = ids.assign(identity("a", epoch=1))
+    assert ids.assign(identity("a", epoch=2)) == number
+    entry = ids.entry(number)
+    assert entry is not None
+    assert entry.identity.key.epoch == 2
+
+
+def test_the_dead_are_remembered_and_may_come_back() -> None:
+    ids = ShortIds()
+    number = ids.assign(identity("a"), created=5)
+    ids.mark_deleted(identity("a").key, 9)
+    ids.mark_deleted(identity("unlisted").key, 9)
+    (entry,) = ids.entries()
+    assert (entry.number, entry.created, entry.deleted) == (number, 5, 9)
+    ids.assign(identity("a"), created=11)
+    (entry,) = ids.entries()
+    assert (entry.number, entry.created, entry.deleted) == (number, 11, 0)
+
+
+def test_unknown_number() -> None:
+    assert ShortIds().entry(101) is None
