@@ -26,11 +26,11 @@ from qmf.agent.accessors.bounded_counter import bounded_counter_class
 from qmf.agent.accessors.setters import general_setter, make_setter
 from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS
 from qmf.agent.model.arguments import argument_check, python_name
-from qmf.agent.model.collecting import make_reader, statistics_source
 from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.value_readers import make_reader, statistics_source
 from qmf.agent.objects.object_store import ManagedObjectStore
-from qmf.agent.publishing.raising import EventWriter
-from qmf.agent.publishing.writing import columns_of
+from qmf.agent.publishing.event_raiser import EventWriter
+from qmf.agent.publishing.object_writer import columns_of
 from qmf.codec import amqp010
 from qmf.codec.type_codes import LIST, MAP, UUID16
 from qmf.models.broker.agent import Broker, Subscribe, Vhost

@@ -14,8 +14,8 @@ from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.options import AgentOptions
 from qmf.agent.publishing.change_publisher import ChangePublisher
 from qmf.agent.publishing.event_queue import EventQueue
-from qmf.agent.publishing.raising import EventRaiser
-from qmf.agent.publishing.writing import ObjectWriter
+from qmf.agent.publishing.event_raiser import EventRaiser
+from qmf.agent.publishing.object_writer import ObjectWriter
 from qmf.agent.requests.access import AccessControl
 from qmf.agent.requests.call_audit import METHOD_CALLED, CallAuditor
 from qmf.agent.requests.discovery_handler import DiscoveryHandler

@@ -1,7 +1,7 @@
 """Decoding AMQP 0-10 typed values (AMQP 0-10, chapter 3; QMF2.md 3.3).
 
-The high half of a type code says how the value's width is known, so values of unknown types can be stepped over: they
-come back as their bytes. Built like `_amqp10_decode`: frequent encodings in line, the others through tables.
+The high half of a type code gives the width of the value, or of its length, so values of unknown types can be skipped:
+they come back as their bytes. Built like `_amqp10_decode`: frequent encodings in line, the others through tables.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _check_end(pos: int, end: int) -> None:
 
 
 def _string(data: bytes, start: int, end: int, code: int, text: bool) -> object:
-    """Binary or text of variable width; `code` says which."""
+    """Binary or text of variable width, depending on `code`."""
     if end > len(data):
         raise IndexError
     raw = data[start:end]

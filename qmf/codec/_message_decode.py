@@ -85,7 +85,7 @@ def decode_message(
 
     Args:
         data: all sections, nothing else.
-        body: False stops before the body, for those who only route: the result then has no body and no footer.
+        body: False stops before the body, where messages are only routed: the result then has no body and no footer.
         text: binary that is valid UTF-8 becomes str everywhere but in data sections and `user_id` (QMF2.md 3.2).
         memory: remembers sections, where many messages are decoded; the mappings of the result must then be left as
             they are.

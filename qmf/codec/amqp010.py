@@ -81,7 +81,7 @@ def decode_list(data: bytes, *, text: bool = False) -> list[object]:
 
 
 class Reader:
-    """Takes fields one after the other from bytes. Every method raises `DecodeError` where the bytes end too early.
+    """Reads fields one after the other from bytes. Every method raises `DecodeError` where the bytes end too early.
 
     Attributes:
         data: the bytes.
@@ -96,7 +96,7 @@ class Reader:
 
     @property
     def remaining(self) -> int:
-        """Bytes not yet taken."""
+        """Number of bytes not yet read."""
         return len(self.data) - self.pos
 
     def expect_end(self) -> None:
@@ -140,7 +140,7 @@ class Reader:
         return self.data[start : self.pos]
 
     def rest(self) -> bytes:
-        """All bytes not yet taken."""
+        """All bytes not yet read."""
         return self.take(self.remaining)
 
     def str8(self) -> str:
@@ -184,7 +184,7 @@ class Writer:
         self._out = bytearray()
 
     def getvalue(self) -> bytes:
-        """All that was written."""
+        """All bytes written so far."""
         return bytes(self._out)
 
     def _number(self, layout: struct.Struct, value: int) -> None:

@@ -60,7 +60,7 @@ def _by_code(*rows: TypeCode) -> Mapping[int, TypeCode]:
 
 
 #: AMQP 0-10, chapter 3. Numbers have one form each. Types that QMF does not use are missing: the high half of a code
-#: says how to step over their values.
+#: is enough to skip their values.
 AMQP010 = _by_code(
     TypeCode(0x01, "int8", "b", Int8),
     TypeCode(0x02, "uint8", "B", UInt8),

@@ -1,4 +1,4 @@
-"""Values that say how they want to be encoded.
+"""Values with the type that they are encoded as.
 
 Python has one `int`, the wire has eight. A plain `int` is encoded as a 64-bit value; wrap it in one of these types
 where the receiver expects a certain width. All of them are subclasses of what they wrap, so they compare and calculate
@@ -89,7 +89,7 @@ class Char(str):
 
 @attrs.frozen
 class Described:
-    """A value with a descriptor that tells its meaning (AMQP 1.0, part 1.1.2). AMQP 0-10 has no such thing.
+    """A value with a descriptor, which gives its meaning (AMQP 1.0, part 1.1.2). AMQP 0-10 has no such thing.
 
     Attributes:
         descriptor: a number (encoded as ulong when it is a `UInt64`), or a symbol's text.

@@ -1,7 +1,7 @@
 """Nodes and routing keys of the QMF bus (QMF2.md 1, 2).
 
 Keys are made in qpidd's form: dots inside a component become underscores, and events carry severity and agent. Peers
-disagree about keys, so never parse one: the message's content says it all.
+disagree about keys, so never parse one: the message's content has all of it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HEARTBEAT_BINDING = "agent.ind.heartbeat.#"
 EVENT_BINDING = "agent.ind.event.#"
 DATA_BINDING = "agent.ind.data.#"
 
-#: Words for severities 0 to 7 in keys; not all are those of the XML.
+#: Names of severities 0 to 7 in keys; not all are those of the XML.
 _SEVERITIES = ("emerg", "alert", "crit", "error", "warn", "note", "info", "debug")
 
 
@@ -50,20 +50,20 @@ def console_key(unique: str) -> str:
 
 def heartbeat_key(agent: AgentInfo) -> str:
     """Key of an agent's heartbeats."""
-    return ".".join(("agent.ind.heartbeat", *_agent_words(agent)))
+    return ".".join(("agent.ind.heartbeat", *_agent_parts(agent)))
 
 
 def event_key(class_key: ClassKey | None, severity: int, agent: AgentInfo) -> str:
     """Key of an event; bare for an event without schema. A severity out of 0 to 7 counts as the nearest."""
     if class_key is None:
         return "agent.ind.event"
-    word = _SEVERITIES[min(max(severity, 0), 7)]
-    return ".".join(("agent.ind.event", *_class_words(class_key), word, *_agent_words(agent)))
+    severity_name = _SEVERITIES[min(max(severity, 0), 7)]
+    return ".".join(("agent.ind.event", *_class_parts(class_key), severity_name, *_agent_parts(agent)))
 
 
 def data_key(class_key: ClassKey, agent: AgentInfo) -> str:
     """Key of indications of changed objects of a class."""
-    return ".".join(("agent.ind.data", *_class_words(class_key), *_agent_words(agent)))
+    return ".".join(("agent.ind.data", *_class_parts(class_key), *_agent_parts(agent)))
 
 
 def parse_reply_to(reply_to: str | None) -> tuple[str | None, str | None]:
@@ -83,16 +83,16 @@ def parse_reply_to(reply_to: str | None) -> tuple[str | None, str | None]:
     return exchange, key if slash else None
 
 
-def _escape(word: str) -> str:
-    return word.replace(".", "_")
+def _escape(part: str) -> str:
+    return part.replace(".", "_")
 
 
-def _class_words(key: ClassKey) -> tuple[str, str]:
+def _class_parts(key: ClassKey) -> tuple[str, str]:
     return _escape(key.package), _escape(key.name)
 
 
-def _agent_words(agent: AgentInfo) -> Iterator[str]:
-    """Vendor, product and instance, up to the first that is empty: an empty word would shift the others."""
+def _agent_parts(agent: AgentInfo) -> Iterator[str]:
+    """Vendor, product and instance, up to the first that is empty: an empty part would shift the others."""
     for part in (agent.vendor, agent.product, agent.instance):
         if not part:
             return

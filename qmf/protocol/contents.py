@@ -15,7 +15,7 @@ Predicate = Sequence[object]
 
 
 class What(enum.Enum):
-    """What a query asks for; the values are the words of the wire."""
+    """What a query asks for; the values are the names on the wire."""
 
     OBJECT = "OBJECT"
     OBJECT_ID = "OBJECT_ID"
@@ -67,7 +67,7 @@ class QueryRequest:
 
 @attrs.frozen
 class ObjectsResponse:
-    """Objects that answer a query; one part of several where the envelope says `partial`.
+    """Objects that answer a query; one part of several where the envelope is `partial`.
 
     Attributes:
         objects: the objects; in a received message those of its blocks, too.
@@ -135,7 +135,7 @@ class ExceptionResponse:
     """An agent's "no" to any request.
 
     Attributes:
-        text: what went wrong, in words; empty where the agent sent none.
+        text: what went wrong; empty where the agent sent none.
         code: an `ErrorCode`, another number, or None where the agent sent none.
         values: all values of the exception, text and code included, as sent.
         class_key: of the exception's data, where it has a schema.
@@ -211,11 +211,11 @@ class SubscribeRefresh:
 
 @attrs.frozen(kw_only=True)
 class SubscribeCancel:
-    """A subscription ends: said by the console that has enough, or by the agent that gives it up.
+    """A subscription ends: sent by the console that cancels it, or by the agent that drops it.
 
     Attributes:
         subscription_id: which.
-        reason: the agent's words, or empty.
+        reason: as the agent gives it, or empty.
     """
 
     subscription_id: str
@@ -247,13 +247,13 @@ class Envelope:
     """A QMFv2 message: its content, and what AMQP's properties say around it.
 
     Attributes:
-        content: what it says.
+        content: of the message.
         to: exchange it is sent to; absent when an answer goes straight to a queue.
         subject: routing key.
         reply_to: where the answer goes, ``exchange/key``.
         correlation_id: ties answers to requests; a short decimal string.
         agent: name of the agent that sends it, or ``broker`` (QMF2.md 4.4), or None.
-        user_id: who sends it, as the broker vouches for, or None.
+        user_id: the authenticated sender, as the broker confirms it, or None.
         partial: more parts of the same answer follow.
         ttl: seconds that it is worth delivering, or None.
         subscription: id of the subscription that an indication belongs to, or None.

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+import qmf.protocol.wire_names as wire
 from qmf.codec import amqp010
 from qmf.codec.message import Section, decode_fields
 from qmf.errors import ProtocolError
-from qmf.protocol import words
 from qmf.protocol.contents import (
     Content,
     Envelope,
@@ -84,33 +84,33 @@ class _Parts:
 _NOTHING: Mapping[str, object] = MappingProxyType({})
 
 
-def decode(data: bytes, reader: ObjectDecoder | None = None) -> Envelope | V1Message:
+def decode(data: bytes, decoder: ObjectDecoder | None = None) -> Envelope | V1Message:
     """Decode a QMF message of either version.
 
     Args:
         data: a complete AMQP 1.0 message.
-        reader: what remembers the looks of objects and events, for who gets many of them: the values of those that look
-            like others before stay bytes until they are read. The result is the same without.
+        decoder: remembers what objects and events look like, where many are received: the values of those that look
+            like earlier ones stay bytes until they are read. The result is the same without.
 
     Raises:
-        DecodeError: not an AMQP message, or its body is not encoded as it says.
+        DecodeError: not an AMQP message, or its body is not encoded as its content type promises.
         UnknownOpcode: QMFv2 of a kind that this project does not know.
         ContentError: QMFv2 whose content is not what its opcode promises; names the key.
         ProtocolError: not a QMF message at all.
     """
-    message = _Parts(decode_fields(data, memory=None if reader is None else reader.sections))
+    message = _Parts(decode_fields(data, memory=None if decoder is None else decoder.sections))
     properties = message.application_properties
-    opcode = properties.get(words.OPCODE)
+    opcode = properties.get(wire.OPCODE)
     if opcode is None:
         return _v1(message)
     if not isinstance(opcode, str):
-        raise ProtocolError(f"{words.OPCODE} is no string")
+        raise ProtocolError(f"{wire.OPCODE} is no string")
     correlation_id = _id(message.correlation_id)
     read = _READERS.get(opcode)
     if read is None:
         raise UnknownOpcode(opcode, message.reply_to, correlation_id)
     try:
-        content = (_lazily(opcode, message, reader) if reader is not None else None) or read(message)
+        content = (_by_decoder(opcode, message, decoder) if decoder is not None else None) or read(message)
     except ContentError:
         raise
     except ProtocolError as error:
@@ -123,11 +123,11 @@ def decode(data: bytes, reader: ObjectDecoder | None = None) -> Envelope | V1Mes
         correlation_id=correlation_id,
         agent=_agent(message),
         user_id=_user_id(message),
-        partial=words.PARTIAL in properties,
+        partial=wire.PARTIAL in properties,
         ttl=message.ttl,
         subscription=_subscription(properties),
-        sequence=_count(properties, words.SEQUENCE),
-        suppressed=_count(properties, words.SUPPRESSED) or 0,
+        sequence=_count(properties, wire.SEQUENCE),
+        suppressed=_count(properties, wire.SUPPRESSED) or 0,
     )
 
 
@@ -137,7 +137,7 @@ def _v1(message: _Parts) -> V1Message:
         # An amqp-value binary that happened to be UTF-8 (QMF2.md 8.1).
         body = body.encode()
     if not isinstance(body, bytes) or not body.startswith(MAGIC):
-        raise ProtocolError(f"not a QMF message: neither {words.OPCODE} nor a QMFv1 body")
+        raise ProtocolError(f"not a QMF message: neither {wire.OPCODE} nor a QMFv1 body")
     return V1Message(
         frames=decode_frames(body),
         to=message.to,
@@ -149,7 +149,7 @@ def _v1(message: _Parts) -> V1Message:
 
 
 def _agent(message: _Parts) -> str | None:
-    agent = message.application_properties.get(words.AGENT)
+    agent = message.application_properties.get(wire.AGENT)
     return agent if isinstance(agent, str) and agent else None
 
 
@@ -158,7 +158,7 @@ def _user_id(message: _Parts) -> str | None:
 
 
 def _subscription(properties: Mapping[str, object]) -> str | None:
-    value = properties.get(words.SUBSCRIPTION)
+    value = properties.get(wire.SUBSCRIPTION)
     return value if isinstance(value, str) and value else None
 
 
@@ -187,8 +187,8 @@ def _body(message: _Parts, *, is_map: bool) -> object:
     body = message.body
     if not isinstance(body, bytes) or not body:
         return None
-    if message.content_type in (words.MAP_TYPE, words.LIST_TYPE):
-        is_map = message.content_type == words.MAP_TYPE
+    if message.content_type in (wire.MAP_TYPE, wire.LIST_TYPE):
+        is_map = message.content_type == wire.MAP_TYPE
     return amqp010.decode_map(body, text=True) if is_map else amqp010.decode_list(body, text=True)
 
 
@@ -218,15 +218,15 @@ def _heartbeat(message: _Parts) -> Content:
 
 
 def _query_response(message: _Parts) -> Content:
-    kind = message.application_properties.get(words.CONTENT, words.DATA)
+    kind = message.application_properties.get(wire.CONTENT, wire.DATA)
     items = _list_body(message)
-    if kind == words.DATA:
+    if kind == wire.DATA:
         return ObjectsResponse(objects_from_list(items))
-    if kind == words.SCHEMA_ID:
+    if kind == wire.SCHEMA_ID:
         return SchemaIdsResponse([class_key_from_map(mapping(item, "schema id")) for item in items])
-    if kind == words.SCHEMA:
+    if kind == wire.SCHEMA:
         return SchemasResponse([schema_from_map(item) for item in items])
-    raise ProtocolError(f"{words.CONTENT} is {kind!r}")
+    raise ProtocolError(f"{wire.CONTENT} is {kind!r}")
 
 
 def _method_request(message: _Parts) -> Content:
@@ -257,44 +257,44 @@ def _exception(message: _Parts) -> Content:
 
 
 def _data_indication(message: _Parts) -> Content:
-    kind = message.application_properties.get(words.CONTENT, words.DATA)
+    kind = message.application_properties.get(wire.CONTENT, wire.DATA)
     items = _list_body(message)
-    if kind == words.DATA:
+    if kind == wire.DATA:
         return ObjectsIndication(objects_from_list(items))
-    if kind == words.EVENT:
+    if kind == wire.EVENT:
         return EventsIndication([event_from_map(item) for item in items])
-    raise ProtocolError(f"{words.CONTENT} is {kind!r}")
+    raise ProtocolError(f"{wire.CONTENT} is {kind!r}")
 
 
-def _lazily(opcode: str, message: _Parts, reader: ObjectDecoder) -> Content | None:
-    """Objects or events of a body that a reader understands; None for everything else."""
+def _by_decoder(opcode: str, message: _Parts, decoder: ObjectDecoder) -> Content | None:
+    """Objects or events of a body that the object decoder reads; None for everything else."""
     body = message.body
-    if message.section is not Section.DATA or message.content_type == words.MAP_TYPE:
+    if message.section is not Section.DATA or message.content_type == wire.MAP_TYPE:
         return None
     if not isinstance(body, bytes) or not body:
         return None
-    kind = message.application_properties.get(words.CONTENT, words.DATA)
-    if opcode == words.QUERY_RESPONSE and kind == words.DATA:
-        return ObjectsResponse(reader.objects(body))
-    if opcode == words.DATA_INDICATION and kind == words.DATA:
-        return ObjectsIndication(reader.objects(body))
-    if opcode == words.DATA_INDICATION and kind == words.EVENT:
-        return EventsIndication(reader.events(body))
+    kind = message.application_properties.get(wire.CONTENT, wire.DATA)
+    if opcode == wire.QUERY_RESPONSE and kind == wire.DATA:
+        return ObjectsResponse(decoder.objects(body))
+    if opcode == wire.DATA_INDICATION and kind == wire.DATA:
+        return ObjectsIndication(decoder.objects(body))
+    if opcode == wire.DATA_INDICATION and kind == wire.EVENT:
+        return EventsIndication(decoder.events(body))
     return None
 
 
 _READERS: dict[str, Callable[[_Parts], Content]] = {
-    words.LOCATE_REQUEST: _locate_request,
-    words.LOCATE_RESPONSE: _locate_response,
-    words.HEARTBEAT: _heartbeat,
-    words.QUERY_REQUEST: lambda message: query_from_map(_map_body(message)),
-    words.QUERY_RESPONSE: _query_response,
-    words.METHOD_REQUEST: _method_request,
-    words.METHOD_RESPONSE: _method_response,
-    words.EXCEPTION: _exception,
-    words.DATA_INDICATION: _data_indication,
-    words.SUBSCRIBE_REQUEST: lambda message: subscribe_from_map(_map_body(message)),
-    words.SUBSCRIBE_RESPONSE: lambda message: subscribed_from_map(_map_body(message)),
-    words.SUBSCRIBE_REFRESH: lambda message: refresh_from_map(_map_body(message)),
-    words.SUBSCRIBE_CANCEL: lambda message: cancel_from_map(_map_body(message)),
+    wire.LOCATE_REQUEST: _locate_request,
+    wire.LOCATE_RESPONSE: _locate_response,
+    wire.HEARTBEAT: _heartbeat,
+    wire.QUERY_REQUEST: lambda message: query_from_map(_map_body(message)),
+    wire.QUERY_RESPONSE: _query_response,
+    wire.METHOD_REQUEST: _method_request,
+    wire.METHOD_RESPONSE: _method_response,
+    wire.EXCEPTION: _exception,
+    wire.DATA_INDICATION: _data_indication,
+    wire.SUBSCRIBE_REQUEST: lambda message: subscribe_from_map(_map_body(message)),
+    wire.SUBSCRIBE_RESPONSE: lambda message: subscribed_from_map(_map_body(message)),
+    wire.SUBSCRIBE_REFRESH: lambda message: refresh_from_map(_map_body(message)),
+    wire.SUBSCRIBE_CANCEL: lambda message: cancel_from_map(_map_body(message)),
 }

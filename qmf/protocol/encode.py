@@ -8,12 +8,12 @@ from typing import Any
 
 import attrs
 
+import qmf.protocol.wire_names as wire
 from qmf.codec import amqp010, amqp10
 from qmf.codec.amqp010 import encode_map_into
 from qmf.codec.errors import escaped
 from qmf.codec.message import Message, Section, encode_message
 from qmf.codec.types import Symbol, UInt32, UInt64
-from qmf.protocol import words
 from qmf.protocol.contents import (
     Envelope,
     EventsIndication,
@@ -68,7 +68,7 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010, 
         message: what to send. `to` and `subject` decide where it goes (QMF2.md 1.1).
         form: how the body is written; without meaning for QMFv1.
         body: the body of a QMFv2 message if it is encoded already, as an AMQP 0-10 map or list with its size field. The
-            content then only says of what kind it is, and `form` must be left as it is.
+            content then only gives the kind, and `form` must be left as it is.
 
     Raises:
         EncodeError: a value that the encoding cannot hold.
@@ -91,7 +91,7 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010, 
             subject=message.subject,
             reply_to=message.reply_to,
             correlation_id=message.correlation_id,
-            content_type=words.MAP_TYPE if kind.is_map else words.LIST_TYPE,
+            content_type=wire.MAP_TYPE if kind.is_map else wire.LIST_TYPE,
             application_properties=_properties(message, kind),
             section=Section.DATA if form is BodyForm.DATA010 else Section.VALUE,
             body=encoded,
@@ -215,7 +215,7 @@ def _frame(message: Envelope) -> tuple[bytes, bytes, bytes]:
     # Encoding the whole message first refuses what no message may have.
     encode(message)
     before = b"".join(amqp10.encode(item) for item in (None, None, message.to, message.subject, message.reply_to))
-    behind = amqp10.encode(Symbol(words.MAP_TYPE if kind.is_map else words.LIST_TYPE))
+    behind = amqp10.encode(Symbol(wire.MAP_TYPE if kind.is_map else wire.LIST_TYPE))
     return before, behind, b"\x00\x53\x74" + amqp10.encode(_properties(message, kind))
 
 
@@ -235,7 +235,7 @@ def _v1(message: V1Message) -> Message:
         subject=message.subject,
         reply_to=message.reply_to,
         content_type="x-application/qmf",
-        application_properties={} if message.agent is None else {words.AGENT: message.agent},
+        application_properties={} if message.agent is None else {wire.AGENT: message.agent},
         section=Section.DATA,
         body=encode_frames(message.frames),
     )
@@ -281,19 +281,19 @@ class _Kind:
 
 
 def _properties(message: Envelope, kind: _Kind) -> dict[str, object]:
-    properties: dict[str, object] = {words.METHOD: kind.method, words.OPCODE: kind.opcode, words.APP_ID: words.QMF2}
+    properties: dict[str, object] = {wire.METHOD: kind.method, wire.OPCODE: kind.opcode, wire.APP_ID: wire.QMF2}
     if message.agent is not None:
-        properties[words.AGENT] = message.agent
+        properties[wire.AGENT] = message.agent
     if kind.content is not None:
-        properties[words.CONTENT] = kind.content
+        properties[wire.CONTENT] = kind.content
     if message.partial:
-        properties[words.PARTIAL] = ""
+        properties[wire.PARTIAL] = ""
     if message.subscription is not None:
-        properties[words.SUBSCRIPTION] = message.subscription
+        properties[wire.SUBSCRIPTION] = message.subscription
     if message.sequence is not None:
-        properties[words.SEQUENCE] = UInt64(message.sequence)
+        properties[wire.SEQUENCE] = UInt64(message.sequence)
     if message.suppressed:
-        properties[words.SUPPRESSED] = UInt64(message.suppressed)
+        properties[wire.SUPPRESSED] = UInt64(message.suppressed)
     return properties
 
 
@@ -302,26 +302,26 @@ def _objects(content: ObjectsResponse | ObjectsIndication) -> _Body:
 
 
 _KINDS: dict[type, _Kind] = {
-    LocateRequest: _Kind(words.LOCATE_REQUEST, _REQUEST, None, lambda c: [wire_value(item) for item in c.where], False),
-    LocateResponse: _Kind(words.LOCATE_RESPONSE, _INDICATION, None, lambda c: {"_values": agent_to_map(c.agent)}),
-    Heartbeat: _Kind(words.HEARTBEAT, _INDICATION, None, lambda c: {"_values": agent_to_map(c.agent)}),
-    QueryRequest: _Kind(words.QUERY_REQUEST, _REQUEST, None, query_to_map),
-    ObjectsResponse: _Kind(words.QUERY_RESPONSE, _RESPONSE, words.DATA, _objects, False),
+    LocateRequest: _Kind(wire.LOCATE_REQUEST, _REQUEST, None, lambda c: [wire_value(item) for item in c.where], False),
+    LocateResponse: _Kind(wire.LOCATE_RESPONSE, _INDICATION, None, lambda c: {"_values": agent_to_map(c.agent)}),
+    Heartbeat: _Kind(wire.HEARTBEAT, _INDICATION, None, lambda c: {"_values": agent_to_map(c.agent)}),
+    QueryRequest: _Kind(wire.QUERY_REQUEST, _REQUEST, None, query_to_map),
+    ObjectsResponse: _Kind(wire.QUERY_RESPONSE, _RESPONSE, wire.DATA, _objects, False),
     SchemaIdsResponse: _Kind(
-        words.QUERY_RESPONSE, _RESPONSE, words.SCHEMA_ID, lambda c: [class_key_to_map(key) for key in c.keys], False
+        wire.QUERY_RESPONSE, _RESPONSE, wire.SCHEMA_ID, lambda c: [class_key_to_map(key) for key in c.keys], False
     ),
     SchemasResponse: _Kind(
-        words.QUERY_RESPONSE, _RESPONSE, words.SCHEMA, lambda c: [schema_to_map(item) for item in c.schemas], False
+        wire.QUERY_RESPONSE, _RESPONSE, wire.SCHEMA, lambda c: [schema_to_map(item) for item in c.schemas], False
     ),
-    MethodRequest: _Kind(words.METHOD_REQUEST, _REQUEST, None, _method_request),
-    MethodResponse: _Kind(words.METHOD_RESPONSE, _RESPONSE, None, _method_response),
-    ExceptionResponse: _Kind(words.EXCEPTION, _RESPONSE, words.DATA, _exception),
-    ObjectsIndication: _Kind(words.DATA_INDICATION, _INDICATION, words.DATA, _objects, False),
+    MethodRequest: _Kind(wire.METHOD_REQUEST, _REQUEST, None, _method_request),
+    MethodResponse: _Kind(wire.METHOD_RESPONSE, _RESPONSE, None, _method_response),
+    ExceptionResponse: _Kind(wire.EXCEPTION, _RESPONSE, wire.DATA, _exception),
+    ObjectsIndication: _Kind(wire.DATA_INDICATION, _INDICATION, wire.DATA, _objects, False),
     EventsIndication: _Kind(
-        words.DATA_INDICATION, _INDICATION, words.EVENT, lambda c: [event_to_map(item) for item in c.events], False
+        wire.DATA_INDICATION, _INDICATION, wire.EVENT, lambda c: [event_to_map(item) for item in c.events], False
     ),
-    SubscribeRequest: _Kind(words.SUBSCRIBE_REQUEST, _REQUEST, None, subscribe_to_map),
-    SubscribeResponse: _Kind(words.SUBSCRIBE_RESPONSE, _RESPONSE, None, subscribed_to_map),
-    SubscribeRefresh: _Kind(words.SUBSCRIBE_REFRESH, _INDICATION, None, refresh_to_map),
-    SubscribeCancel: _Kind(words.SUBSCRIBE_CANCEL, _INDICATION, None, cancel_to_map),
+    SubscribeRequest: _Kind(wire.SUBSCRIBE_REQUEST, _REQUEST, None, subscribe_to_map),
+    SubscribeResponse: _Kind(wire.SUBSCRIBE_RESPONSE, _RESPONSE, None, subscribed_to_map),
+    SubscribeRefresh: _Kind(wire.SUBSCRIBE_REFRESH, _INDICATION, None, refresh_to_map),
+    SubscribeCancel: _Kind(wire.SUBSCRIBE_CANCEL, _INDICATION, None, cancel_to_map),
 }

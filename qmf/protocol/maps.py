@@ -127,10 +127,10 @@ def class_key_from_map(fields: Map, kind: Kind = Kind.DATA) -> ClassKey:
     Raises:
         ProtocolError: `_class_name` is missing, or a key has a wrong type or value.
     """
-    word = get_text(fields, "_type")
-    found = kind if not word else _KINDS.get(word)
+    kind_name = get_text(fields, "_type")
+    found = kind if not kind_name else _KINDS.get(kind_name)
     if found is None:
-        raise ProtocolError(f"_type is {word!r}, not '_data' or '_event'")
+        raise ProtocolError(f"_type is {kind_name!r}, not '_data' or '_event'")
     package = get_text(fields, "_package_name") or ""
     return ClassKey(package, need_text(fields, "_class_name"), found, get_uuid(fields, "_hash"))
 

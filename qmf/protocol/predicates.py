@@ -86,31 +86,31 @@ def _condition(node: object, depth: int, patterns: _Patterns) -> _Check:
         raise ProtocolError(f"predicate: {_short(node)} is no list")
     if not node:
         return lambda _: True
-    word, *rest = node
-    if not isinstance(word, str):
-        raise ProtocolError(f"predicate: {_short(word)} is no operator")
-    if word in _LOGIC:
-        return _LOGIC[word]([_condition(item, depth + 1, patterns) for item in rest])
-    if word in ("true", "false"):
-        _expect(word, rest, 0)
-        return lambda _: word == "true"
-    if word == "exists":
-        _expect(word, rest, 1)
+    operator, *rest = node
+    if not isinstance(operator, str):
+        raise ProtocolError(f"predicate: {_short(operator)} is no operator")
+    if operator in _LOGIC:
+        return _LOGIC[operator]([_condition(item, depth + 1, patterns) for item in rest])
+    if operator in ("true", "false"):
+        _expect(operator, rest, 0)
+        return lambda _: operator == "true"
+    if operator == "exists":
+        _expect(operator, rest, 1)
         found = _operand(rest[0])
         return lambda values: found(values) is not None
-    if word == "re_match":
-        _expect(word, rest, 2)
+    if operator == "re_match":
+        _expect(operator, rest, 2)
         return _re_match(rest[0], rest[1], patterns)
-    compare = _COMPARISONS.get(word)
+    compare = _COMPARISONS.get(operator)
     if compare is None:
-        raise ProtocolError(f"predicate: unknown operator {_short(word)}")
-    _expect(word, rest, 2)
+        raise ProtocolError(f"predicate: unknown operator {_short(operator)}")
+    _expect(operator, rest, 2)
     return _comparison(compare, _operand(rest[0]), _operand(rest[1]))
 
 
-def _expect(word: str, operands: Sequence[object], count: int) -> None:
+def _expect(operator: str, operands: Sequence[object], count: int) -> None:
     if len(operands) != count:
-        raise ProtocolError(f"predicate: {word} takes {count} operands, not {len(operands)}")
+        raise ProtocolError(f"predicate: {operator} takes {count} operands, not {len(operands)}")
 
 
 def _short(node: object) -> str:

@@ -30,11 +30,11 @@ def query_from_map(fields: Map) -> QueryRequest:
     Raises:
         ProtocolError: `_what` is missing or unknown, or a key has a wrong type.
     """
-    word = need_text(fields, "_what")
+    what_text = need_text(fields, "_what")
     try:
-        what = What(word)
+        what = What(what_text)
     except ValueError:
-        raise ProtocolError(f"_what is {word!r}") from None
+        raise ProtocolError(f"_what is {what_text!r}") from None
     return QueryRequest(
         what=what,
         class_key=get_class_key(fields),
@@ -56,9 +56,9 @@ def subscribe_from_map(fields: Map) -> SubscribeRequest:
     Raises:
         ProtocolError: `_what` is not OBJECT, or a key has a wrong type or is out of range.
     """
-    word = need_text(fields, "_what")
-    if word != What.OBJECT.value:
-        raise ProtocolError(f"_what is {word!r}, and only OBJECT can be subscribed to")
+    what_text = need_text(fields, "_what")
+    if what_text != What.OBJECT.value:
+        raise ProtocolError(f"_what is {what_text!r}, and only OBJECT can be subscribed to")
     return SubscribeRequest(
         class_key=get_class_key(fields),
         object_id=get_object_id(fields),

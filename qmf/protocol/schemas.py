@@ -164,15 +164,15 @@ def _common_to_map(
 
 
 def _type_from_map(fields: Map) -> QmfType:
-    """The type of a value; our own word for it counts where it is one."""
+    """The type of a value: by the name that this project sends, if it is one and agrees with the general one."""
     known = TYPES.get(get_text(fields, "_qmf_type") or "")
-    word = need_text(fields, "_type")
-    # Our word must agree with everybody's, or the map was put together by somebody else.
-    if known is not None and known.v2 == word:
+    type_name = need_text(fields, "_type")
+    # They must agree, or the map was made by another program.
+    if known is not None and known.v2 == type_name:
         return known
-    name = _SUBTYPES.get((word, get_text(fields, "_subtype") or "")) or _PLAIN_TYPES.get(word)
+    name = _SUBTYPES.get((type_name, get_text(fields, "_subtype") or "")) or _PLAIN_TYPES.get(type_name)
     if name is None:
-        raise ProtocolError(f"_type of {need_text(fields, '_name')} is {word!r}")
+        raise ProtocolError(f"_type of {need_text(fields, '_name')} is {type_name!r}")
     return TYPES[name]
 
 
@@ -188,7 +188,7 @@ def _max_len(fields: Map) -> int | None:
     return get_int(fields, "_maxlen") if fields.get("_maxlen") is not None else None
 
 
-def _word(fields: Map, key: str, kind: type[_E], default: _E) -> _E:
+def _enum_value(fields: Map, key: str, kind: type[_E], default: _E) -> _E:
     """The member of an enumeration whose value is under `key`."""
     text = get_text(fields, key)
     if text is None:
@@ -218,7 +218,7 @@ def _property_from_map(fields: Map) -> Property:
     return Property(
         name=need_text(fields, "_name"),
         type=_type_from_map(fields),
-        access=_word(fields, "_access", Access, Access.RO),
+        access=_enum_value(fields, "_access", Access, Access.RO),
         unit=get_text(fields, "_unit"),
         desc=get_text(fields, "_desc"),
         index=get_flag(fields, "_index"),
@@ -323,7 +323,7 @@ def _argument_from_map(fields: Map) -> Argument:
     return Argument(
         name=need_text(fields, "_name"),
         type=type,
-        direction=_word(fields, "_dir", Direction, Direction.IN),
+        direction=_enum_value(fields, "_dir", Direction, Direction.IN),
         unit=get_text(fields, "_unit"),
         default=from_wire(type, fields.get("_default")),
         desc=get_text(fields, "_desc"),

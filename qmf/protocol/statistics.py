@@ -1,7 +1,7 @@
 """Finding statistics again in lists of wire values (QMF2.md 6).
 
-On the wire a statistic is one value or a few: a hilo is `x`, `xHigh`, `xLow`. QMFv1 schemas list those values and do
-not say which belong together; names, types and descriptions tell.
+On the wire a statistic is one value or a few: a hilo is `x`, `xHigh`, `xLow`. QMFv1 schemas list those values, but
+not which of them belong together: names, types and descriptions show that.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def fold_v1(entries: Sequence[Statistic]) -> tuple[Statistic, ...]:
         entries: one statistic of a direct type per value, in wire order, under its QMFv1 name.
 
     Returns:
-        the statistics; values that belong to nothing stay alone. Counters stay plain integers: nothing tells them.
+        the statistics; values that belong to none stay alone. Counters stay plain integers, since they look like those.
     """
     out: list[Statistic] = []
     index = 0

@@ -80,7 +80,7 @@ class SchemaRequest:
 
 @attrs.frozen
 class SchemaResponse:
-    """`s`: a schema. Its event class has no severity, and counters are plain integers: QMFv1 does not tell."""
+    """`s`: a schema. Its event class has no severity, and counters are plain integers, as QMFv1 has them."""
 
     schema: ClassSchema | EventSchema
     sequence: int = 0

@@ -208,13 +208,13 @@ def _method(reader: Reader) -> Method:
 
 def _argument(fields: Map) -> Argument:
     type = _type(fields)
-    word = get_text(fields, "dir") or Direction.IN.value
-    if word not in ("I", "O", "IO"):
-        raise ProtocolError(f"dir of {need_text(fields, 'name')} is {word!r}, not I, O or IO")
+    direction = get_text(fields, "dir") or Direction.IN.value
+    if direction not in ("I", "O", "IO"):
+        raise ProtocolError(f"dir of {need_text(fields, 'name')} is {direction!r}, not I, O or IO")
     return Argument(
         name=need_text(fields, "name"),
         type=type,
-        direction=Direction(word),
+        direction=Direction(direction),
         unit=get_text(fields, "unit"),
         default=_default(type, fields.get("default")),
         desc=get_text(fields, "desc"),

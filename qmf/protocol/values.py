@@ -52,13 +52,13 @@ class ObjectData:
 
 @attrs.frozen(kw_only=True)
 class ObjectBlock:
-    """Many objects of one class and one agent, as rows (docs/protocol.md): only sent to who asked for it.
+    """Many objects of one class and one agent, as rows (docs/protocol.md); only sent where a console asked for rows.
 
     Attributes:
         class_key: of all of them, hash included.
         agent_name, agent_epoch: of all their ids, as in `ObjectId`.
         columns: wire names of the values.
-        codes: one type code per column, see `qmf.protocol.objects.rows`.
+        codes: one type code per column, see `qmf.protocol.objects.columns`.
         rows: the rows, one after the other.
     """
 
@@ -91,18 +91,18 @@ class EventData:
 
 @attrs.frozen(kw_only=True)
 class AgentInfo:
-    """What an agent says of itself in locate responses and heartbeats.
+    """What an agent sends about itself in locate responses and heartbeats.
 
     Attributes:
         name: ``vendor:product:instance``.
         vendor, product, instance: its parts, any of which may be empty.
         epoch: start number, or 0 where not sent.
         heartbeat_interval: seconds between heartbeats, or 0 where not sent.
-        timestamp: nanoseconds since 1970 when it was said.
+        timestamp: nanoseconds since 1970 when it was sent.
         schema_updated: nanoseconds since 1970 of the last change to its schemas, or 0.
         capability: 1 when it answers v2 schema queries and evaluates locate predicates, else 0.
         direct_subject: key on the topic exchange that also reaches it, or None.
-        attributes: everything else it said.
+        attributes: everything else that it sent.
     """
 
     name: str

@@ -145,7 +145,7 @@ class ClassLayout:
         sources: fields that formulas use.
         wire: by group, or both: name and wrapper of each value on the wire, in order.
         positions: by group, or both: where in that order the values of a field begin.
-        readers, takers: by group, or both: functions that were made to read values (see `qmf.agent.model.collecting`).
+        readers, takers: by group, or both: functions that read values (`qmf.agent.model.value_readers`).
     """
 
     __slots__ = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from qmf.agent.accessors.accessors import Interval
 from qmf.agent.layout.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, STATISTICS_CELL, ClassLayout
 from qmf.agent.layout.references import is_pending
-from qmf.agent.model.collecting import RawValues, make_reader, make_taker
+from qmf.agent.model.value_readers import RawValues, make_reader, make_taker
 
 if TYPE_CHECKING:
     from qmf.agent.model.managed_object import ManagedObject

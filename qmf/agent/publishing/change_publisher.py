@@ -24,7 +24,7 @@ from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.values import PendingUpdate
 from qmf.agent.objects.object_store import ManagedObjectStore
-from qmf.agent.publishing.writing import Item, ObjectWriter
+from qmf.agent.publishing.object_writer import Item, ObjectWriter
 from qmf.agent.sending.message_batcher import MessageBatcher, report_unencodable
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.agent.sending.sequence_numbers import SequenceNumbers

@@ -11,13 +11,13 @@ from typing import Any
 import attrs
 
 from qmf.agent.layout.class_layout import BOTH, ClassLayout
-from qmf.agent.model.collecting import RawValues
 from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.value_readers import RawValues
 from qmf.agent.model.values import read_raw_values, values_by_name
 from qmf.agent.objects.object_sources import ObjectSelection, expand_selection
 from qmf.agent.objects.object_store import object_data
-from qmf.agent.publishing.blocks import Row, RowWriter, content
-from qmf.agent.publishing.writing import Item, Message, ObjectWriter
+from qmf.agent.publishing.object_writer import Item, Message, ObjectWriter
+from qmf.agent.publishing.row_writer import Row, RowWriter, content
 from qmf.codec.errors import EncodeError
 from qmf.protocol import ObjectData, ObjectsResponse
 

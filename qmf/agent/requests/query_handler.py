@@ -24,8 +24,8 @@ import attrs
 from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources, expand_selection
-from qmf.agent.publishing.blocks import Row, RowWriter, reads_rows
-from qmf.agent.publishing.writing import Item, ObjectWriter
+from qmf.agent.publishing.object_writer import Item, ObjectWriter
+from qmf.agent.publishing.row_writer import Row, RowWriter, reads_rows
 from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.query_answer import Matcher, QueryAnswer

@@ -1,6 +1,6 @@
 """Reading rows: objects of one class without a name in front of each value.
 
-A block says once which columns its rows have and of which types (docs/protocol.md), so one `struct` per class reads a
+A block lists the columns of its rows and their types once (docs/protocol.md), so one `struct` per class reads a
 row. Only agents and consoles of this project know rows. `row_encoding` writes them.
 """
 

@@ -1,4 +1,4 @@
-"""Words of the wire that more than one module uses (QMF2.md 3.1, 4, 5)."""
+"""Names of properties, opcodes and content types on the wire that more than one module uses (QMF2.md 3.1, 4, 5)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Objects of one agent as rows, for consoles that read them (docs/protocol.md).
 
 The rows of a message that have the same columns make up a block. What does not fit a row goes as an ordinary object in
-the same message. Belongs to the event loop's thread, like `qmf.agent.publishing.writing`.
+the same message. Belongs to the event loop's thread, like `qmf.agent.publishing.object_writer`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from operator import itemgetter
 import attrs
 
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, ClassLayout
-from qmf.agent.model.collecting import RawValues, statistics_source
 from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.value_readers import RawValues, statistics_source
 from qmf.agent.model.values import note_changes, read_raw_values
 from qmf.agent.objects.object_store import ManagedObjectStore
-from qmf.agent.publishing.writing import columns_of, may_be_kept
+from qmf.agent.publishing.object_writer import columns_of, may_be_kept
 from qmf.protocol import ROW_FORM, ObjectData, ObjectsIndication, ObjectsResponse
 from qmf.protocol.objects import Lead, RowEncoder
 
@@ -156,7 +156,7 @@ def reads_rows(form: int) -> bool:
 def content(
     kind: type[ObjectsResponse] | type[ObjectsIndication], items: Sequence[Row | ObjectData]
 ) -> ObjectsResponse | ObjectsIndication:
-    """Rows and ordinary objects as what a message says."""
+    """Rows and ordinary objects as the content of a message."""
     if items and set(map(type, items)) == {tuple}:
         # Mostly all have the same columns.
         selections, raw = zip(*items, strict=True)

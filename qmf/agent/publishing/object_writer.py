@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 from qmf.agent.layout.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.layout.references import Referable
-from qmf.agent.model.collecting import RawValues
 from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.value_readers import RawValues
 from qmf.agent.model.values import note_changes, read_raw_values, values_by_name
 from qmf.agent.objects.object_store import ManagedObjectStore, object_data
 from qmf.protocol import BodyForm, ObjectData, ObjectsIndication, ObjectsResponse

@@ -25,14 +25,14 @@ from qmf.agent import (
 )
 from qmf.agent.accessors.locking import locking_subclass
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
-from qmf.agent.model.collecting import make_reader, make_taker, statistics_source
 from qmf.agent.model.managed_object import ManagedObjectMeta
+from qmf.agent.model.value_readers import make_reader, make_taker, statistics_source
 from qmf.agent.model.values import read_raw_values, values_by_name
 from qmf.agent.objects.object_store import ManagedObjectStore, object_data
-from qmf.agent.publishing.blocks import RowWriter
-from qmf.agent.publishing.blocks import content as row_content
-from qmf.agent.publishing.raising import EventWriter
-from qmf.agent.publishing.writing import ObjectWriter, columns_of
+from qmf.agent.publishing.event_raiser import EventWriter
+from qmf.agent.publishing.object_writer import ObjectWriter, columns_of
+from qmf.agent.publishing.row_writer import RowWriter
+from qmf.agent.publishing.row_writer import content as row_content
 from qmf.codec import EncodeError
 from qmf.protocol import BodyForm, Envelope, EventData, ObjectData, ObjectsResponse, decode, encode
 from qmf.protocol.objects import RowEncoder, encode_event, encode_object
