@@ -1,4 +1,4 @@
-"""The event watcher ends quietly, however often one presses Ctrl-C."""
+"""The event watcher ends without a traceback, even if Ctrl-C is pressed twice."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qmf.broker import EmbeddedBroker
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-#: The program, with somebody who presses Ctrl-C once more while it closes.
+#: The program, with a second Ctrl-C while it closes.
 IMPATIENT = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])

@@ -24,7 +24,7 @@ SHOP = EXAMPLES / "shop"
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The command, run where it has to be."""
+    """The command; the current directory is the one that it needs."""
     monkeypatch.chdir(EXAMPLES)
     return [sys.executable, "-m", "shop"]
 
@@ -64,7 +64,7 @@ def test_it_runs_and_is_managed(shop: list[str], broker: EmbeddedBroker, tmp_pat
         assert "Traceback" not in "".join(process.lines)
 
 
-def test_without_a_directory_nobody_counts(shop: list[str], broker: EmbeddedBroker) -> None:
+def test_without_a_directory_starts_are_not_counted(shop: list[str], broker: EmbeddedBroker) -> None:
     with running(*shop, broker.url, "--name", "test") as process:
         assert process.wait_for("is open") == "example.org:shop:test is open"
 

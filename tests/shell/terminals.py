@@ -1,4 +1,4 @@
-"""The real programs: in a pseudo-terminal, with a screen that understands it; from a pipe; one-shot."""
+"""Runs the real programs: in a pseudo-terminal with an emulated screen, or without a terminal."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """What is on the screen, without blank lines at the ends of lines."""
+        """The lines of the screen, without blanks at their ends."""
         return [line.rstrip() for line in self.screen.display]
 
     def until(self, check: Callable[[list[str]], bool]) -> list[str]:
@@ -113,7 +113,7 @@ class Terminal:
         self.child.send("\r")
 
     def leave(self) -> None:
-        """Leave the shell by Ctrl-D, which is fine."""
+        """Leave the shell by Ctrl-D; its exit code must be 0."""
         self.child.send("\x04")
         assert self.end() == 0
 

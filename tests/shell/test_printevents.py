@@ -47,7 +47,7 @@ def above(percent: float) -> FilesystemAboveThreshold:
 
 
 class Program:
-    """qmf-printevents under way."""
+    """A running qmf-printevents."""
 
     def __init__(self, home: Path, *args: str) -> None:
         self.process = subprocess.Popen(
@@ -55,7 +55,7 @@ class Program:
         )
 
     def line_of(self, agent: AgentThread, percent: float) -> str:
-        """The first line. Nobody outside can see when it has subscribed: so events come until it prints one."""
+        """The first line. Its subscription cannot be observed, so events are raised until it prints one."""
         import threading
 
         assert self.process.stdout is not None
@@ -70,7 +70,7 @@ class Program:
         return lines[0].rstrip("\n")
 
     def end(self) -> tuple[int, str]:
-        """Its exit code and what it said on stderr."""
+        """End it by Ctrl-C; its exit code and its output on stderr."""
         self.process.send_signal(2)
         _, err = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, err
@@ -133,7 +133,7 @@ def test_heartbeats_are_chosen_as_events_are(agent: AgentThread, broker: Embedde
 
 
 @pytest.mark.slow
-def test_nobody_there(tmp_path: Path) -> None:
+def test_no_connection(tmp_path: Path) -> None:
     with EmbeddedBroker() as other:
         url = other.url
     done = run(tmp_path, url, "--timeout", "3", program=EVENTS)

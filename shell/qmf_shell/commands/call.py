@@ -9,7 +9,7 @@ import attrs
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Argument, Method
 from qmf_shell.objects.bulk_call import call_objects
-from qmf_shell.objects.lookup import classes_or_none, find_classes, find_object, object_label
+from qmf_shell.objects.lookup import find_classes, find_object, matching_classes, object_label
 from qmf_shell.objects.selecting import find_objects, select_objects
 from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
@@ -128,7 +128,7 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
     try:
         target = find_object(context, text, prefer=lambda schema: find_method(schema.methods, name) is not None)
     except NotFoundError:
-        if classes_or_none(context, text):
+        if matching_classes(context, text):
             reason = f"{text} is a class: write call {text} where CONDITION {name}, or all"
             raise UsageError("call", reason, CALL.usage[1]) from None
         raise

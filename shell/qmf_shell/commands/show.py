@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf_shell.objects.lookup import classes_or_none
+from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.selecting import find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
@@ -19,7 +19,7 @@ from qmf_shell.text import clean
 
 def run(context: Context, args: BoundArguments) -> Result:
     """Show the objects that the user named, or those of a class."""
-    keys = classes_or_none(context, args.texts[0])
+    keys = matching_classes(context, args.texts[0])
     if not keys:
         return show_objects(find_objects(context, args.texts), context)
     selection = parse_selection(args.words[1:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qmf.schema import Kind
-from qmf_shell.objects.lookup import classes_or_none, find_object
+from qmf_shell.objects.lookup import find_object, matching_classes
 from qmf_shell.objects.relations import children, parents
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option
@@ -42,7 +42,7 @@ def run(context: Context, args: BoundArguments) -> Table:
     top = most if text is None else 0
     if text is None:
         roots = [key for key in by_key if key not in above]
-    elif keys := classes_or_none(context, text):
+    elif keys := matching_classes(context, text):
         wanted = set(class_names(keys))
         roots = [key for key, item in by_key.items() if class_name(item.identity) in wanted]
     else:

@@ -11,7 +11,7 @@ from qmf.schema import ClassSchema, QmfType
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.counters import is_counter
 from qmf_shell.objects.fields import TIME_TYPES, fields_of
-from qmf_shell.objects.lookup import classes_or_none
+from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.rates import ChangeTracker, RateTracker
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
@@ -38,7 +38,7 @@ RATES = Option(("-r", "--rates"), "treat all integers as counters")
 
 def run(context: Context, args: BoundArguments) -> LiveView:
     """Start the view."""
-    keys = classes_or_none(context, args.texts[0])
+    keys = matching_classes(context, args.texts[0])
     watcher = _ValueWatcher("rates" in args.options)
     frame: Callable[[], Result]
     if keys:

@@ -80,7 +80,7 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
     return found
 
 
-def classes_or_none(context: Context, text: str) -> list[ClassKey]:
+def matching_classes(context: Context, text: str) -> list[ClassKey]:
     """All versions of the classes of objects that `text` names; empty if it names none."""
     try:
         return find_classes(context.classes(), text)
@@ -166,7 +166,7 @@ def find_single(context: Context, text: str) -> ObjectRecord:
     Raises:
         NotFoundError, GoneError, AmbiguousError: as `find_object`; the last also for a class with several objects.
     """
-    keys = classes_or_none(context, text)
+    keys = matching_classes(context, text)
     objects = context.objects(class_names(keys)) if keys else ()
     if len(objects) == 1:
         return objects[0]

@@ -16,7 +16,7 @@ from shell.line_runner import printed
 
 
 @pytest.mark.parametrize("line", ["agents", "heartbeats", "heartbeats alpha"])
-def test_a_broker_that_is_not_there_is_told(context: Context, backend: FakeBackend, line: str) -> None:
+def test_a_broker_that_is_not_connected_is_reported(context: Context, backend: FakeBackend, line: str) -> None:
     backend.others = (ConnectionStatus("amqp://mq2:5672", False, "connection refused", "mq2"),)
     output = make_output()
     assert execute(line, context, output.screen) is Outcome.FAILED

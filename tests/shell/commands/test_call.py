@@ -41,7 +41,7 @@ def test_call(context: Context, backend: FakeBackend, line: str, name: str, argu
     assert [(method, given) for _, method, given in backend.calls] == [(name, arguments)]
 
 
-def test_call_shows_outputs_or_says_that_it_is_done(context: Context, backend: FakeBackend) -> None:
+def test_call_shows_outputs_or_that_it_is_done(context: Context, backend: FakeBackend) -> None:
     backend.answer = {"sequence": 7, "body": "hello"}
     assert printed(context, "call / echo 7 hello") == [
         "echo of 101 filesystem /",
@@ -52,20 +52,20 @@ def test_call_shows_outputs_or_says_that_it_is_done(context: Context, backend: F
     assert printed(context, "call / sync") == ["sync of 101 filesystem /: done"]
 
 
-def test_the_method_tells_which_of_two_objects_is_meant(context: Context, backend: FakeBackend) -> None:
+def test_the_method_decides_between_two_objects(context: Context, backend: FakeBackend) -> None:
     backend.records = [filesystem("1"), process(1)]
     printed(context, "call 1 signal 15")
     assert backend.calls == [("org.example:process:1", "signal", {"number": 15})]
 
 
 @attrs.define
-class Somebody:
-    """Answers questions from a list; records them, and what was refused."""
+class FakePrompter:
+    """Answers questions from a list; records the questions, and errors of answers."""
 
     answers: list[str] = attrs.field(factory=list)
     yes: bool = True
     asked: list[str] = attrs.field(factory=list)
-    refused: list[str] = attrs.field(factory=list)
+    errors: list[str] = attrs.field(factory=list)
 
     def value(self, question: str, check: Callable[[str], object], default: str | None) -> str:
         self.asked.append(question)
@@ -74,7 +74,7 @@ class Somebody:
             try:
                 check(text)
             except QmfError as error:
-                self.refused.append(str(error))
+                self.errors.append(str(error))
             else:
                 return text
         raise PromptCancelledError("cancelled: nothing was called")
@@ -85,31 +85,31 @@ class Somebody:
 
 
 def test_missing_arguments_are_asked_for(context: Context, backend: FakeBackend) -> None:
-    somebody = context.prompter = Somebody(["seven", "-1", "7", "hello world"])
+    prompter = context.prompter = FakePrompter(["seven", "-1", "7", "hello world"])
     printed(context, "call / echo")
     assert backend.calls[-1][1:] == ("echo", {"sequence": 7, "body": "hello world"})
-    assert somebody.asked == ["sequence (uint32) - Any number", "body (lstr) - Any text"]
-    assert len(somebody.refused) == 2
-    assert "not a whole number" in somebody.refused[0]
-    assert "must be 0 to 4294967295" in somebody.refused[1]
+    assert prompter.asked == ["sequence (uint32) - Any number", "body (lstr) - Any text"]
+    assert len(prompter.errors) == 2
+    assert "not a whole number" in prompter.errors[0]
+    assert "must be 0 to 4294967295" in prompter.errors[1]
 
 
 def test_only_what_is_missing_is_asked_for(context: Context, backend: FakeBackend) -> None:
-    somebody = context.prompter = Somebody(["7"])
+    prompter = context.prompter = FakePrompter(["7"])
     printed(context, "call / echo body=x")
-    assert len(somebody.asked) == 1
+    assert len(prompter.asked) == 1
     assert backend.calls[-1][2] == {"sequence": 7, "body": "x"}
     printed(context, "call / configure {}")
-    assert len(somebody.asked) == 1
+    assert len(prompter.asked) == 1
 
 
 def test_giving_up_calls_nothing(context: Context, backend: FakeBackend) -> None:
-    context.prompter = Somebody()
+    context.prompter = FakePrompter()
     assert failure(context, "call / echo") == "error: cancelled: nothing was called"
     assert backend.calls == []
 
 
-def test_without_a_terminal_nobody_is_asked(context: Context) -> None:
+def test_without_a_terminal_there_are_no_questions(context: Context) -> None:
     assert "are missing" in failure(context, "call / echo")
 
 
@@ -142,11 +142,11 @@ def test_calls_of_many_are_confirmed(context: Context, backend: FakeBackend) -> 
     assert failure(context, "call filesystem all sync") == (
         "error: sync would be called on 20 objects: confirm with call --yes"
     )
-    somebody = context.prompter = Somebody(yes=False)
+    prompter = context.prompter = FakePrompter(yes=False)
     assert failure(context, "call filesystem all sync") == "error: nothing was called"
-    assert somebody.asked == ["Call sync on 20 objects (filesystem /1, filesystem /2, filesystem /3 and ...)?"]
+    assert prompter.asked == ["Call sync on 20 objects (filesystem /1, filesystem /2, filesystem /3 and ...)?"]
     assert backend.calls == []
-    somebody.yes = True
+    prompter.yes = True
     printed(context, "call filesystem all sync")
     assert len(backend.calls) == 20
     context.settings.change("confirm", "off")
@@ -170,7 +170,7 @@ def test_failures_of_some_are_shown_and_counted(context: Context, backend: FakeB
 
 
 @pytest.mark.usefixtures("many")
-def test_ctrl_c_tells_what_was_done(context: Context, backend: FakeBackend) -> None:
+def test_ctrl_c_shows_the_outcomes_so_far(context: Context, backend: FakeBackend) -> None:
     backend.stop_at = 5
     output = make_output()
     assert execute("call -y filesystem all sync", context, output.screen) is Outcome.FAILED
@@ -198,7 +198,7 @@ def test_mistakes(context: Context, backend: FakeBackend, line: str, parts: list
 
 
 @pytest.mark.usefixtures("many")
-def test_none_match(context: Context, backend: FakeBackend) -> None:
+def test_no_object_matches(context: Context, backend: FakeBackend) -> None:
     assert run(context, "call filesystem where threshold > 99 sync").lines == [
         "No objects of filesystem match: nothing was called."
     ]

@@ -37,7 +37,7 @@ def test_follow_prints_new_events_of_the_class(context: Context) -> None:
     got: list[Result] = []
     reader = threading.Thread(target=lambda: got.append(next(stream.items)), daemon=True)
     reader.start()
-    # Nobody can see from outside that the reader waits: so events come until it has one.
+    # The waiting of the reader cannot be observed, so events are added until it has one.
     while not got:
         context.events.add(full_event("/after"))
         reader.join(0.01)

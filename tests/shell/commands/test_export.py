@@ -42,7 +42,7 @@ def test_export_json_with_columns(context: Context, tmp_path: Path) -> None:
     assert row["agent"] == "example.org:host:alpha"
 
 
-def test_export_writes_over_nothing_unless_told_to(context: Context, tmp_path: Path) -> None:
+def test_export_overwrites_only_with_force(context: Context, tmp_path: Path) -> None:
     path = tmp_path / "fs.json"
     path.write_text("mine")
     assert "exists already: --force" in failure(context, f"export filesystem {path}")
@@ -60,8 +60,8 @@ def test_export_elsewhere(context: Context, tmp_path: Path) -> None:
 def test_parquet_without_pyarrow(context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "fs.parquet"
-    said = failure(context, f"export filesystem {path}")
-    assert "Parquet needs pyarrow, which is not installed: pip install 'qmf[parquet]'" in said
+    error = failure(context, f"export filesystem {path}")
+    assert "Parquet needs pyarrow, which is not installed: pip install 'qmf[parquet]'" in error
     assert list(tmp_path.iterdir()) == []
 
 

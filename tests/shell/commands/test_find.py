@@ -27,7 +27,7 @@ def test_find_has_a_limit(context: Context) -> None:
     assert len(printed(context, "find -n 0 /home")) == 3 + 26
 
 
-def test_find_looks_into_maps_and_numbers(context: Context, backend: FakeBackend) -> None:
+def test_find_searches_maps_and_numbers(context: Context, backend: FakeBackend) -> None:
     backend.records = [filesystem("/", options={"a": ["needle"]}), filesystem("/b", threshold=77)]
     assert printed(context, "find needle")[3].split()[3:] == ["options", "needle"]
     assert any("threshold" in line for line in printed(context, "find 77"))

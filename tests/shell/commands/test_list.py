@@ -121,7 +121,7 @@ def test_nothing_matches(context: Context) -> None:
     ]
 
 
-def test_active_leaves_out_the_dead(context: Context, backend: FakeBackend) -> None:
+def test_active_leaves_out_destroyed_objects(context: Context, backend: FakeBackend) -> None:
     printed(context, "list filesystem")
     gone = backend.records.pop(0)
     context.ids.mark_deleted(gone.identity.key, NOON)
@@ -131,7 +131,7 @@ def test_active_leaves_out_the_dead(context: Context, backend: FakeBackend) -> N
     assert next(line.split() for line in printed(context, "list") if "filesystem" in line)[2:] == ["1", "1"]
 
 
-def test_several_brokers_are_told_apart(context: Context, backend: FakeBackend) -> None:
+def test_objects_of_several_brokers_name_their_broker(context: Context, backend: FakeBackend) -> None:
     one, two = filesystem("/"), filesystem("/")
     key = attrs.evolve(two.identity.key, broker="amqp://mq2")
     backend.records = [one, attrs.evolve(two, identity=attrs.evolve(two.identity, key=key)), process(1)]

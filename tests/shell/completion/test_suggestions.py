@@ -104,7 +104,7 @@ def test_names(listed: Context, text: str, texts: list[str]) -> None:
     assert offered(listed, text) == texts
 
 
-def test_meta_tells_what_it_is(listed: Context) -> None:
+def test_meta_describes_the_name(listed: Context) -> None:
     def meta(text: str) -> str:
         return ask(listed, text)[0].meta
 
@@ -116,7 +116,7 @@ def test_meta_tells_what_it_is(listed: Context) -> None:
     assert meta("events files") == "No space is left"
 
 
-def test_dead_objects_are_not_offered(listed: Context) -> None:
+def test_destroyed_objects_are_not_suggested(listed: Context) -> None:
     listed.ids.mark_deleted(filesystem("/").identity.key, 5)
     assert "101" not in offered(listed, "show ", NameSnapshot(schemas=dict(SCHEMAS)))
 

@@ -18,7 +18,7 @@ def test_all_fine(context: Context, output: Output) -> None:
     assert output.errors == []
 
 
-def test_goes_on_after_a_failure_and_says_so_in_the_end(context: Context, output: Output) -> None:
+def test_goes_on_after_a_failure_and_exits_with_1(context: Context, output: Output) -> None:
     assert batch.run(batch.numbered(["frobnicate", "agents"]), context, output.screen) == 1
     assert output.lines[0] == "2 agents"
     assert output.errors == ["error: line 1: no command 'frobnicate'; `help` lists them"]

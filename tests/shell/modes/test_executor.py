@@ -83,7 +83,7 @@ def test_ctrl_c_gets_through(context: Context, backend: FakeBackend, output: Out
         execute("list", context, output.screen)
 
 
-def test_silent_agents_are_told_and_count_as_failure(context: Context, backend: FakeBackend) -> None:
+def test_silent_agents_are_reported_and_count_as_failure(context: Context, backend: FakeBackend) -> None:
     backend.failures = {BETA: "no answer within 10 s"}
     output = make_output()
     assert execute("list filesystem", context, output.screen) is Outcome.FAILED
@@ -127,6 +127,6 @@ def test_values_keep_their_names_in_json_and_csv(context: Context, backend: Fake
     assert "bodyText" in json.loads(run(context, "call -y filesystem all sync", style=OutputStyle.JSON).lines[0])[0]
 
 
-def test_two_columns_of_one_name_are_told_apart_in_json(context: Context, backend: FakeBackend) -> None:
+def test_two_columns_of_one_name_have_different_keys_in_json(context: Context, backend: FakeBackend) -> None:
     row = json.loads(run(context, "list filesystem columns index limit 1", style=OutputStyle.JSON).lines[0])[0]
     assert row == {"id": 101, "index": "/", "index_2": "/"}

@@ -38,9 +38,9 @@ def test_rates() -> None:
     assert take(150, 20) == 5
     assert take(150, 20) == 5  # no time has passed
     assert take(150, 30) == 0
-    assert take(10, 40) == 1  # began anew
-    assert take(8, 50) == -0.2  # taken down
-    assert take(1000, 60, epoch=2) == 100  # another life of the agent: it counted from zero
+    assert take(10, 40) == 1  # was reset
+    assert take(8, 50) == -0.2  # was decreased
+    assert take(1000, 60, epoch=2) == 100  # the agent was restarted: it counted from zero
     assert take(None, 70) is None
     assert take(2000, 80) is None
     assert take(True, 90) is None

@@ -84,7 +84,7 @@ def test_a_condition_ends_where_it_cannot_go_on(text: str, used: int) -> None:
         ("a>1>2", ["'>' in column 4 does not belong"]),
     ],
 )
-def test_mistakes_say_where(text: str, parts: list[str]) -> None:
+def test_mistakes_name_the_column(text: str, parts: list[str]) -> None:
     with pytest.raises(ConditionError) as caught:
         parse_condition(split_line(text))
     for part in parts:

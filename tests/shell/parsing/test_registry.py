@@ -7,7 +7,7 @@ from qmf_shell.commands import standard
 from qmf_shell.parsing.registry import Registry, UnknownCommandError
 
 
-def test_unknown_commands_are_told_with_near_ones() -> None:
+def test_errors_of_unknown_commands_list_similar_ones() -> None:
     with pytest.raises(UnknownCommandError, match="did you mean list"):
         standard().find("lits")
     with pytest.raises(UnknownCommandError, match="`help` lists them"):

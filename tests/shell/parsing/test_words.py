@@ -91,7 +91,7 @@ def test_quoted_words_come_back(words: list[str]) -> None:
 
 
 @given(st.text(max_size=40))
-def test_any_line_splits_or_says_why(line: str) -> None:
+def test_any_line_splits_or_is_an_error(line: str) -> None:
     split_partial(line)
     column = 1
     try:

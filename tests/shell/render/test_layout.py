@@ -45,14 +45,14 @@ def test_what_fits_fits(columns: list[tuple[int, bool]], room: int) -> None:
         assert all(low <= got <= high for low, got, high in zip(smallest, result, widths, strict=True))
 
 
-def test_columns_that_say_nothing_go_first() -> None:
+def test_empty_columns_are_removed_first() -> None:
     columns = [Column("ID"), Column("Destroyed"), Column("Index")]
     planned = plan_columns(columns, [["101", "-", "/"], ["102", "", "/home"]], 12)
     assert planned.shown == (0, 2)
     assert planned.widths == (3, 5)
 
 
-def test_they_stay_where_there_is_room() -> None:
+def test_empty_columns_stay_if_they_fit() -> None:
     assert plan_columns([Column("ID"), Column("Destroyed")], [["101", "-"]], 40).shown == (0, 1)
 
 

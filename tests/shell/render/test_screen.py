@@ -52,7 +52,7 @@ def test_terminal_lines_fit(name: str, width: int) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(RESULTS) - {"evil"}))
 @pytest.mark.parametrize("width", [40, 120])
-def test_terminal_and_plain_say_the_same(name: str, width: int) -> None:
+def test_terminal_and_plain_print_the_same(name: str, width: int) -> None:
     def words(style: OutputStyle) -> list[str]:
         text = ANSI.sub("", shown(RESULTS[name], style, width).out.getvalue())
         return "".join(char for char in text if char not in "=─ \n").split()
@@ -124,7 +124,7 @@ def test_a_stream_is_printed_as_it_comes_and_ctrl_c_ends_it(style: OutputStyle) 
 
     output.screen.show(ResultStream(items(), "waiting"))
     assert closed == [True]
-    # Messages for people go to stderr where stdout is for programs.
+    # In styles for programs, notices for people go to stderr.
     assert ("waiting" in output.out.getvalue()) is (style not in MACHINE_READABLE)
     assert ("waiting" in output.err.getvalue()) is (style in MACHINE_READABLE)
 
@@ -185,7 +185,7 @@ def test_a_lost_connection_does_not_end_a_view(context: Context, backend: FakeBa
 
 
 @pytest.mark.parametrize("style", list(OutputStyle))
-def test_every_command_in_every_look(context: Context, backend: FakeBackend, style: OutputStyle) -> None:
+def test_every_command_in_every_style(context: Context, backend: FakeBackend, style: OutputStyle) -> None:
     backend.answer = {"sequence": 7, "body": "x"}
     context.events.add(full_event())
     lines = "agents,list,list filesystem,show 101 102,schema,schema filesystem,call 101 echo 7 x,events,help"

@@ -15,7 +15,7 @@ from qmf_shell.results.result import (
 from shell.render.samples import ANSI, LONG, RESULTS, TABLE, shown
 
 
-def test_plain_table_looks_like_qpid_tools() -> None:
+def test_plain_table_is_like_that_of_qpid_tool() -> None:
     assert shown(TABLE, OutputStyle.PLAIN, None).lines == [
         "2 objects",
         "     ID  Created              Destroyed  Index",
@@ -26,7 +26,7 @@ def test_plain_table_looks_like_qpid_tools() -> None:
     ]
 
 
-def test_plain_table_on_forty_columns_leaves_out_what_says_nothing_and_wraps() -> None:
+def test_plain_table_on_forty_columns_leaves_out_empty_columns_and_wraps() -> None:
     assert shown(TABLE, OutputStyle.PLAIN, 40).lines == [
         "2 objects",
         " ID  Created              Index",
@@ -61,7 +61,7 @@ def test_details_narrower_than_names_go_below_them() -> None:
 
 @given(rows=st.lists(st.tuples(st.text(max_size=9), st.integers(), st.text(max_size=30)), min_size=1, max_size=4))
 @pytest.mark.parametrize("width", [40, 80])
-def test_rows_with_and_without_colour_say_the_same(rows: list[tuple[str, int, str]], width: int) -> None:
+def test_rows_with_and_without_colour_are_the_same(rows: list[tuple[str, int, str]], width: int) -> None:
     columns = (Column("Name"), Column("Count", Role.NUMBER), Column("Text", Role.NAME, wraps=True))
     plain, coloured = (
         shown(Table(columns, tuple(rows)), style, width).lines for style in (OutputStyle.PLAIN, OutputStyle.COLOUR)

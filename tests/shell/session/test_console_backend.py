@@ -13,7 +13,7 @@ from qmf.errors import ConnectError, DisconnectedError
 pytestmark = pytest.mark.slow
 
 
-def test_a_lost_broker_is_told() -> None:
+def test_a_lost_connection_is_reported() -> None:
     lost = threading.Event()
     callbacks = BackendCallbacks(on_change=lost.set)
     with (
@@ -31,7 +31,7 @@ def test_a_lost_broker_is_told() -> None:
             live.objects([("qmf.host", "memory")])
 
 
-def test_nobody_there() -> None:
+def test_a_refused_connection() -> None:
     with EmbeddedBroker() as broker:
         url = broker.url
     with (

@@ -21,7 +21,7 @@ def opened() -> Iterator[OpenSession]:
         yield session
 
 
-def test_the_embedded_default_has_something_to_look_at(opened: OpenSession) -> None:
+def test_the_embedded_default_has_objects(opened: OpenSession) -> None:
     context = opened.context
     (agent,) = context.backend.agents()
     assert agent.product == "host"

@@ -32,7 +32,7 @@ def test_a_restarted_agents_object_keeps_its_number_and_has_the_new_epoch() -> N
     assert entry.identity.key.epoch == 2
 
 
-def test_the_dead_are_remembered_and_may_come_back() -> None:
+def test_destroyed_objects_keep_their_number_and_may_come_back() -> None:
     ids = ShortIds()
     number = ids.assign(identity("a"), created=5)
     ids.mark_deleted(identity("a").key, 9)

@@ -1,4 +1,4 @@
-"""The real program: in a pseudo-terminal, with a screen that understands it; from a pipe; one-shot."""
+"""The real program: in a pseudo-terminal, from a pipe, one-shot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real program where things go wrong or are large: agents and brokers that go, small screens, 10,000 objects."""
+"""The real program in difficult conditions: agents and brokers that end, small screens, 10,000 objects."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from qmf.models.host.agent import NetworkInterface
 
 pytestmark = pytest.mark.slow
 
-#: What sets a colour on a terminal.
+#: Escape sequences that set a colour.
 COLOUR = re.compile(r"\x1b\[(?:[0-9]+;)*(?:3[0-7]|4[0-7]|9[0-7]|38|48)[;m]")
 
 
-def test_an_agent_that_goes_while_one_looks(tmp_path: Path) -> None:
+def test_an_agent_that_ends_during_a_view(tmp_path: Path) -> None:
     with (
         EmbeddedBroker() as broker,
         EmbeddedHostAgent(broker.url, 0.3) as agent,
@@ -44,7 +44,7 @@ def test_an_agent_that_goes_while_one_looks(tmp_path: Path) -> None:
         terminal.leave()
 
 
-def test_a_broker_that_comes_back_while_one_looks(tmp_path: Path) -> None:
+def test_a_broker_that_restarts_during_a_view(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, 0.3):
         port = broker.port
         terminal = Terminal(["-b", broker.url], environment(tmp_path))
@@ -65,7 +65,7 @@ def test_a_broker_that_comes_back_while_one_looks(tmp_path: Path) -> None:
             terminal.leave()
 
 
-def test_the_prompt_tells_of_a_lost_broker(tmp_path: Path) -> None:
+def test_the_toolbar_shows_a_lost_connection(tmp_path: Path) -> None:
     with EmbeddedBroker() as broker:
         terminal = Terminal(["-b", broker.url], environment(tmp_path))
         terminal.ready()

@@ -235,10 +235,10 @@ def test_several_brokers(url: str, tmp_path: Path) -> None:
         assert sorted(row["agent"].split(" at ")[1] for row in rows) == sorted([url, second.url])
         assert f"incomplete: broker {lost} did not answer" in done.stderr
         assert done.returncode == 1
-        # The same words whoever notices it.
+        # All commands report it in the same way.
         done = run(tmp_path, *args, "-c", "agents", "-c", "heartbeats", "-c", "list memory")
-        told = [line for line in done.stderr.splitlines() if line.startswith("error: incomplete: broker")]
-        assert (done.returncode, len(told), len(set(told))) == (1, 3, 1), done.stderr
+        reports = [line for line in done.stderr.splitlines() if line.startswith("error: incomplete: broker")]
+        assert (done.returncode, len(reports), len(set(reports))) == (1, 3, 1), done.stderr
         done = run(tmp_path, *args, "--json", "-c", f"list memory where broker = {url}")
         assert len(json.loads(done.stdout)) == 1
         with Terminal(args, environment(tmp_path)) as terminal:
