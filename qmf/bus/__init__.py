@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     )
     from qmf.bus.bus_state import BusStateError
     from qmf.bus.client.amqp_bus import AmqpBus
-    from qmf.bus.memory import MemoryBus, MemoryExchange
+    from qmf.bus.memory.bus import MemoryBus
+    from qmf.bus.memory.exchange import MemoryExchange
     from qmf.bus.url import BusUrl, UrlError, parse_url
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -36,7 +37,8 @@ else:
                 "Binding Bus BusEvent BusWatcher Connected Disconnected ExchangeKind LinkLost MessageCallback "
                 "OutcomeCallback ReceivedMessage Subscription"
             ),
-            "qmf.bus.memory": "MemoryBus MemoryExchange",
+            "qmf.bus.memory.bus": "MemoryBus",
+            "qmf.bus.memory.exchange": "MemoryExchange",
             "qmf.bus.bus_state": "BusStateError",
             "qmf.bus.url": "BusUrl UrlError parse_url",
         },

@@ -13,7 +13,7 @@ from support.scripted_agent import ALARM, PACKAGE, TOPIC, WIDGET, ScriptedAgent,
 from support.waiting import until
 
 from qmf.bus import MemoryBus, MemoryExchange
-from qmf.bus.memory import PREDECLARED_EXCHANGES
+from qmf.bus.memory.exchange import PREDECLARED_EXCHANGES
 from qmf.codec import Message, Section, amqp010, encode_message
 from qmf.console.aio import (
     AgentAdded,

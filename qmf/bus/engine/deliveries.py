@@ -14,6 +14,7 @@ from typing import Any
 import proton
 from cproton import ffi, lib
 
+from qmf._compile import fast_constructor
 from qmf.bus.engine.events import Delivery, Drained, EngineEvent, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, read_state, write_state
@@ -29,6 +30,8 @@ _STATES = {outcome: state for state, outcome in _OUTCOMES.items()}
 #: A proton object of a C object.
 _wrap: Callable[[Any], proton.Delivery] = proton.Delivery.wrap
 _ACCEPTED = _STATES[Outcome.ACCEPTED]
+#: One of each is created for every message; they take all fields, in their order.
+_delivery, _outcome_received = fast_constructor(Delivery), fast_constructor(OutcomeReceived)
 
 #: Transfers up to this size are read through one buffer per engine; larger ones get a buffer of their own.
 _BUFFER = 16 * 1024
@@ -152,7 +155,7 @@ class Deliveries:
                 lib.pn_delivery_settle(delivery)
             return
         if outcome is Outcome.ACCEPTED:
-            event = OutcomeReceived(link, delivery_tag, outcome)
+            event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, True)
         else:
             event = self._read_outcome(link, delivery, delivery_tag, state)
         if event.final:
@@ -204,11 +207,11 @@ class Deliveries:
             transaction = read_state(delivery)[0]
         if lib.pn_delivery_settled(delivery):
             lib.pn_delivery_settle(delivery)
-            self._emit(Delivery(link, None, data, transaction))
+            self._emit(_delivery(link, None, data, transaction))
         else:
             delivery_tag = next(self._numbers)
             link.received[delivery_tag] = delivery
-            self._emit(Delivery(link, delivery_tag, data, transaction))
+            self._emit(_delivery(link, delivery_tag, data, transaction))
         if link.draining:
             self.check_drained(link)
 

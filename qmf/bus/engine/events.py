@@ -112,7 +112,7 @@ class CreditChanged:
     link: Link
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class Delivery:
     """A message has arrived, all its transfers joined.
 
@@ -129,7 +129,7 @@ class Delivery:
     transaction: bytes | None = None
 
 
-@attrs.frozen
+@attrs.frozen(weakref_slot=False)
 class OutcomeReceived:
     """The peer has settled a message that we sent.
 

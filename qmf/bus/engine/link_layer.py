@@ -1,0 +1,332 @@
+"""The part of an engine that owns its sessions and links, and through `deliveries.py` its messages."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import proton
+from cproton import lib
+
+from qmf.bus.engine.deliveries import Deliveries
+from qmf.bus.engine.events import (
+    CreditChanged,
+    EngineEvent,
+    LinkAttached,
+    LinkDetached,
+    LinkRequested,
+    SessionEnded,
+)
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.session import EngineSession
+from qmf.bus.engine.terminus import read_terminus, write_terminus
+from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
+
+
+class LinkLayer:
+    """Sessions, links and messages of a connection; the base of `Engine`.
+
+    Attributes:
+        settings: of the connection.
+    """
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self.settings = settings
+        self._connection = proton.Connection()
+        self._events: deque[EngineEvent] = deque()
+        #: By C object, which each link keeps alive.
+        self._links: dict[Any, Link] = {}
+        self._deliveries = Deliveries(settings.max_message, self._events.append, self.detach, server=settings.server)
+        #: The session that a client has from the start, and all sessions that this side began.
+        self._session: EngineSession | None = None
+        self._sessions: list[EngineSession] = []
+
+    # Sessions
+
+    def begin(self) -> EngineSession:
+        """Begin a session, besides the one that a client has from the start."""
+        session = EngineSession(self._connection.session())
+        self._sessions.append(session)
+        session.raw.open()
+        return session
+
+    def end(self, session: EngineSession) -> None:
+        """End a session with its links. `SessionEnded` confirms, after a `LinkDetached` for each link."""
+        if session.ended:
+            return
+        session.ended = True
+        for link in self._links.values():
+            if link.session == session.raw:
+                link.mark_detached()
+        session.raw.close()
+
+    # Links
+
+    def attach(
+        self,
+        name: str,
+        *,
+        is_sender: bool,
+        terminus: Terminus,
+        credit: int = 0,
+        presettled: bool = False,
+        session: EngineSession | None = None,
+        own_terminus: Terminus | None = None,
+        properties: Mapping[str, object] | None = None,
+    ) -> Link:
+        """Ask the peer for a link. `LinkAttached` or `LinkDetached` answers.
+
+        Args:
+            name: unique among the links of this connection.
+            is_sender: True for messages from us to the peer.
+            terminus: the target of a link on which we send, the source of one on which we receive.
+            credit: for a link on which we receive: messages that the peer may send at once.
+            presettled: ask for the sender to settle every message at once.
+            session: None for the session that a client has from the start.
+            own_terminus: the terminus of our side.
+            properties: of the link, by name.
+        """
+        if session is None:
+            session = self._session = self._session or self.begin()
+        raw = session.raw.sender(name) if is_sender else session.raw.receiver(name)
+        write_terminus(raw.target if is_sender else raw.source, terminus)
+        if own_terminus is not None:
+            write_terminus(raw.source if is_sender else raw.target, own_terminus)
+        if properties:
+            values: dict[Any, Any] = {proton.symbol(key): value for key, value in properties.items()}
+            raw.properties = values
+        if not is_sender:
+            raw.max_message_size = self.settings.max_message
+        if presettled:
+            raw.snd_settle_mode = proton.Link.SND_SETTLED
+        link = self._add_link(raw)
+        raw.open()
+        if credit and isinstance(raw, proton.Receiver):
+            raw.flow(credit)
+        return link
+
+    def accept_link(self, link: Link, *, source: Terminus | None, target: Terminus | None) -> None:
+        """Grant a link that the peer asked for.
+
+        Args:
+            link: of `LinkRequested`.
+            source, target: as granted, which may differ from what the peer asked for.
+        """
+        raw = link.raw
+        write_terminus(raw.source, source)
+        write_terminus(raw.target, target)
+        raw.snd_settle_mode = raw.remote_snd_settle_mode
+        raw.rcv_settle_mode = raw.remote_rcv_settle_mode
+        if not link.is_sender:
+            raw.max_message_size = self.settings.max_message
+        raw.open()
+
+    def refuse_link(self, link: Link, condition: str, description: str) -> None:
+        """Refuse a link that the peer asked for: an attach with a null terminus, then a detach with the error."""
+        raw = link.raw
+        write_terminus(raw.source if link.is_sender else raw.target, None)
+        raw.open()
+        self.detach(link, condition, description)
+
+    def detach(self, link: Link, condition: str = "", description: str = "") -> None:
+        """End a link, with an error where `condition` is not empty. `LinkDetached` confirms."""
+        if link.detached:
+            return
+        link.mark_detached()
+        if condition:
+            link.raw.condition = proton.Condition(condition, description)
+        link.raw.close()
+
+    def add_credit(self, link: Link, credit: int) -> None:
+        """Allow the peer to send `credit` more messages on a link on which we receive."""
+        if not link.detached and not link.is_sender:
+            lib.pn_link_flow(link.impl, credit)
+
+    def drain(self, link: Link, credit: int) -> None:
+        """Ask the peer to send what it has now, for the credit it holds and `credit` more, and to return the rest.
+
+        `Drained` follows, after the messages.
+        """
+        if not link.detached and not link.is_sender:
+            link.draining = True
+            lib.pn_link_drain(link.impl, credit)
+
+    def credit(self, link: Link) -> int:
+        """Messages that we may send, or the peer may still send, on a link."""
+        if link.detached:
+            return 0
+        credit: int = lib.pn_link_credit(link.impl)
+        return credit
+
+    def answer_drain(self, link: Link) -> None:
+        """If the peer has asked to use up its credit (drain): there is nothing more to send now, drop the credit."""
+        if not link.detached and lib.pn_link_get_drain(link.impl):
+            lib.pn_link_drained(link.impl)
+
+    def backlog(self, link: Link) -> int:
+        """Bytes given to `send` on the session of this link that are not yet in `output`."""
+        if link.detached:
+            return 0
+        size: int = lib.pn_session_outgoing_bytes(link.session_impl)
+        return size
+
+    # Messages
+
+    def send(self, link: Link, data: bytes, *, settled: bool = False, transaction: bytes | None = None) -> int:
+        """Send one message. The owner has checked `credit` before.
+
+        Args:
+            link: on which we send.
+            data: the encoded message.
+            settled: settle it at once: there will be no outcome.
+            transaction: id of the transaction that the message is part of.
+
+        Returns:
+            delivery tag, the same as in `OutcomeReceived`.
+        """
+        return self._deliveries.send(link, data, settled=settled, transaction=transaction)
+
+    def settle(
+        self,
+        link: Link,
+        delivery_tag: int,
+        outcome: Outcome = Outcome.ACCEPTED,
+        condition: str = "",
+        description: str = "",
+    ) -> None:
+        """Settle a message that was received. Does nothing when the link has ended, or the message was settled before.
+
+        Args:
+            link, delivery_tag: of `Delivery`.
+            outcome: for the peer.
+            condition, description: error, for a rejected message.
+        """
+        self._deliveries.settle(link, delivery_tag, outcome, condition, description)
+
+    def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
+        """Settle a message that was received with the outcome modified: it returns to its node.
+
+        Args:
+            link, delivery_tag: of `Delivery`.
+            failed: the attempt to deliver it counts.
+            undeliverable: it must not be sent on this link again.
+        """
+        self._deliveries.modify(link, delivery_tag, failed=failed, undeliverable=undeliverable)
+
+    def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes | None = None) -> None:
+        """Give a message that was received an outcome without settling it.
+
+        Within a transaction `settle` follows when that has ended. Without one, the peer settles, which
+        `OutcomeConfirmed` reports.
+        """
+        self._deliveries.set_outcome(link, delivery_tag, outcome, transaction)
+
+    def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
+        """Settle a message to the coordinator with the id of the transaction that it has declared."""
+        self._deliveries.declare(link, delivery_tag, transaction)
+
+    def settle_sent(self, link: Link, delivery_tag: int, outcome: Outcome) -> None:
+        """Settle a message that we sent, whose outcome was within a transaction that has ended."""
+        self._deliveries.settle_sent(link, delivery_tag, outcome)
+
+    # Proton's events
+
+    def _link_handlers(self) -> dict[int, Callable[[proton.Event], None]]:
+        """By number of the event; what happens for every message has no handler here."""
+        return {
+            proton.Event.SESSION_REMOTE_CLOSE.number: self._on_end,
+            proton.Event.LINK_REMOTE_OPEN.number: self._on_attach,
+            proton.Event.LINK_REMOTE_CLOSE.number: self._on_detach,
+            proton.Event.LINK_REMOTE_DETACH.number: self._on_detach,
+        }
+
+    def _on_end(self, event: proton.Event) -> None:
+        session = event.session
+        assert session is not None
+        condition, description = error_of(session)
+        for impl, link in list(self._links.items()):
+            if link.raw.session == session:
+                self._events.append(LinkDetached(link, condition, description, link.detached))
+                link.mark_detached()
+                del self._links[impl]
+        for own in self._sessions:
+            if own.raw == session:
+                self._events.append(SessionEnded(own, condition, description, own.ended))
+                own.ended = True
+                self._sessions.remove(own)
+                if own is self._session:
+                    self._session = None
+                break
+        session.close()
+        session.free()
+
+    def _on_attach(self, event: proton.Event) -> None:
+        raw = event.link
+        assert raw is not None
+        known = self._link_of(raw)
+        link = known or self._add_link(raw)
+        link.source = read_terminus(raw.remote_source)
+        link.target = read_terminus(raw.remote_target)
+        link.properties = text_keys(raw.remote_properties)
+        link.max_message = raw.remote_max_message_size
+        mode = raw.remote_snd_settle_mode if known is None else raw.snd_settle_mode
+        link.presettled = mode == proton.Link.SND_SETTLED
+        if known is None:
+            self._events.append(LinkRequested(link))
+        elif (link.target if link.is_sender else link.source) is not None:
+            self._events.append(LinkAttached(link))
+        # A null terminus announces a refusal; the error is in the detach that follows.
+
+    def _on_detach(self, event: proton.Event) -> None:
+        raw = event.link
+        assert raw is not None
+        link = self._link_of(raw)
+        if link is None:
+            return
+        self._events.append(LinkDetached(link, *error_of(raw), link.detached))
+        if not link.detached:
+            # A detach with closed=false, which allows to resume the link, is answered alike. We never resume a link.
+            if event.type == proton.Event.LINK_REMOTE_DETACH:
+                raw.detach()
+            else:
+                raw.close()
+        del self._links[link.impl]
+        link.mark_detached()
+        raw.free()
+
+    def _on_flow(self, link: Link) -> None:
+        if link.detached:
+            return
+        if link.is_sender:
+            self._events.append(CreditChanged(link))
+        elif link.draining:
+            self._deliveries.check_drained(link)
+
+    # Links by C object
+
+    def _add_link(self, raw: proton.Link) -> Link:
+        link = Link(raw)
+        self._links[link.impl] = link
+        return link
+
+    def _link_of(self, raw: proton.Link) -> Link | None:
+        return self._links.get(raw._impl)
+
+    def _forget_links(self) -> None:
+        for link in self._links.values():
+            link.mark_detached()
+        self._links.clear()
+        self._session = None
+        self._sessions.clear()
+
+
+def text_keys(properties: object) -> Mapping[str, object]:
+    """A map of a peer with its keys as text; empty for anything else."""
+    return {str(name): value for name, value in properties.items()} if isinstance(properties, dict) else {}
+
+
+def error_of(endpoint: proton.Connection | proton.Session | proton.Link) -> tuple[str, str]:
+    """Condition and description of the peer's error; empty when it gave none."""
+    condition = endpoint.remote_condition
+    return (condition.name, condition.description or "") if condition else ("", "")
