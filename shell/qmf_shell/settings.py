@@ -70,7 +70,7 @@ _BY_NAME = {choice.name: choice for choice in SETTINGS}
 
 
 @attrs.define
-class Settings:
+class ShellSettings:
     """The settings of a session.
 
     Attributes:
@@ -129,7 +129,7 @@ def xdg_path(environ: Mapping[str, str], variable: str, below: str, name: str) -
     return Path(base) / "qmf-shell" / name
 
 
-def read_settings(path: Path | None, *, required: bool = False) -> Settings:
+def read_settings(path: Path | None, *, required: bool = False) -> ShellSettings:
     """Settings from a file; the defaults if there is none.
 
     Args:
@@ -139,7 +139,7 @@ def read_settings(path: Path | None, *, required: bool = False) -> Settings:
     Raises:
         SettingsError: the file cannot be read, is not TOML, or has an unknown setting or a wrong value.
     """
-    settings = Settings()
+    settings = ShellSettings()
     if path is None:
         return settings
     try:
@@ -160,7 +160,7 @@ def read_settings(path: Path | None, *, required: bool = False) -> Settings:
     return settings
 
 
-def _apply(settings: Settings, found: Mapping[str, object]) -> None:
+def _apply(settings: ShellSettings, found: Mapping[str, object]) -> None:
     for name, value in found.items():
         if name == "aliases":
             settings.aliases = _aliases(value)

@@ -13,7 +13,16 @@ from qmf_shell.objects.fields import sorted_by
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.value_cells import free_cell
 from qmf_shell.parsing.command import BoundArguments
-from qmf_shell.results.cells import Cell, Duration, HiLo, Instant, MinMaxMean, Quantity, ReferenceCell, WatchedValue
+from qmf_shell.results.cells import (
+    Cell,
+    Duration,
+    HiLoCell,
+    Instant,
+    MinMaxMeanCell,
+    Quantity,
+    ReferenceCell,
+    WatchedValue,
+)
 from qmf_shell.results.result import Column, Details, Result, ResultGroup, Role, Table
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
@@ -213,11 +222,11 @@ def _arranged(table: Table, sort: str | None, increasing: bool, limit: int | Non
 def sort_value(cell: Cell) -> object:
     """The value by which a cell is sorted: a number or a text; None if it has no value."""
     match cell:
-        case Quantity(value, _) | HiLo(value, _, _, _):
+        case Quantity(value, _) | HiLoCell(value, _, _, _):
             return value
         case Instant(value) | Duration(value):
             return value
-        case MinMaxMean():
+        case MinMaxMeanCell():
             return cell.mean
         case ReferenceCell(number, _):
             return number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmf_shell.modes.executor import Outcome, evaluate, execute
+from qmf_shell.modes.executor import LineOutcome, evaluate, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.results.result import LiveView, Result, Table
 from qmf_shell.session.context import Context
@@ -15,7 +15,7 @@ def run(context: Context, *lines: str, style: OutputStyle = OutputStyle.PLAIN) -
     for line in lines:
         output = make_output(style)
         context.settings = output.screen.settings
-        assert execute(line, context, output.screen) is Outcome.DONE, output.errors
+        assert execute(line, context, output.screen) is LineOutcome.DONE, output.errors
     return output
 
 
@@ -31,7 +31,7 @@ def failure(context: Context, *lines: str) -> str:
     run(context, *lines[:-1])
     output = make_output()
     context.settings = output.screen.settings
-    assert execute(lines[-1], context, output.screen) is Outcome.FAILED
+    assert execute(lines[-1], context, output.screen) is LineOutcome.FAILED
     assert output.lines == []
     (error,) = output.errors
     return error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qmf_shell.settings import Settings, config_path, read_settings
+from qmf_shell.settings import ShellSettings, config_path, read_settings
 
 
 def test_settings_from_a_file(tmp_path: Path) -> None:
@@ -14,8 +14,8 @@ def test_settings_from_a_file(tmp_path: Path) -> None:
     assert (settings["time-format"], settings.interval) == ("short", 0.5)
     assert settings.brokers == ("mq1", "mq2")
     assert settings.aliases == {"full": "list queue"}
-    assert read_settings(tmp_path / "nosuch") == Settings()
-    assert read_settings(None) == Settings()
+    assert read_settings(tmp_path / "nosuch") == ShellSettings()
+    assert read_settings(None) == ShellSettings()
 
 
 def test_config_path() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.screen import Screen
 from qmf_shell.session.context import Context
 
@@ -35,10 +35,10 @@ def run(steps: Iterable[Step], context: Context, screen: Screen, *, stop: bool =
     try:
         for line, where in steps:
             outcome = execute(line.strip("\r\n"), context, screen, where=where)
-            failed |= outcome is Outcome.FAILED
+            failed |= outcome is LineOutcome.FAILED
             if screen.interrupted:
                 return INTERRUPTED
-            if outcome is Outcome.QUIT or (failed and stop):
+            if outcome is LineOutcome.QUIT or (failed and stop):
                 break
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -20,7 +20,7 @@ from qmf_shell.session.context import Context
 logger = logging.getLogger("qmf.shell")
 
 
-class Outcome(enum.Enum):
+class LineOutcome(enum.Enum):
     """How a line ended."""
 
     DONE = "done"
@@ -54,7 +54,7 @@ def evaluate(line: str, context: Context) -> Result | None:
     return command.handler(context, bind(command, rest, line))
 
 
-def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> Outcome:
+def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> LineOutcome:
     """Run a line and print its result, or its error in one line.
 
     Args:
@@ -74,13 +74,13 @@ def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> 
         with screen.progress.busy():
             result = evaluate(line, context)
         if result is None:
-            return Outcome.DONE
+            return LineOutcome.DONE
         screen.show(result)
         for warning in context.warnings:
             screen.error(f"{where}{warning}")
     except QmfError as error:
         screen.error(f"{where}{error}")
-        return Outcome.FAILED
+        return LineOutcome.FAILED
     except OSError:
         # Errors of the bus are `QmfError`: this is our own output.
         raise
@@ -88,7 +88,7 @@ def execute(line: str, context: Context, screen: Screen, *, where: str = "") -> 
         # A bug must not end the user's session; --verbose shows where it is.
         logger.debug("internal error in %r", line, exc_info=True)
         screen.error(f"{where}internal error: {type(error).__name__}: {error} (--verbose shows details)")
-        return Outcome.FAILED
+        return LineOutcome.FAILED
     if isinstance(result, QuitRequest):
-        return Outcome.QUIT
-    return Outcome.FAILED if context.warnings else Outcome.DONE
+        return LineOutcome.QUIT
+    return LineOutcome.FAILED if context.warnings else LineOutcome.DONE

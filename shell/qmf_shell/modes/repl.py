@@ -25,7 +25,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
 from qmf_shell.exit_codes import OK
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.render.screen import Screen
 from qmf_shell.session.context import Context
@@ -209,7 +209,7 @@ class Repl:
                 self._screen.after_ctrl_c()
                 self._screen.error("cancelled")
                 continue
-            if outcome is Outcome.QUIT:
+            if outcome is LineOutcome.QUIT:
                 return OK
 
     def redraw(self) -> None:

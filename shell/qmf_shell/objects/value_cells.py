@@ -9,9 +9,9 @@ from qmf_shell.results.cells import (
     Cell,
     Collection,
     Duration,
-    HiLo,
+    HiLoCell,
     Instant,
-    MinMaxMean,
+    MinMaxMeanCell,
     NamedValues,
     Quantity,
     ReferenceCell,
@@ -83,10 +83,10 @@ def statistic_cell(context: Context, item: Statistic, values: Mapping[str, objec
     numbers = [_number(part) for part in parts]
     if item.type.style is Style.HILO:
         value, high, low = numbers
-        return HiLo(value, high, low, item.unit)
+        return HiLoCell(value, high, low, item.unit)
     if item.type.style is Style.MMA:
         count, low, high, mean = numbers
-        return MinMaxMean(
+        return MinMaxMeanCell(
             None if count is None else int(count), low, high, mean, item.unit, duration=item.type.base == "deltaTime"
         )
     return value_cell(context, item.type, parts[0], item.unit, measured=True)

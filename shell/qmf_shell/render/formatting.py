@@ -13,9 +13,9 @@ from qmf_shell.results.cells import (
     Cell,
     Collection,
     Duration,
-    HiLo,
+    HiLoCell,
     Instant,
-    MinMaxMean,
+    MinMaxMeanCell,
     NamedValues,
     Quantity,
     ReferenceCell,
@@ -66,9 +66,9 @@ class Formatter:
                 return duration_text(ns)
             case Quantity(value, unit):
                 return quantity_text(value, unit)
-            case HiLo():
+            case HiLoCell():
                 return _hilo_text(cell)
-            case MinMaxMean():
+            case MinMaxMeanCell():
                 return _min_max_mean_text(cell)
             case ReferenceCell(number, name):
                 return clean(f"{number} ({name})")
@@ -164,13 +164,13 @@ def quantity_text(value: int | float, unit: str | None) -> str:
     return clean(f"{number} {unit}")
 
 
-def _hilo_text(cell: HiLo) -> str:
+def _hilo_text(cell: HiLoCell) -> str:
     known = [(name, value) for name, value in (("high", cell.high), ("low", cell.low)) if value is not None]
     text = ABSENT if cell.value is None else quantity_text(cell.value, cell.unit)
     return f"{text} ({', '.join(f'{name} {number_text(value)}' for name, value in known)})" if known else text
 
 
-def _min_max_mean_text(cell: MinMaxMean) -> str:
+def _min_max_mean_text(cell: MinMaxMeanCell) -> str:
     if not cell.count:
         return "no samples"
 

@@ -17,9 +17,9 @@ from qmf_shell.results.cells import (
     Cell,
     Collection,
     Duration,
-    HiLo,
+    HiLoCell,
     Instant,
-    MinMaxMean,
+    MinMaxMeanCell,
     NamedValues,
     Quantity,
     ReferenceCell,
@@ -83,9 +83,9 @@ def cell_value(cell: Cell) -> object:
             return ns
         case Quantity(value, _):
             return plain_tree(value)
-        case HiLo(value, high, low, _):
+        case HiLoCell(value, high, low, _):
             return {"value": plain_tree(value), "high": plain_tree(high), "low": plain_tree(low)}
-        case MinMaxMean():
+        case MinMaxMeanCell():
             return {
                 "count": cell.count,
                 "min": plain_tree(cell.low),

@@ -29,7 +29,7 @@ from qmf_shell.results.result import (
     ResultStream,
     TranscriptRequest,
 )
-from qmf_shell.settings import Settings
+from qmf_shell.settings import ShellSettings
 from qmf_shell.text import clean, one_line
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Screen:
         *,
         width: int | None = None,
         formatter: Formatter | None = None,
-        settings: Settings | None = None,
+        settings: ShellSettings | None = None,
         paging: bool = False,
         cursor: bool | None = None,
     ) -> None:
@@ -70,7 +70,7 @@ class Screen:
             cursor: the terminal's cursor can be moved; None: detected.
         """
         self.style = style
-        self.settings = settings or Settings()
+        self.settings = settings or ShellSettings()
         if style in MACHINE_READABLE:
             self.settings.change("output", style.value)
         self.paging = paging

@@ -38,7 +38,7 @@ class Quantity:
 
 
 @attrs.frozen
-class HiLo:
+class HiLoCell:
     """The value of a hilo statistic, with the highest and lowest value of the interval.
 
     Attributes:
@@ -53,7 +53,7 @@ class HiLo:
 
 
 @attrs.frozen
-class MinMaxMean:
+class MinMaxMeanCell:
     """The value of an mma statistic: the samples of an interval.
 
     Attributes:
@@ -124,8 +124,8 @@ Cell = (
     | Instant
     | Duration
     | Quantity
-    | HiLo
-    | MinMaxMean
+    | HiLoCell
+    | MinMaxMeanCell
     | ReferenceCell
     | Collection
     | NamedValues

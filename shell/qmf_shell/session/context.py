@@ -14,7 +14,7 @@ from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectRec
 from qmf_shell.session.prompts import Prompter
 from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
-from qmf_shell.settings import Settings
+from qmf_shell.settings import ShellSettings
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Context:
     events: RecentEvents = attrs.field(factory=RecentEvents)
     heartbeats: RecentHeartbeats = attrs.field(factory=RecentHeartbeats)
     deletions: DeletionCounts = attrs.field(factory=DeletionCounts)
-    settings: Settings = attrs.field(factory=Settings)
+    settings: ShellSettings = attrs.field(factory=ShellSettings)
     prompter: Prompter | None = None
     report: Callable[[str], None] = _ignore
     warnings: list[str] = attrs.field(factory=list)

@@ -17,7 +17,7 @@ from qmf_shell.session.multi_backend import MultiBackend
 from qmf_shell.session.object_names import without_user
 from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
-from qmf_shell.settings import Settings
+from qmf_shell.settings import ShellSettings
 
 
 @attrs.frozen
@@ -46,7 +46,7 @@ def open_session(
     interval: float,
     follow: bool,
     registry: Registry[Context] | None = None,
-    settings: Settings | None = None,
+    settings: ShellSettings | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[OpenSession]:
     """Open a session; it is closed at the end of the block.
@@ -92,7 +92,9 @@ def open_session(
         backend: Backend = next(iter(backends.values())) if len(backends) == 1 else MultiBackend(backends)
         if not any(item.connected for item in backend.statuses):
             raise ConnectError(backend.status.url, backend.status.reason)
-        context = Context(backend, registry or Registry(), ids, events, heartbeats, deletions, settings or Settings())
+        context = Context(
+            backend, registry or Registry(), ids, events, heartbeats, deletions, settings or ShellSettings()
+        )
         yield OpenSession(context, embedded=not urls, listeners=listeners)
 
 

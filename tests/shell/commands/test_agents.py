@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.session.backend import ConnectionStatus
 from qmf_shell.session.context import Context
 from shell.fakes import (
@@ -19,7 +19,7 @@ from shell.line_runner import printed
 def test_a_broker_that_is_not_connected_is_reported(context: Context, backend: FakeBackend, line: str) -> None:
     backend.others = (ConnectionStatus("amqp://mq2:5672", False, "connection refused", "mq2"),)
     output = make_output()
-    assert execute(line, context, output.screen) is Outcome.FAILED
+    assert execute(line, context, output.screen) is LineOutcome.FAILED
     assert ALPHA in output.out.getvalue()
     assert output.errors == [
         "error: incomplete: broker mq2 did not answer: not connected to amqp://mq2:5672: connection refused"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import attrs
 import pytest
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.session.context import Context
 from qmf_shell.session.prompts import PromptCancelledError
 from shell.fakes import (
@@ -163,7 +163,7 @@ def test_dry_run(context: Context, backend: FakeBackend) -> None:
 def test_failures_of_some_are_shown_and_counted(context: Context, backend: FakeBackend) -> None:
     backend.refusals = {"/19": RemoteError("disk is gone", 7, "a")}
     output = make_output()
-    assert execute("call -y filesystem where threshold > 18 sync", context, output.screen) is Outcome.FAILED
+    assert execute("call -y filesystem where threshold > 18 sync", context, output.screen) is LineOutcome.FAILED
     assert output.lines[0] == "sync on 2 objects: 1 done, 1 failed"
     assert "disk is gone" in output.lines[3]
     assert output.errors == ["error: sync failed on 1 of 2: agent a: disk is gone (code 7)"]
@@ -173,7 +173,7 @@ def test_failures_of_some_are_shown_and_counted(context: Context, backend: FakeB
 def test_ctrl_c_shows_the_outcomes_so_far(context: Context, backend: FakeBackend) -> None:
     backend.stop_at = 5
     output = make_output()
-    assert execute("call -y filesystem all sync", context, output.screen) is Outcome.FAILED
+    assert execute("call -y filesystem all sync", context, output.screen) is LineOutcome.FAILED
     assert output.lines[0] == "sync on 20 objects: 5 done, 0 failed, 15 not called or unanswered"
     assert output.errors == ["error: cancelled: 5 done, 0 failed, 15 not called or unanswered"]
 

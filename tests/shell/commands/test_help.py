@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from qmf_shell.commands import standard
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import AnyCommand
 from qmf_shell.parsing.words import split_line
@@ -39,8 +39,8 @@ def test_examples_of_help_can_be_parsed(context: Context) -> None:
 
 
 def test_quit(context: Context, output: Output) -> None:
-    assert execute("quit", context, output.screen) is Outcome.QUIT
-    assert execute("EXIT", context, output.screen) is Outcome.QUIT
+    assert execute("quit", context, output.screen) is LineOutcome.QUIT
+    assert execute("EXIT", context, output.screen) is LineOutcome.QUIT
 
 
 @pytest.mark.parametrize("command", list(standard()), ids=lambda command: command.name)

@@ -6,7 +6,7 @@ import json
 import stat
 from pathlib import Path
 
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.settings import SETTINGS
@@ -27,7 +27,7 @@ def test_output_can_be_changed_while_one_goes(context: Context) -> None:
     output = make_output()
     context.settings = output.screen.settings
     for line in ("set output csv", "list filesystem columns threshold", "set output json", "list filesystem limit 1"):
-        assert execute(line, context, output.screen) is Outcome.DONE
+        assert execute(line, context, output.screen) is LineOutcome.DONE
     assert output.lines[0] == "id,index,threshold"
     assert output.lines[1] == "101,/,90"
     assert json.loads(output.lines[3])[0]["index"] == "/"
@@ -38,7 +38,7 @@ def test_aliases(context: Context) -> None:
     output = make_output()
     context.settings = output.screen.settings
     for line in ("alias fs list filesystem where threshold > 5", "fs limit 1", "alias", "alias fs", "alias -d fs"):
-        assert execute(line, context, output.screen) is Outcome.DONE, output.errors
+        assert execute(line, context, output.screen) is LineOutcome.DONE, output.errors
     assert "fs stands for: list filesystem where threshold > 5" in output.lines
     assert "org.example:filesystem, 2 objects" in output.lines
     for line, part in (
@@ -47,7 +47,7 @@ def test_aliases(context: Context) -> None:
         ("alias list x", "list is a command"),
         ("alias fs", "no alias 'fs'"),
     ):
-        assert execute(line, context, output.screen) is Outcome.FAILED
+        assert execute(line, context, output.screen) is LineOutcome.FAILED
         assert part in output.errors[-1]
 
 
@@ -69,6 +69,6 @@ def test_recording(context: Context, tmp_path: Path) -> None:
 def test_short_times(context: Context) -> None:
     output = make_output()
     context.settings = output.screen.settings
-    assert execute("set time-format short", context, output.screen) is Outcome.DONE
-    assert execute("list filesystem", context, output.screen) is Outcome.DONE
+    assert execute("set time-format short", context, output.screen) is LineOutcome.DONE
+    assert execute("list filesystem", context, output.screen) is LineOutcome.DONE
     assert any(line.split()[:3] == ["101", "11:59:00", "-"] for line in output.lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.session.context import Context
 from shell.fakes import (
     FakeBackend,
@@ -122,7 +122,7 @@ def test_ranges(context: Context) -> None:
     assert printed(context, "show 101-102 109")[1].split() == ["Type", "Element", "101", "102", "109"]
     assert printed(context, "show 101-109")[1].split()[2:] == [str(n) for n in range(101, 110)]
     output = make_output()
-    assert execute("show 200-210", context, output.screen) is Outcome.FAILED
+    assert execute("show 200-210", context, output.screen) is LineOutcome.FAILED
     assert output.errors == ["error: no object with a short id in '200-210'"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.results.cells import WatchedValue
 from qmf_shell.results.result import Plot, Result
 from qmf_shell.session.context import Context
@@ -99,7 +99,7 @@ def test_watch_a_class_shows_its_first_statistics(context: Context) -> None:
 )
 def test_mistakes(context: Context, line: str, parts: list[str]) -> None:
     output = make_output()
-    assert execute(line, context, output.screen) is Outcome.FAILED
+    assert execute(line, context, output.screen) is LineOutcome.FAILED
     (error,) = output.errors
     for part in parts:
         assert part in error

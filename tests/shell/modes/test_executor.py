@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
 from shell.fakes import (
@@ -86,7 +86,7 @@ def test_ctrl_c_gets_through(context: Context, backend: FakeBackend, output: Out
 def test_silent_agents_are_reported_and_count_as_failure(context: Context, backend: FakeBackend) -> None:
     backend.failures = {BETA: "no answer within 10 s"}
     output = make_output()
-    assert execute("list filesystem", context, output.screen) is Outcome.FAILED
+    assert execute("list filesystem", context, output.screen) is LineOutcome.FAILED
     assert output.lines[0] == "org.example:filesystem, 2 objects"
     assert output.errors == [f"error: incomplete: agent {BETA} did not answer: no answer within 10 s"]
     backend.failures = {}
@@ -95,7 +95,7 @@ def test_silent_agents_are_reported_and_count_as_failure(context: Context, backe
 
 @pytest.mark.parametrize("line", ["", "   ", "# comment", "! comment"])
 def test_nothing_to_do(context: Context, output: Output, line: str) -> None:
-    assert execute(line, context, output.screen) is Outcome.DONE
+    assert execute(line, context, output.screen) is LineOutcome.DONE
     assert output.lines + output.errors == []
 
 

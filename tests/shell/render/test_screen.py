@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import attrs
 import pytest
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import MACHINE_READABLE, OutputStyle
 from qmf_shell.results.cells import (
     Collection,
     Duration,
-    HiLo,
-    MinMaxMean,
+    HiLoCell,
+    MinMaxMeanCell,
     NamedValues,
     Quantity,
     ReferenceCell,
@@ -82,8 +82,8 @@ def test_json() -> None:
         (
             ("span", Duration(5)),
             ("amount", Quantity(1.5, "octet")),
-            ("hilo", HiLo(1, 2, None)),
-            ("mma", MinMaxMean(1, 2, 3, 2.5)),
+            ("hilo", HiLoCell(1, 2, None)),
+            ("mma", MinMaxMeanCell(1, 2, 3, 2.5)),
             ("link", ReferenceCell(101, "x")),
             ("data", Collection({"a": (1, float("nan"))})),
             ("fields", NamedValues({"b": Duration(7)})),
@@ -141,16 +141,16 @@ def test_errors_are_one_clean_line() -> None:
 
 def test_views_without_a_terminal_follow_each_other(context: Context, backend: FakeBackend) -> None:
     output = make_output()
-    assert execute("watch -n 0.1 -c 2 filesystem columns threshold", context, output.screen) is Outcome.DONE
+    assert execute("watch -n 0.1 -c 2 filesystem columns threshold", context, output.screen) is LineOutcome.DONE
     assert [line for line in output.lines if line.startswith("org.")] == ["org.example:filesystem, 2 objects"] * 2
     output = make_output(OutputStyle.JSON)
-    assert execute("watch -n 0.1 -c 2 / ", context, output.screen) is Outcome.DONE
+    assert execute("watch -n 0.1 -c 2 / ", context, output.screen) is LineOutcome.DONE
     rows = [json.loads(line) for line in output.lines]
     assert len(rows) == 2
     (counter,) = (row["101"] for row in rows[1] if row["element"] == "bytesRead")
     assert counter == {"value": 1234567, "rate": 0.0}
     output = make_output(OutputStyle.CSV)
-    assert execute("plot -n 0.1 -c 2 / threshold", context, output.screen) is Outcome.DONE
+    assert execute("plot -n 0.1 -c 2 / threshold", context, output.screen) is LineOutcome.DONE
     assert output.lines[0] == "time,threshold"
     assert [line.split(",")[1] for line in output.lines[1:]] == ["90.0", "90.0"]
 
@@ -191,5 +191,5 @@ def test_every_command_in_every_style(context: Context, backend: FakeBackend, st
     lines = "agents,list,list filesystem,show 101 102,schema,schema filesystem,call 101 echo 7 x,events,help"
     for line in lines.split(","):
         output = make_output(style, 60)
-        assert execute(line, context, output.screen) is Outcome.DONE
+        assert execute(line, context, output.screen) is LineOutcome.DONE
         assert output.lines

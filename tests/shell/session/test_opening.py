@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 import pytest
 from qmf_shell.commands import standard
-from qmf_shell.modes.executor import Outcome, execute
+from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.session.backend import ObjectIdentity, ObjectKey
 from qmf_shell.session.opening import OpenSession, open_session
 from shell.fakes import make_output
@@ -30,7 +30,7 @@ def test_the_embedded_default_has_objects(opened: OpenSession) -> None:
     lines = "agents,list,list memory,show physical,schema,schema process"
     for line in (*lines.split(","), f"call {agent.instance} echo 7 hi"):
         output = make_output()
-        assert execute(line, context, output.screen) is Outcome.DONE, output.errors
+        assert execute(line, context, output.screen) is LineOutcome.DONE, output.errors
     assert "hi" in output.out.getvalue()
 
 
