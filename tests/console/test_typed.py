@@ -184,7 +184,7 @@ async def test_follow_gives_the_referred_object_its_type(agent: ScriptedAgent, p
     assert found is not None
     assert found.name == "w2"
     assert await follow(found, Widget.parent, Widget) is None
-    with pytest.raises(CallerError, match=r"is no org\.example\.widgets:gadget"):
+    with pytest.raises(CallerError, match=r"is not a org\.example\.widgets:gadget"):
         await follow(proxy, Widget.parent, Gadget)
 
 
@@ -193,7 +193,7 @@ async def test_follow_gives_the_referred_object_its_type(agent: ScriptedAgent, p
 
 async def test_another_class_is_refused(proxy: Widget) -> None:
     remote = remote_of(proxy)
-    with pytest.raises(CallerError, match=rf"<org.example.widgets:widget w1 at {AGENT}> is no .*:gadget"):
+    with pytest.raises(CallerError, match=rf"<org.example.widgets:widget w1 at {AGENT}> is not a .*:gadget"):
         Gadget(remote)
     assert typed_object(remote, Gadget) is None
     assert typed_object(remote) is None
@@ -358,7 +358,7 @@ async def test_a_severity_that_qmf_does_not_define_stays_a_number(agent: Scripte
 async def test_an_event_of_another_class(agent: ScriptedAgent, client: Client) -> None:
     event = await heard(agent, client, VALUES)
     assert typed_event(event, OtherAlarm) is None
-    with pytest.raises(CallerError, match=r"event org.example.widgets:widgetAlarm.* is no .*:otherAlarm"):
+    with pytest.raises(CallerError, match=r"event org.example.widgets:widgetAlarm.* is not a .*:otherAlarm"):
         OtherAlarm._qmf_wrap(event)
     with pytest.raises(CallerError, match="event without class is no"):
         WidgetAlarm._qmf_wrap(attrs.evolve(event, class_key=None))
