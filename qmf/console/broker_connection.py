@@ -154,7 +154,7 @@ class BrokerConnection:
         self._connecting = self._tasks.spawn(self.keep_connecting())
 
     async def close(self) -> None:
-        """Disconnect; pending calls fail, and their results say so."""
+        """Disconnect; pending calls fail, and their results are errors."""
         if self._connecting is not None:
             self._connecting.cancel()
             await asyncio.gather(self._connecting, return_exceptions=True)

@@ -23,7 +23,7 @@ class Console:
         """A broker was connected."""
 
     def brokerConnectionFailed(self, broker: Broker) -> None:
-        """An attempt to connect failed; `broker.getError()` says why. The session tries again."""
+        """An attempt to connect failed; `broker.getError()` is the reason. The session tries again."""
 
     def brokerDisconnected(self, broker: Broker) -> None:
         """The connection to a broker was lost."""
@@ -66,7 +66,7 @@ class Console:
         Args:
             broker: the broker through which it was called.
             seq: the sequence number that the call returned. This callback may run before the call returns.
-            response: the result; on failure, `status` is not 0 and `text` says why.
+            response: the result; on failure, `status` is not 0 and `text` is the reason.
         """
 
 

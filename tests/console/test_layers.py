@@ -10,10 +10,10 @@ from support.scripted_agent import ALARM, WIDGET
 
 from qmf.codec import UInt32, UInt64, amqp010
 from qmf.console.aio import ClassView, RemoteObject
+from qmf.console.aio.indications import ObjectStore
+from qmf.console.aio.objects.class_view import MAX_GROUPS, difference, merge, value_groups
 from qmf.console.aio.objects.remote_event import EventArguments, argument_types
 from qmf.console.aio.objects.remote_object import remote_objects
-from qmf.console.aio.objects.store import ObjectStore
-from qmf.console.aio.objects.values import MAX_GROUPS, difference, merge, value_groups
 from qmf.protocol import (
     Envelope,
     ObjectData,

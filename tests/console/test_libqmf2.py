@@ -19,8 +19,7 @@ from support.waiting import until
 
 from qmf.console import LoopThread, Session
 from qmf.console.aio import Client, EventRaised, FollowMode, RemoteObject
-from qmf.console.aio.queries.filters import compile_filter
-from qmf.console.aio.queries.object_query import ObjectQuery
+from qmf.console.aio.queries.object_query import ObjectQuery, compile_filter
 from qmf.errors import ConstraintError, NotFoundError, RemoteError
 from qmf.schema import ClassSchema, EventSchema, Severity
 

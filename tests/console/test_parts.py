@@ -26,13 +26,12 @@ from qmf.console.aio import (
     heartbeat_keys,
 )
 from qmf.console.aio.agents.registry import Agent, info_from_name
-from qmf.console.aio.binding_keys import key_matches
-from qmf.console.aio.objects.class_view import schema_name, typed, with_agent
+from qmf.console.aio.indications import ObjectStore
+from qmf.console.aio.objects.class_view import merge, schema_name, typed, with_agent
 from qmf.console.aio.objects.methods import MethodSignature, bind_inputs, typed_outputs
-from qmf.console.aio.objects.store import ObjectStore
-from qmf.console.aio.objects.values import merge
 from qmf.console.aio.queries.agent_queries import combined_failure
-from qmf.console.aio.queries.filters import compile_filter
+from qmf.console.aio.queries.object_query import compile_filter
+from qmf.console.aio.receiver import key_matches
 from qmf.console.aio.schemas.cache import RETRY_AFTER, AnySchema, SchemaCache
 from qmf.console.aio.streams import NotificationStream
 from qmf.errors import CallerError, ConstraintError, NotFoundError, RemoteError, RequestTimeout

@@ -15,7 +15,7 @@ from qmf.agent import Agent
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console import LoopThread
 from qmf.console.aio import Client, FollowMode
-from qmf.console.aio.queries.filters import compile_filter
+from qmf.console.aio.queries.object_query import compile_filter
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,6 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.console.aio.agents.registry import Agent
-    from qmf.console.aio.binding_keys import class_keys, heartbeat_keys
     from qmf.console.aio.client import Client
     from qmf.console.aio.core import ClientOptions
     from qmf.console.aio.following.agent_follower import FollowMode
@@ -41,7 +40,8 @@ if TYPE_CHECKING:
     from qmf.console.aio.objects.remote_event import RemoteEvent
     from qmf.console.aio.objects.remote_object import CallResult, RemoteObject, Timestamps
     from qmf.console.aio.queries.agent_queries import Answers
-    from qmf.console.aio.queries.filters import Where
+    from qmf.console.aio.queries.object_query import Where
+    from qmf.console.aio.receiver import class_keys, heartbeat_keys
     from qmf.console.aio.rpc.requests import AgentLost, RequestCounts
     from qmf.console.aio.schemas.cache import AnySchema
     from qmf.console.aio.streams import Listener, NotificationStream, Overflow
@@ -51,7 +51,7 @@ else:
         __name__,
         {
             "qmf.console.aio.agents.registry": "Agent",
-            "qmf.console.aio.binding_keys": "class_keys heartbeat_keys",
+            "qmf.console.aio.receiver": "class_keys heartbeat_keys",
             "qmf.console.aio.client": "Client",
             "qmf.console.aio.core": "ClientOptions",
             "qmf.console.aio.following.agent_follower": "FollowMode",
@@ -66,7 +66,7 @@ else:
             "qmf.console.aio.objects.remote_event": "RemoteEvent",
             "qmf.console.aio.objects.remote_object": "CallResult RemoteObject Timestamps",
             "qmf.console.aio.queries.agent_queries": "Answers",
-            "qmf.console.aio.queries.filters": "Where",
+            "qmf.console.aio.queries.object_query": "Where",
             "qmf.console.aio.rpc.requests": "AgentLost RequestCounts",
             "qmf.console.aio.schemas.cache": "AnySchema",
             "qmf.console.aio.streams": "Listener NotificationStream Overflow",

@@ -17,8 +17,7 @@ from qmf.console.aio.following.follow import Follow
 from qmf.console.aio.notifications import AgentAdded, AgentRemoved, AgentRestarted, AgentUpdated, Notification
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.queries.agent_queries import Answers
-from qmf.console.aio.queries.filters import Where
-from qmf.console.aio.queries.object_query import P, make_query
+from qmf.console.aio.queries.object_query import P, Where, make_query
 from qmf.console.aio.rpc.requests import RequestCounts
 from qmf.console.aio.schemas.cache import AnySchema
 from qmf.console.aio.streams import Listener, NotificationStream, Overflow

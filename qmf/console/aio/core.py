@@ -16,11 +16,10 @@ import attrs
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, ReceivedMessage
 from qmf.console.aio.agents.registry import Agent, AgentChange, AgentChangeKind, AgentEvent
 from qmf.console.aio.agents.tracker import AgentTracker
-from qmf.console.aio.binding_keys import key_matches
 from qmf.console.aio.following.agent_follower import FollowServices, FollowSpec
 from qmf.console.aio.following.follow import Follower
 from qmf.console.aio.following.subscriptions import ObjectSubscriptions
-from qmf.console.aio.indications import IndicationHandler
+from qmf.console.aio.indications import IndicationHandler, ObjectStore
 from qmf.console.aio.notifications import (
     AgentAdded,
     AgentRemoved,
@@ -33,9 +32,8 @@ from qmf.console.aio.notifications import (
     HeartbeatSeen,
     Removal,
 )
-from qmf.console.aio.objects.store import ObjectStore
 from qmf.console.aio.queries.agent_queries import AgentQueries
-from qmf.console.aio.receiver import MessageReceiver
+from qmf.console.aio.receiver import MessageReceiver, key_matches
 from qmf.console.aio.rpc.channel import LOCATE_BROKER, RpcChannel
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.schemas.discovery import SchemaDiscovery

@@ -1,28 +1,26 @@
 """Indications: objects and events that agents publish, passed to listeners once their schemas are known.
 
 An indication of a class that is not known yet waits for its schema, and so do later ones of the same class, so that
-order is kept per class. A waiting message is not settled: the broker then stops sending at the
-prefetch limit, and nothing has to be dropped. If a schema can't be fetched, the values are published untyped.
+order is kept per class. A waiting message is not settled: the broker then stops sending at the prefetch limit, and
+nothing has to be dropped. If a schema can't be fetched, the values are published untyped.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from qmf._compile import fast_constructor
 from qmf.bus.base import ReceivedMessage
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
 from qmf.console.aio.notifications import EventRaised, Missed, Notification, ObjectUpdated
-from qmf.console.aio.objects.class_view import with_agent
+from qmf.console.aio.objects.class_view import is_another, value_groups, with_agent
 from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, argument_types
 from qmf.console.aio.objects.remote_object import RemoteObject
-from qmf.console.aio.objects.store import ObjectStore
-from qmf.console.aio.objects.values import value_groups
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import DisconnectedError, QmfError
-from qmf.protocol import Envelope, EventData, EventsIndication, ObjectData, ObjectsIndication
+from qmf.protocol import Envelope, EventData, EventsIndication, ObjectData, ObjectId, ObjectsIndication
 from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey, EventSchema, QmfType
 
@@ -65,6 +63,68 @@ class SequenceGaps:
         for known in self._last.values():
             for subject in [subject for subject in known if unbound(subject)]:
                 del known[subject]
+
+
+class ObjectStore:
+    """The latest state of each published object, by agent, object name and epoch."""
+
+    def __init__(self) -> None:
+        self._objects: dict[str, dict[ObjectId, RemoteObject]] = {}
+        self._publishers: set[str] = set()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._objects.values()))
+
+    def get(self, object_id: ObjectId) -> RemoteObject | None:
+        """The object with this id, agent name included."""
+        return self._objects.get(object_id.agent_name or "", {}).get(object_id)
+
+    def has_publisher(self, agent: str) -> bool:
+        """True when the agent publishes objects; most agents of libqmf2 don't."""
+        return agent in self._publishers
+
+    def add_publisher(self, agent: str) -> None:
+        """Note that an agent publishes objects."""
+        self._publishers.add(agent)
+
+    def update(self, newer: RemoteObject) -> RemoteObject:
+        """Merge an update over what is known of the object; a deleted object leaves the store.
+
+        Returns:
+            the object with everything known of it.
+        """
+        data, object_id = newer.data, newer.object_id
+        objects = self._objects.setdefault(object_id.agent_name or "", {})
+        known = objects.get(object_id)
+        if known is not None and 0 < data.update_ts < known.data.update_ts and not data.delete_ts:
+            return newer  # the answer to a query; an indication arrived while its schema was fetched
+        # An id may be used again after a deletion that was not received; then the creation times differ.
+        same = known is not None and not is_another(known.data, data)
+        newer = known.merged(data) if known is not None and same else newer.detached()
+        if newer.data.delete_ts:
+            objects.pop(object_id, None)
+        else:
+            objects[object_id] = newer
+        return newer
+
+    def update_from_query(self, agent: str, found: Iterable[RemoteObject]) -> None:
+        """Keep the objects that a query returned, if their agent publishes objects.
+
+        qpidd may not publish an object that was just queried (QMF2.md 7.1): later updates are merged over this state.
+        """
+        if agent in self._publishers:
+            for obj in found:
+                self.update(obj)
+
+    def agent_removed(self, agent: str) -> None:
+        """Forget an agent and all its objects."""
+        self._objects.pop(agent, None)
+        self._publishers.discard(agent)
+
+    def agent_restarted(self, agent: str) -> None:
+        """Forget the objects of an agent that don't outlive its restart."""
+        objects = self._objects.pop(agent, {})
+        self._objects[agent] = {oid: obj for oid, obj in objects.items() if not oid.agent_epoch}
 
 
 class IndicationHandler:

@@ -45,7 +45,7 @@ class TypedEvent:
 
         Raises:
             CallerError: the event is of another class.
-            ProtocolError: an argument is missing, or of another type than the schema says.
+            ProtocolError: an argument is missing, or not of its schema type.
         """
         schema = cls._qmf_schema_
         if not is_class(event.class_key, schema.key):

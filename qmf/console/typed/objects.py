@@ -77,7 +77,7 @@ class TypedObject:
         """Call a method with its inputs in the order of the generated class's schema.
 
         Raises:
-            ProtocolError: an output is missing, or of another type than the schema says. The method was carried out.
+            ProtocolError: an output is missing, or not of its schema type. The method was carried out.
             Others as of `RemoteObject.call`.
         """
         schema = self._qmf_schema_.method(method)

@@ -89,7 +89,7 @@ def class_name(schema: _HasKey) -> str:
 
 
 def is_class(key: ClassKey | None, own: ClassKey) -> bool:
-    """True when a key names the same class, in whatever version."""
+    """True when a key names the same class, in any version."""
     return key is not None and (key.package, key.name) == (own.package, own.name)
 
 

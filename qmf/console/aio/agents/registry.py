@@ -4,7 +4,7 @@ Only agents of this project announce their end, so presence is inferred. The sta
 move it on::
 
                  MENTIONED                 ANNOUNCED                    CONNECTED
-       ABSENT ────────────▶ HEARD ──────────────────────▶ KNOWN ──────────────────▶ BROKER
+       ABSENT ────────────▶ NAMED ──────────────────────▶ KNOWN ──────────────────▶ BROKER
          │                                                  ▲                          ▲
          └────────────────────── ANNOUNCED ─────────────────┘                          │
          └────────────────────── CONNECTED ────────────────────────────────────────────┘
@@ -59,7 +59,7 @@ class AgentState(enum.Enum):
     """What is known of an agent."""
 
     ABSENT = "absent"
-    HEARD = "heard"
+    NAMED = "named"
     KNOWN = "known"
     BROKER = "broker"
 
@@ -91,12 +91,12 @@ _Moves = Mapping[AgentEvent, tuple[AgentState, AgentChangeKind]]
 TRANSITIONS: Mapping[AgentState, _Moves] = MappingProxyType(
     {
         AgentState.ABSENT: {
-            AgentEvent.MENTIONED: (AgentState.HEARD, AgentChangeKind.ADDED),
+            AgentEvent.MENTIONED: (AgentState.NAMED, AgentChangeKind.ADDED),
             AgentEvent.ANNOUNCED: (AgentState.KNOWN, AgentChangeKind.ADDED),
             AgentEvent.CONNECTED: (AgentState.BROKER, AgentChangeKind.ADDED),
         },
-        AgentState.HEARD: {
-            AgentEvent.MENTIONED: (AgentState.HEARD, AgentChangeKind.NONE),
+        AgentState.NAMED: {
+            AgentEvent.MENTIONED: (AgentState.NAMED, AgentChangeKind.NONE),
             AgentEvent.ANNOUNCED: (AgentState.KNOWN, AgentChangeKind.UPDATED),
             AgentEvent.CONNECTED: (AgentState.BROKER, AgentChangeKind.UPDATED),
             AgentEvent.SILENT: (AgentState.ABSENT, AgentChangeKind.REMOVED),

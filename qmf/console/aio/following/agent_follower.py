@@ -23,18 +23,16 @@ import logging
 import attrs
 
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
-from qmf.console.aio.binding_keys import any_package_key, class_keys
 from qmf.console.aio.following.follow_state import FollowEvent, FollowState, next_state
 from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind, FollowedObjects
 from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
+from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.notifications import Missed
 from qmf.console.aio.objects.class_view import with_agent
 from qmf.console.aio.objects.remote_object import RemoteObject
-from qmf.console.aio.objects.store import ObjectStore
 from qmf.console.aio.queries.agent_queries import AgentQueries
-from qmf.console.aio.queries.filters import Test
-from qmf.console.aio.queries.object_query import ObjectQuery
-from qmf.console.aio.receiver import MessageReceiver
+from qmf.console.aio.queries.object_query import ObjectQuery, Test
+from qmf.console.aio.receiver import MessageReceiver, any_package_key, class_keys
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.streams import NotificationPublisher
 from qmf.console.aio.tasks import BackgroundTasks

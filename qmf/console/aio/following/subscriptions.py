@@ -1,8 +1,8 @@
 """Subscriptions to objects at agents of this project: requested, kept alive and ended; their publications passed on.
 
 Publications come to the same reply address as answers, with the subscription id from the agent's answer. The first may
-arrive before the task that subscribed has processed that answer, so it is kept for a moment. A subscription that nobody
-claims, because its task was cancelled, is cancelled at the agent. This module knows nothing of objects.
+arrive before the task that subscribed has processed that answer, so it is kept for a moment. A subscription that is not
+claimed then, because its task was cancelled, is cancelled at the agent. This module knows nothing of objects.
 """
 
 from __future__ import annotations

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from qmf.codec import typed as sized
 from qmf.console.aio.agents.registry import AgentRegistry
-from qmf.console.aio.objects.class_view import schema_name, typed
+from qmf.console.aio.objects.class_view import Values, schema_name, typed
 from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject
-from qmf.console.aio.objects.values import Values
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import MethodRequest, MethodResponse, ObjectId, to_wire

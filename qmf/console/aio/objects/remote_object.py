@@ -12,8 +12,16 @@ from typing import Any, Protocol
 import attrs
 
 from qmf._compile import fast_constructor
-from qmf.console.aio.objects.class_view import ClassView, ValueField, schema_name, with_agent
-from qmf.console.aio.objects.values import Values, detached, difference, merge
+from qmf.console.aio.objects.class_view import (
+    ClassView,
+    ValueField,
+    Values,
+    detached,
+    difference,
+    merge,
+    schema_name,
+    with_agent,
+)
 from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectData, ObjectId
 from qmf.protocol.objects import as_dict
@@ -357,5 +365,5 @@ def remote_objects(
 
 
 def changed_groups(old: RemoteObject | None, new: RemoteObject) -> tuple[bool, bool]:
-    """Whether properties, and whether statistics, differ between two states of an object; see `values.difference`."""
+    """Whether properties, and whether statistics, differ between two states of an object; see `difference`."""
     return (True, True) if old is None else difference(old.data, new.data, new._view)

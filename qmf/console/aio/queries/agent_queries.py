@@ -10,7 +10,8 @@ from typing import TypeVar, overload
 import attrs
 
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
-from qmf.console.aio.objects.class_view import ClassView, with_agent
+from qmf.console.aio.indications import ObjectStore
+from qmf.console.aio.objects.class_view import ClassView, Values, merge, with_agent
 from qmf.console.aio.objects.methods import MethodCalls
 from qmf.console.aio.objects.remote_object import (
     Args,
@@ -19,10 +20,7 @@ from qmf.console.aio.objects.remote_object import (
     make_object,
     remote_objects,
 )
-from qmf.console.aio.objects.store import ObjectStore
-from qmf.console.aio.objects.values import Values, merge
-from qmf.console.aio.queries.filters import Test, compile_filter, match_all
-from qmf.console.aio.queries.object_query import ObjectQuery
+from qmf.console.aio.queries.object_query import ObjectQuery, Test, compile_filter, match_all
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.console.aio.schemas.cache import SchemaCache, distinct_keys
 from qmf.console.aio.schemas.discovery import SchemaDiscovery
@@ -168,7 +166,7 @@ class AgentQueries:
         _check_failures(failures, len(asked))
 
     def compile(self, query: ObjectQuery) -> tuple[Predicate, Test]:
-        """The predicate to send, and the test for each object of an answer; see `filters.compile_filter`."""
+        """The predicate to send, and the test for each object of an answer; see `compile_filter`."""
         name, package = query.class_name
         keys = self._schemas.resolve(package, name) if name else []
         predicate, test = compile_filter(query.where, [view for view in map(self._schemas.view, keys) if view])

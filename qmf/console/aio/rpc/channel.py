@@ -119,7 +119,7 @@ class RpcChannel:
         """Do nothing while there is a connection.
 
         Raises:
-            DisconnectedError: there is none; says why.
+            DisconnectedError: there is none; names the reason.
         """
         if not self._bus.connected:
             raise self._not_connected()

@@ -1,4 +1,4 @@
-"""Pending requests: the life of each, from sending to the last part of its answer or to the reason why there is none.
+"""Pending requests: the life of each, from sending to the last part of its answer or to its failure.
 
 The states of a request, and the events that move it on::
 

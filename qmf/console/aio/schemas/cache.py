@@ -197,7 +197,7 @@ class SchemaCache:
     def _finished(self, key: ClassKey, task: asyncio.Task[AnySchema]) -> None:
         del self._running[key]
         error = None if task.cancelled() else task.exception()
-        # A lost connection or agent says nothing about the schema.
+        # The loss of a connection or an agent is no failure of the schema.
         if isinstance(error, QmfError) and not isinstance(error, DisconnectedError | AgentLost):
             self._entries.setdefault(key, _Entry()).failed_at = self._clock()
 
