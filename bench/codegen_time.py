@@ -1,6 +1,6 @@
 """How long it takes to generate the package of broker.xml, beside what Python takes to compile the same text.
 
-Compiling is what to compare with: whoever generates code has it compiled, by the very same machine. Run it as
+Compiling is the comparison, because generated code is also compiled, on the same machine. Run it as
 ``python bench/codegen_time.py [--json FILE] [--rounds N]``; it ends with 1 when generating takes longer than `LIMIT`
 seconds.
 """

@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         the exit code.
     """
-    parser = _parser()
+    parser = build_parser()
     try:
         options = parser.parse_args(argv)
         _check_usage(parser, options)
@@ -64,7 +64,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
     parser = argparse.ArgumentParser(
         prog="qmf-codegen",
         description="Generate typed Python packages, and documents, from QMF schemas.",

@@ -34,7 +34,9 @@ def contents(directory: Path) -> dict[str, str]:
     return {str(path.relative_to(directory)): path.read_text() for path in files}
 
 
-def test_it_writes_a_package_and_says_so(source: Path, output: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_writes_a_package_and_prints_the_files(
+    source: Path, output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(source, "-o", output) == 0
     package = output / "my_thing"
     names = ("__init__.py", "agent.py", "console.py", "schema.py")

@@ -11,7 +11,7 @@ from qmf.hostagent.cli import main
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["--interval", "0"], "argument --interval: must be 0.01 to 86400 seconds, not 0"),
         (["--interval", "-1"], "argument --interval: must be 0.01 to 86400 seconds, not -1"),
@@ -25,11 +25,11 @@ from qmf.hostagent.cli import main
         (["surplus"], "unrecognized arguments: surplus"),
     ],
 )
-def test_wrong_arguments(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert f"qmf-host-agent: error: {words}" in capsys.readouterr().err
+    assert f"qmf-host-agent: error: {message}" in capsys.readouterr().err
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,10 +73,10 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [(["-b", "http://example.org"], "http://example.org"), (["--instance", ""], "instance")],
 )
-def test_mistakes_are_one_line(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes_are_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert words in line
+    assert message in line

@@ -70,7 +70,7 @@ async def test_the_machine_is_as_psutil_says(client: Client) -> None:
     assert "qmf.host:filesystem:/" in filesystems
 
 
-async def test_calls_are_told_where_that_is_wanted(url: str, settings: Settings) -> None:
+async def test_calls_raise_events_if_enabled(url: str, settings: Settings) -> None:
     agent = HostAgent(url, attrs.evolve(settings, audit=True))
     await agent.start()
     try:

@@ -1,4 +1,4 @@
-"""Bad schema files, each with the exact line and words of what is reported."""
+"""Bad schema files, each with the exact line and message that is reported."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ STRUCTURE = [
         "f:3: unexpected element 'args' in method 'm'; did you mean 'arg'?",
     ),
     (in_class('<property name="p" type="bool"><arg/></property>'), "f:3: property 'p': may not contain elements"),
-    (in_class('<method name="m">words</method>'), "f:3: method 'm': text is not allowed here"),
+    (in_class('<method name="m">text</method>'), "f:3: method 'm': text is not allowed here"),
     (in_class('<property type="bool"/>'), "f:3: property: attribute 'name' is missing"),
     (in_class('<property name="p"/>'), "f:3: property 'p': attribute 'type' is missing"),
     (

@@ -1,4 +1,4 @@
-"""Schemas written as XML read back to the same model, and what cannot be written is told."""
+"""Schemas written as XML read back to the same model, and losses are listed."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_form() -> None:
     ]
 
 
-def test_what_xml_cannot_say_is_told_and_left_out() -> None:
+def test_losses_are_listed_and_left_out() -> None:
     name, other = Argument(name="a", type=TYPES["sstr"]), Argument(name="a", type=TYPES["uint8"])
     odd = Argument(name="x", type=TYPES["map"], default={"id": UUID(int=1)}, desc="bell \x07")
     reference = Property(name="ref", type=TYPES["objId"])

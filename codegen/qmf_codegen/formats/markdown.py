@@ -123,20 +123,20 @@ def _table(head: TableRow, rows: Iterable[TableRow]) -> str:
 
 def text(value: str | None) -> str:
     """Text of a schema on one line, escaped; text in pairs of backticks stays code."""
-    words = " ".join((value or "").split())
-    parts = words.split("`")
+    line = " ".join((value or "").split())
+    parts = line.split("`")
     if len(parts) % 2 == 0 or "" in parts[1::2]:
-        return _SPECIAL.sub(r"\\\1", words).replace("`", "\\`")
+        return _SPECIAL.sub(r"\\\1", line).replace("`", "\\`")
     return "`".join(_plain(part) if number % 2 == 0 else _in_code(part) for number, part in enumerate(parts))
 
 
 def _code(value: str) -> str:
     """Text as code, whatever characters it has."""
-    words = " ".join(value.split())
-    longest = max(map(len, re.findall("`+", words)), default=0)
+    line = " ".join(value.split())
+    longest = max(map(len, re.findall("`+", line)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if longest else ""
-    return f"{fence}{pad}{_in_code(words)}{pad}{fence}"
+    return f"{fence}{pad}{_in_code(line)}{pad}{fence}"
 
 
 def _plain(value: str) -> str:

@@ -58,7 +58,7 @@ def _find(client: Client, name: str) -> Agent:
 
 
 def _hint(name: str, known: Sequence[str], broker: Agent | None) -> str:
-    """The agents with the most similar name, whole or in one part; if there is none, all agents."""
+    """The agents with the most similar name, whole or in one part; all agents if no name is similar."""
     if not known:
         return ": no agent has announced itself"
     parts = {part: full for full in known for part in (*full.split(":"), full)}

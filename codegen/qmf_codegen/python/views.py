@@ -96,7 +96,7 @@ class ModuleView:
     """The classes of one side, with the base classes that they have there.
 
     Attributes:
-        title: first words of the module's docstring.
+        title: beginning of the module's docstring.
         object_base, event_base, result_base: names of base classes.
         classes, events: in schema order.
     """

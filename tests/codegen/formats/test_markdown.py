@@ -44,16 +44,16 @@ def test_any_schema_becomes_tables_that_show_every_text(schema: Schema) -> None:
     rows = {row[0]: row for row in shown}
     for item in schema.classes:
         assert {field.name for field in fields_of(item)} <= set(rows)
-    descriptions = {words(row[-1]) for row in shown}
+    descriptions = {normalised(row[-1]) for row in shown}
     for item in schema.classes:
-        assert all(words(field.desc) in descriptions for field in item.properties if field.desc)
+        assert all(normalised(field.desc) in descriptions for field in item.properties if field.desc)
 
 
-def words(text: str | None) -> str:
+def normalised(text: str | None) -> str:
     return " ".join((text or "").replace("`", "").split())
 
 
-def test_the_page_says_what_there_is() -> None:
+def test_the_page_shows_every_member() -> None:
     argument = Argument(name="a|b", type=TYPES["lstr"], default="x" * 60)
     item = ClassSchema(
         package="p",

@@ -23,7 +23,7 @@ def test_memory(world: World) -> None:
     assert memory.percent == 25.0
 
 
-def test_a_platform_that_tells_less(world: World) -> None:
+def test_a_platform_with_fewer_values(world: World) -> None:
     world.ps.memory = Memory(used=5)
     world.sample(MemoryCollector(world.context()))
     memory = world.agent.the(model.Memory)

@@ -77,7 +77,7 @@ def test_counters_that_were_reset(world: World, collector: NetworkCollector) -> 
     assert (interface.sendRate.value, interface.receiveRate.value) == (0, 10)
 
 
-def test_an_interface_that_tells_little(world: World) -> None:
+def test_an_interface_with_few_values(world: World) -> None:
     world.ps.nics = {"tun0": NicStats(speed=0, duplex=0, mtu=0)}
     world.sample(NetworkCollector(world.context()))
     interface = world.agent.the(model.NetworkInterface)

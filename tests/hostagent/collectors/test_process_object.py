@@ -39,13 +39,13 @@ def test_an_unknown_signal_is_an_invalid_parameter() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refusal", "words", "code"),
+    ("refusal", "message", "code"),
     [
         (psutil.NoSuchProcess(7), "process 7 is gone", 7),
         (psutil.AccessDenied(7), "not permitted to signal process 7", 6),
     ],
 )
-def test_what_the_system_refuses(refusal: psutil.Error, words: str, code: int) -> None:
-    with pytest.raises(MethodError, match=words) as refused:
+def test_what_the_system_refuses(refusal: psutil.Error, message: str, code: int) -> None:
+    with pytest.raises(MethodError, match=message) as refused:
         make(FakeProcess(7, refusal=refusal)).signal("15")
     assert refused.value.code == code

@@ -120,7 +120,7 @@ def test_a_parent_that_is_gone_is_not_referred_to(world: World, collector: Proce
     assert world.agent.the(model.Process).parentProcess is None
 
 
-def test_watched_processes_are_told_of(world: World) -> None:
+def test_watched_processes_raise_events(world: World) -> None:
     collector = watching(world, "nginx")
     world.ps.processes = [FakeProcess(1, "nginx"), FakeProcess(2, "bash")]
     world.sample(collector)

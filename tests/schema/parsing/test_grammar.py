@@ -21,7 +21,7 @@ def enumerated(type_name: str) -> list[str | None]:
 
 
 @pytest.mark.parametrize(
-    ("type_name", "words"),
+    ("type_name", "values"),
     [
         ("directType", {name for name, item in TYPES.items() if item.style is Style.DIRECT}),
         ("counterType", {name for name, item in TYPES.items() if item.style is not Style.DIRECT}),
@@ -31,10 +31,10 @@ def enumerated(type_name: str) -> list[str | None]:
         ("flag", {"y", "n", "true", "false", "1", "0"}),
     ],
 )
-def test_words_are_the_same_as_in_python(type_name: str, words: set[str]) -> None:
+def test_values_are_the_same_as_in_python(type_name: str, values: set[str]) -> None:
     found = enumerated(type_name)
-    assert len(found) == len(words)
-    assert set(found) == words
+    assert len(found) == len(values)
+    assert set(found) == values
 
 
 BAD_VALUES = [
@@ -55,11 +55,11 @@ def test_bad_values_are_refused_by_the_grammar_too(element: str) -> None:
 
 
 @pytest.mark.parametrize("element", BAD_VALUES)
-def test_but_reported_by_it_only_where_the_rules_said_nothing(element: str) -> None:
+def test_but_reported_by_it_only_where_the_rules_reported_nothing(element: str) -> None:
     problems = report_of(element)
-    problems.error(problems.document.root[0][0], "said by a rule")
+    problems.error(problems.document.root[0][0], "reported by a rule")
     report_values(problems)
-    assert [problem.message for problem in problems.errors] == ["said by a rule"]
+    assert [problem.message for problem in problems.errors] == ["reported by a rule"]
 
 
 def report_of(element: str) -> ProblemCollector:
