@@ -135,7 +135,6 @@ class _Source:
             return
         self._end_run()
         value, piece = f"v{number}", f"p{number}"
-        self._steps.append(f"{value} = values[{number}]")
         if column.code in ROW_FORMATS:
             pieces, steps = [piece], [f"{piece} = {self._packed([(number, column)], value)}"]
         else:
@@ -143,20 +142,23 @@ class _Source:
             pieces, steps = [f"K{number}", piece], [f"{piece} = other({value})"]
         if column.code == TEXT16:
             self._texts = True
-            pieces.insert(1, f"h{number}")
-            condition = f"if type({value}) is str:"
-            short = [f"    {piece} = {value}.encode()", f"    h{number} = SHORT[len({piece})]"]
-            steps = [condition, *short, "else:", f"    h{number} = b''", f"    {steps[0]}"]
+            head = f"h{number}"
+            pieces.insert(1, head)
+            steps = [
+                f"if type({value}) is str:",
+                f"    {piece} = {value}.encode()",
+                f"    {head} = SHORT[len({piece})]",
+                "else:",
+                f"    {head} = b''",
+                f"    {steps[0]}",
+            ]
         if column.optional:
             self._absent = True
-            key_piece = f"k{number}"
-            absent = [f"if {value} is None:", *(f"    {name} = b''" for name in pieces if name[0] != "K")]
-            if f"K{number}" in pieces:
-                absent.append(f"    {key_piece} = b''")
-                steps.append(f"{key_piece} = K{number}")
-                pieces[0] = key_piece
-            steps = [*absent, "    count -= 1", "else:", *("    " + line for line in steps)]
-        self._steps += steps
+            steps.append(f"{piece} = {' + '.join(pieces)}")
+            pieces = [piece]
+            absent = [f"if {value} is None:", f"    {piece} = b''", "    count -= 1", "else:"]
+            steps = [*absent, *(f"    {line}" for line in steps)]
+        self._steps += [f"{value} = values[{number}]", *steps]
         self._pieces += pieces
 
     def _end_run(self) -> None:
@@ -164,11 +166,6 @@ class _Source:
         if not run:
             return
         first, end = run[0][0], run[-1][0] + 1
-        if len(run) < _MANY and all(column.code == BOOLEAN for _, column in run):
-            for number, column in run:
-                self.names[f"T{number}"], self.names[f"F{number}"] = key(column.name) + _TRUE, key(column.name) + _FALSE
-                self._pieces.append(f"T{number} if values[{number}] else F{number}")
-            return
         if len(run) < _MANY:
             self._pieces.append(self._packed(run, *(f"values[{number}]" for number, _ in run)))
             return
