@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from qmf.messaging import aio
+from qmf.messaging.addresses import Address
 from qmf.messaging.aio.deliveries import ReceivedDelivery
 from qmf.messaging.constants import Constant
 from qmf.messaging.exceptions import DecodeError, MessagingError, Timeout
@@ -41,14 +42,9 @@ class Wakeup:
 
 
 class Sender:
-    """Sends messages to a node. Made by `Session.sender`; any thread may use it.
-
-    Attributes:
-        target: its address.
-    """
+    """Sends messages to a node. Made by `Session.sender`; any thread may use it."""
 
     def __init__(self, core: aio.Sender, loop: ConnectionLoop, durable: bool | None) -> None:
-        self.target: str = core.address
         self._core = core
         self._loop = loop
         self._durable = durable
@@ -64,6 +60,11 @@ class Sender:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def target(self) -> Address:
+        """The address; of a temporary node the one that the broker gave it."""
+        return self._core.node
 
     @property
     def capacity(self) -> int | Constant:
@@ -126,14 +127,9 @@ class Sender:
 
 
 class Receiver:
-    """Receives messages from a node. Made by `Session.receiver`; any thread may use it.
-
-    Attributes:
-        source: its address.
-    """
+    """Receives messages from a node. Made by `Session.receiver`; any thread may use it."""
 
     def __init__(self, core: aio.Receiver, loop: ConnectionLoop) -> None:
-        self.source: str = core.address
         self._core = core
         self._loop = loop
         self._wakeup = Wakeup(loop, core.grant)
@@ -148,6 +144,11 @@ class Receiver:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def source(self) -> Address:
+        """The address; of a temporary node the one that the broker gave it."""
+        return self._core.node
 
     @property
     def capacity(self) -> int | Constant:

@@ -186,6 +186,8 @@ def _rabbitmq(address: Address, sending: bool) -> Terminus:
         return Terminus(dynamic=True)
     if address.anonymous:
         raise _refusal(address, RABBITMQ, "address '<null>'")
+    if address.name.startswith("/"):  # an address in its own form, as of a temporary queue
+        return Terminus(address.name)
     name = address.name.replace("/", "%2F")
     if options.node.type is NodeType.TOPIC or address.name.startswith("amq."):
         key = "" if address.subject is None or sending else f"/{address.subject.replace('/', '%2F')}"

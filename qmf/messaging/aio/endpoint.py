@@ -29,7 +29,10 @@ class EndpointSession(Protocol):
         """Raise the error of session or connection, if there is one."""
 
     def report(self, endpoint: object, error: MessagingError) -> None:
-        """Tell the program's handler about an error that nobody waits for."""
+        """Pass an error that no call waits for to the program's handler."""
+
+    def forget(self, endpoint: object) -> None:
+        """The endpoint is closed."""
 
 
 class Endpoint(LinkOwner, abc.ABC):
@@ -37,13 +40,14 @@ class Endpoint(LinkOwner, abc.ABC):
 
     Attributes:
         address: as the program gave it.
+        node: the same; of a temporary node the address that the broker gave it.
         error: why it failed, or None.
     """
 
     _sending: bool
 
     def __init__(self, session: EndpointSession, address: str) -> None:
-        self.address = Address(address)
+        self.address = self.node = Address(address)
         self.error: MessagingError | None = None
         self._session = session
         self._state = LinkState.DETACHED
@@ -129,6 +133,7 @@ class Endpoint(LinkOwner, abc.ABC):
             self._driver.transport.flush_soon()
         self._state = next_state(self._state, LinkTrigger.CLOSE)
         self._driver = self._link = None
+        self._session.forget(self)
         self._session.condition.notify()
 
     # LinkOwner
@@ -145,6 +150,9 @@ class Endpoint(LinkOwner, abc.ABC):
             self.fail(error)
             return
         self._state = next_state(self._state, LinkTrigger.GRANTED)
+        terminus = self._link.target if self._sending else self._link.source
+        if self.address.temporary and terminus is not None and terminus.address:
+            self.node = Address.of(terminus.address)
         self.granted(self._link)
         self._session.condition.notify()
 

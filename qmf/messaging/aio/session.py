@@ -51,7 +51,7 @@ class SessionConnection(Protocol):
         """Raise why the connection cannot be used."""
 
     def report(self, endpoint: object, error: MessagingError) -> None:
-        """Tell the program's handler about an error."""
+        """Pass an error that no call waits for to the program's handler."""
 
     def forget(self, session: Session) -> None:
         """The session is closed."""
@@ -180,7 +180,6 @@ class Session:
                 raise Timeout(f"no answer to the link to {endpoint.address.name!r} within {timeout:g} s")
         except BaseException:
             endpoint.detach()
-            self._drop(endpoint)
             raise
 
     def _is_open(self, endpoint: Endpoint) -> bool:
@@ -189,11 +188,10 @@ class Session:
         self.check()
         return not endpoint.attaching
 
-    def _drop(self, endpoint: Sender | Receiver) -> None:
-        if isinstance(endpoint, Sender):
-            self.senders = [item for item in self.senders if item is not endpoint]
-        else:
-            self.receivers = [item for item in self.receivers if item is not endpoint]
+    def forget(self, endpoint: object) -> None:
+        """See `EndpointSession`."""
+        self.senders = [item for item in self.senders if item is not endpoint]
+        self.receivers = [item for item in self.receivers if item is not endpoint]
 
     async def next_receiver(self, timeout: float | None = None) -> Receiver:
         """The receiver whose message has arrived first; its `fetch` returns at once.

@@ -1,0 +1,68 @@
+"""The brokers of the contract: the embedded one, and those that the environment names."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import attrs
+import pytest
+from support.brokers import URLS
+
+from qmf.broker import EmbeddedBroker
+from qmf.messaging import Connection, Session
+
+
+@attrs.frozen
+class Target:
+    """A broker to test with.
+
+    Attributes:
+        name: ``embedded``, ``qpidd``, ``artemis`` or ``rabbitmq``.
+        url: where it listens.
+    """
+
+    name: str
+    url: str
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[str]:
+    """URL of an embedded broker for the whole run."""
+    with EmbeddedBroker() as broker:
+        yield broker.url
+
+
+@pytest.fixture(params=["embedded", *(name for name, url in URLS.items() if url)])
+def broker(request: pytest.FixtureRequest) -> Target:
+    """Each broker in turn; a test marked ``only`` is skipped on those that the mark does not name."""
+    name: str = request.param
+    mark = request.node.get_closest_marker("only")
+    if mark is not None and name not in mark.args:
+        pytest.skip(f"not provided by {name}")
+    return Target(name, request.getfixturevalue("embedded") if name == "embedded" else URLS[name])
+
+
+@pytest.fixture
+def connection(broker: Target) -> Iterator[Connection]:
+    """An open connection."""
+    with Connection.establish(broker.url, timeout=10) as connection:
+        yield connection
+
+
+@pytest.fixture
+def session(connection: Connection) -> Session:
+    """A session."""
+    return connection.session()
+
+
+@pytest.fixture
+def queue(broker: Target) -> Callable[[], str]:
+    """Makes addresses of new queues, which are created by the first link."""
+
+    def make() -> str:
+        name = f"test-{uuid.uuid4().hex[:12]}"
+        node = "" if broker.name == "rabbitmq" else ", node: {type: queue}"
+        return f"{name}; {{create: always{node}}}"
+
+    return make
