@@ -62,6 +62,7 @@ class LocalSubscription(Subscription):
         #: Messages that it has been called with, and that are not settled yet.
         self._unsettled: dict[Message, None] = {}
         self._scheduled = False
+        self.selector: Callable[[Message], bool] | None = None
         queue.add_consumer(self)
 
     def ready(self) -> bool:

@@ -84,6 +84,12 @@ class BrokerObserver:
     def on_disconnected(self, client: Client) -> None:
         """A client that had connected is gone; its links were reported before."""
 
+    def on_exchange_declared(self, exchange: Exchange, client: Client | None) -> None:
+        """An exchange was created. Those that exist from the start are not reported."""
+
+    def on_exchange_deleted(self, exchange: Exchange, client: Client | None) -> None:
+        """An exchange is about to be deleted, with its bindings."""
+
     def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
         """A queue was created. Those that exist from the start are not reported."""
 
@@ -115,6 +121,16 @@ class BrokerObservers(BrokerObserver):
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_disconnected(client)
+
+    def on_exchange_declared(self, exchange: Exchange, client: Client | None) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_exchange_declared(exchange, client)
+
+    def on_exchange_deleted(self, exchange: Exchange, client: Client | None) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_exchange_deleted(exchange, client)
 
     def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
         """See `BrokerObserver`."""

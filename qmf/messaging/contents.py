@@ -23,7 +23,10 @@ from qmf.messaging.message import Message, implied_content_type
 #: A message with this property is meant for an application that reads AMQP 0-10.
 APP_ID = "x-amqp-0-10.app-id"
 
-_MAP, _LIST, _TEXT = "amqp/map", "amqp/list", "text/plain"
+#: Priority of messages without one (AMQP 1.0, part 3.2.1).
+DEFAULT_PRIORITY = 4
+
+_MAP, _LIST = "amqp/map", "amqp/list"
 
 
 def encode(message: Message, subject: str | None = None, to: str | None = None) -> bytes:
@@ -43,7 +46,7 @@ def encode(message: Message, subject: str | None = None, to: str | None = None) 
         return encode_message(
             AmqpMessage(
                 durable=bool(message.durable),
-                priority=4 if message.priority is None else _priority(message.priority),
+                priority=DEFAULT_PRIORITY if message.priority is None else _priority(message.priority),
                 ttl=message.ttl,
                 message_id=_id("id", message.id),
                 user_id=None if message.user_id is None else message.user_id.encode(),
@@ -68,7 +71,7 @@ def decode(data: bytes) -> Message:
         DecodeError: the bytes are not a message, or the content does not match its content type.
     """
     try:
-        received = decode_message(data)
+        received = decode_message(data, text=False)
         content = _content(received)
     except CodecDecodeError as error:
         raise DecodeError(text=f"message cannot be decoded: {error}") from error
@@ -80,7 +83,7 @@ def decode(data: bytes) -> Message:
         user_id=None if received.user_id is None else received.user_id.decode(errors="replace"),
         correlation_id=received.correlation_id,
         durable=received.durable,
-        priority=received.priority,
+        priority=None if received.priority == DEFAULT_PRIORITY else received.priority,
         ttl=received.ttl,
         properties=received.application_properties,
         to=received.to,

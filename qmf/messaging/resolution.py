@@ -17,7 +17,7 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Described, Durability, Filter, Terminus
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import Mode, NodeType, Reliability
-from qmf.messaging.exceptions import AssertionFailed, InvalidOption
+from qmf.messaging.exceptions import AssertionFailed, InvalidOption, ResolutionError
 
 #: `product` of the brokers that have addresses of their own.
 ARTEMIS, RABBITMQ = "apache-activemq-artemis", "RabbitMQ"
@@ -25,6 +25,8 @@ ARTEMIS, RABBITMQ = "apache-activemq-artemis", "RabbitMQ"
 _SELECTOR = ("selector", "apache.org:selector-filter:string")
 _TOPIC_BINDING = ("subject-filter", "apache.org:legacy-amqp-topic-binding:string")
 _DIRECT_BINDING = ("subject-filter", "apache.org:legacy-amqp-direct-binding:string")
+
+_DIRECT_DESCRIPTORS = (_DIRECT_BINDING[1], 0x0000468C00000000)
 
 _DELETE_ON_CLOSE = Described("amqp:delete-on-close:list", [])
 
@@ -209,6 +211,22 @@ def _refusal(address: Address, product: str, option: str) -> InvalidOption:
     return InvalidOption(text=f"address {str(address)!r}, {option} is not supported by {product or 'this broker'}")
 
 
+def check_subject(address: Address, link: Link) -> None:
+    """Refuse a receiver without a subject on a direct exchange, which could receive nothing.
+
+    Raises:
+        ResolutionError: it is one; the filter that the broker applied tells so.
+    """
+    if link.is_sender or address.subject is not None or address.options.link.filters or link.source is None:
+        return
+    if any(item.descriptor in _DIRECT_DESCRIPTORS and item.value == "" for item in link.source.filters):
+        raise ResolutionError(text=f"{address.name!r} is a direct exchange: its address needs a subject")
+
+
+def _equal(actual: object, wanted: object) -> bool:
+    return not actual if wanted is False else str(actual) == str(wanted)
+
+
 def check_assertion(address: Address, link: Link) -> None:
     """Compare the node that a broker granted with what the address demands.
 
@@ -224,10 +242,10 @@ def check_assertion(address: Address, link: Link) -> None:
     used = {item.descriptor for item in granted.filters}
     missing += [f"filter {item.name}" for item in wanted.filters if item.descriptor not in used]
     if granted.properties:
+        actual = dict(granted.properties)
+        actual.setdefault("auto-delete", "lifetime-policy" in actual)
         missing += [
-            f"{name}: {value!r}"
-            for name, value in wanted.properties.items()
-            if str(granted.properties.get(name)) != str(value)
+            f"{name}: {value!r}" for name, value in wanted.properties.items() if not _equal(actual.get(name), value)
         ]
     if missing:
         raise AssertionFailed(text=f"node {address.name!r} is not as demanded: {', '.join(missing)}")

@@ -300,6 +300,18 @@ def test_topics(session: Session, exchange: str, subject: str, received: list[st
 
 
 @qpid_addresses
+def test_topics_without_a_subject(session: Session) -> None:
+    receivers = {name: session.receiver(name, capacity=10) for name in ("amq.topic", "amq.fanout")}
+    for name, receiver in receivers.items():
+        session.sender(f"{name}/a.b").send("with")
+        session.sender(name).send("without")
+        assert [receiver.fetch(timeout=10).content for _ in range(2)] == ["with", "without"]
+    session.acknowledge()
+    with pytest.raises(ResolutionError, match="'amq.direct' is a direct exchange: its address needs a subject"):
+        session.receiver("amq.direct")
+
+
+@qpid_addresses
 def test_the_subject_of_a_message_goes_before_that_of_the_address(session: Session) -> None:
     receiver = session.receiver("amq.topic/mine", capacity=10)
     session.sender("amq.topic/other").send(Message("x", subject="mine"))

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import logging
 
-from qmf.broker.links.filters import binding_from_filters
+import attrs
+
+from qmf.broker.links.browsing import BrowsingLink
+from qmf.broker.links.filters import binding_from_filters, selector_from_filters
 from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.links.outgoing import OutgoingLink
-from qmf.broker.nodes.exchanges import DefaultExchange
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
+from qmf.broker.nodes.node_options import NodeOptionError, NodeOptions, describe_node, read_node_options
 from qmf.broker.nodes.queues import OverflowPolicy, Queue
-from qmf.broker.nodes.registry import NameInUse, Node, NodeRegistry
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, NodeRegistry
+from qmf.broker.nodes.selectors import Selector
 from qmf.broker.observer import Client
+from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.values import Terminus
+from qmf.bus.engine.values import Filter, Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 
 log = logging.getLogger("qmf.broker")
 
 #: Links per connection. Consoles and agents have fewer than ten.
 MAX_LINKS = 1_000
+
+PREDECLARED_NAMES = frozenset(name for name, _ in PREDECLARED_EXCHANGES)
 
 
 class LinkRefused(Exception):
@@ -50,35 +58,53 @@ class ClientLinks:
         self._registry = registry
         self._outgoing: dict[Link, OutgoingLink] = {}
         self._incoming: dict[Link, IncomingLink] = {}
-        #: Queues that are deleted with the link that created them.
-        self._link_queues: dict[Link, Queue] = {}
+        self._coordinator = Coordinator(registry)
+        #: Links to the coordinator, with the transactions that were declared on them and are open.
+        self._coordinator_links: dict[Link, set[bytes]] = {}
+        #: Nodes that are deleted with the link that created them.
+        self._link_nodes: dict[Link, Queue | Exchange] = {}
 
     def dispatch(self) -> None:
         """There is room again in the transport: deliver what waits."""
         for outgoing in self._outgoing.values():
-            if len(outgoing.queue):
-                outgoing.queue.dispatch()
+            outgoing.dispatch()
 
     def on_delivery(self, event: Delivery) -> None:
         """The client sent a message."""
         if (incoming := self._incoming.get(event.link)) is not None:
-            incoming.on_delivery(event)
+            if event.transaction is None:
+                incoming.on_delivery(event)
+            else:
+                incoming.on_transactional(event, self._coordinator)
+        elif event.link in self._coordinator_links:
+            self._on_request(event)
 
     def on_outcome(self, event: OutcomeReceived) -> None:
         """The client settled a message."""
-        if (outgoing := self._outgoing.get(event.link)) is not None:
+        outgoing = self._outgoing.get(event.link)
+        if outgoing is None:
+            return
+        if event.transaction is None:
             outgoing.on_outcome(event)
+            return
+        try:
+            transaction = self._coordinator.find(event.transaction)
+        except TransactionFailed as error:
+            log.info("outcome of %s on link %r ignored: %s", self._client, event.link.name, error.description)
+            return
+        if (acquisition := outgoing.acquire(event)) is not None:
+            transaction.acquisitions.append(acquisition)
 
     def on_credit(self, link: Link) -> None:
         """The client gave credit, or asks to use it up."""
         if (outgoing := self._outgoing.get(link)) is not None:
-            outgoing.queue.dispatch()
+            outgoing.dispatch()
             self._transport.engine.answer_drain(link)
 
     def on_requested(self, link: Link) -> None:
         """The client asks for a link: grant or refuse it."""
         try:
-            if len(self._outgoing) + len(self._incoming) >= MAX_LINKS:
+            if len(self._outgoing) + len(self._incoming) + len(self._coordinator_links) >= MAX_LINKS:
                 raise LinkRefused("amqp:resource-limit-exceeded", f"a connection may have {MAX_LINKS} links")
             if link.is_sender:
                 self._attach_outgoing(link)
@@ -97,12 +123,16 @@ class ClientLinks:
         if (outgoing := self._outgoing.pop(link, None)) is not None:
             registry.observer.on_detached(self._client, outgoing)
             outgoing.on_detached()
-        if (queue := self._link_queues.pop(link, None)) is not None:
-            registry.delete_queue(queue, self._client)
+            if outgoing.queue.auto_delete and not outgoing.queue.consumer_count:
+                registry.delete_queue(outgoing.queue, self._client)
+        if (node := self._link_nodes.pop(link, None)) is not None:
+            registry.delete(node, self._client)
+        if (owned := self._coordinator_links.pop(link, None)) is not None:
+            self._coordinator.roll_back(owned)
 
     def on_disconnected(self) -> None:
         """The connection is gone, and all links with it."""
-        for link in [*self._outgoing, *self._incoming]:
+        for link in [*self._coordinator_links, *self._outgoing, *self._incoming]:
             self.on_detached(link)
 
     def _attach_outgoing(self, link: Link) -> None:
@@ -111,35 +141,44 @@ class ClientLinks:
         if source is None:
             raise LinkRefused("amqp:invalid-field", "a receiving link needs a source")
         if source.dynamic:
-            queue = self._create_queue(link, exclusive=True)
-            source = Terminus(queue.name, dynamic=True)
+            queue, granted = self._create_temporary(link, source, exclusive=True)
         else:
-            node = self._find(source.address or "")
-            if source.browse and isinstance(node, Queue):
-                raise LinkRefused("amqp:not-implemented", f"queue {node.name!r} cannot be browsed, only consumed")
+            node, granted = self._node(link, source)
             if isinstance(node, Queue):
-                queue, source = node, Terminus(source.address)
+                queue = node
             else:
-                queue, source = self._bind_queue(link, source, node)
+                queue, filters = self._bind_queue(link, source, node)
+                granted = attrs.evolve(granted, filters=filters)
         if queue.exclusive and queue.consumer_count:
             raise LinkRefused("amqp:resource-locked", f"queue {queue.name!r} belongs to another link")
-        self._transport.engine.accept_link(link, source=source, target=link.target)
-        outgoing = self._outgoing[link] = OutgoingLink(self._transport, link, queue)
-        queue.add_consumer(outgoing)
+        selector, applied = self._selector(source)
+        browse = source.browse and granted.address == queue.name
+        granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied))
+        self._transport.engine.accept_link(link, source=granted, target=link.target)
+        kind = BrowsingLink if browse else OutgoingLink
+        outgoing = self._outgoing[link] = kind(self._transport, link, queue, selector)
+        outgoing.attach()
         self._registry.observer.on_attached(self._client, outgoing)
-        queue.dispatch()
+        outgoing.dispatch()
 
-    def _bind_queue(self, link: Link, source: Terminus, node: Node) -> tuple[Queue, Terminus]:
-        """A queue for this link, bound to an exchange by the filters of the source; and the source as granted."""
+    def _bind_queue(self, link: Link, source: Terminus, node: Node) -> tuple[Queue, tuple[Filter, ...]]:
+        """A queue for this link, bound to an exchange by the filters of the source; and the filters applied."""
         if isinstance(node, DefaultExchange | Queue):
             raise LinkRefused("amqp:not-allowed", "the default exchange cannot be subscribed to")
         try:
-            spec, applied = binding_from_filters(source.filters)
+            spec, applied = binding_from_filters(source.filters, node.kind)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        queue = self._create_queue(link, exclusive=True)
+        queue = self._create_link_queue(link, NodeOptions(exclusive=True, overflow=OverflowPolicy.DROP_OLDEST))
         self._registry.bind(node, queue, spec, self._client)
-        return queue, Terminus(source.address, filters=applied)
+        return queue, applied
+
+    def _selector(self, source: Terminus) -> tuple[Selector | None, tuple[Filter, ...]]:
+        """The selector among the filters of a source, and the filter that it is."""
+        try:
+            return selector_from_filters(source.filters)
+        except ValueError as error:
+            raise LinkRefused("amqp:invalid-field", str(error)) from error
 
     def _attach_incoming(self, link: Link) -> None:
         """The client wants to send."""
@@ -147,36 +186,93 @@ class ClientLinks:
         if target is None:
             raise LinkRefused("amqp:invalid-field", "a sending link needs a target")
         if target.coordinator:
-            raise LinkRefused("amqp:not-implemented", "transactions are not supported")
+            self._transport.engine.accept_link(link, source=link.source, target=target)
+            self._transport.engine.add_credit(link, MAX_TRANSACTIONS)
+            self._coordinator_links[link] = set()
+            return
         node: Node | None = None
+        granted = target
         if target.dynamic:
-            node = self._create_queue(link, exclusive=False)
-            target = Terminus(node.name, dynamic=True)
+            node, granted = self._create_temporary(link, target, exclusive=False)
         elif target.address is not None:
-            node = self._find(target.address)
-        self._transport.engine.accept_link(link, source=link.source, target=target)
+            node, granted = self._node(link, target)
+        self._transport.engine.accept_link(link, source=link.source, target=granted)
         incoming = self._incoming[link] = IncomingLink(
-            self._transport, link, self._registry, node, relay=target.address is None
+            self._transport, link, self._registry, node, relay=granted.address is None
         )
         self._registry.observer.on_attached(self._client, incoming)
 
-    def _find(self, address: str) -> Node:
-        node = self._registry.find(address)
-        if node is None:
-            raise LinkRefused(
-                "amqp:not-found", f"no exchange or queue {address!r}; queues are named when the broker is started"
-            )
-        return node
+    def _on_request(self, event: Delivery) -> None:
+        """A message to the coordinator."""
+        engine, link = self._transport.engine, event.link
+        outcome, condition, description = Outcome.ACCEPTED, "", ""
+        declared = None
+        try:
+            declared = self._coordinator.request(event.data)
+        except TransactionFailed as error:
+            outcome, condition, description = Outcome.REJECTED, error.condition, error.description
+        if declared is not None:
+            self._coordinator_links[link].add(declared.id)
+        if event.delivery_tag is not None:
+            if declared is not None:
+                engine.declare(link, event.delivery_tag, declared.id)
+            else:
+                engine.settle(link, event.delivery_tag, outcome, condition, description)
+        engine.add_credit(link, 1)
+        self._transport.flush_soon()
 
-    def _create_queue(self, link: Link, *, exclusive: bool) -> Queue:
+    def _node(self, link: Link, terminus: Terminus) -> tuple[Node, Terminus]:
+        """The node that a terminus names, created if it asks for that; and the terminus as granted."""
+        name = terminus.address or ""
+        node = self._registry.find(name)
+        options = NodeOptions()
+        if terminus.properties or "create-on-demand" in terminus.capabilities:
+            options = self._options(terminus)
+        if node is None:
+            if "create-on-demand" not in terminus.capabilities:
+                raise LinkRefused("amqp:not-found", f"no exchange or queue {name!r}")
+            node = self._registry.create(name, options, self._client)
+        if options.delete_on_close and not isinstance(node, DefaultExchange):
+            self._check_deletable(node)
+            self._link_nodes[link] = node
+        capabilities, properties = describe_node(node, options, temporary=options.delete_on_close)
+        wanted = {*terminus.capabilities}
+        granted = Terminus(
+            terminus.address,
+            capabilities=tuple(item for item in (*capabilities, "create-on-demand") if item in wanted),
+            properties=properties if terminus.properties else {},
+        )
+        return node, granted
+
+    def _check_deletable(self, node: Queue | Exchange) -> None:
+        if node.name in PREDECLARED_NAMES or node.name.startswith("qmf."):
+            raise LinkRefused("amqp:not-allowed", f"exchange {node.name!r} cannot be deleted")
+
+    def _options(self, terminus: Terminus) -> NodeOptions:
+        try:
+            return read_node_options(terminus.capabilities, terminus.properties)
+        except NodeOptionError as error:
+            raise LinkRefused("amqp:not-implemented", str(error)) from error
+
+    def _create_temporary(self, link: Link, terminus: Terminus, *, exclusive: bool) -> tuple[Queue, Terminus]:
+        """A queue that is deleted with the link, for a dynamic terminus; and the terminus as granted."""
+        options = self._options(terminus)
+        if options.exchange is not None:
+            raise LinkRefused("amqp:not-implemented", "temporary exchanges are not supported")
+        overflow = OverflowPolicy.DROP_OLDEST if exclusive else OverflowPolicy.REFUSE
+        queue = self._create_link_queue(link, attrs.evolve(options, exclusive=exclusive, overflow=overflow))
+        properties = describe_node(queue, options, temporary=True)[1] if terminus.properties else {}
+        return queue, Terminus(queue.name, dynamic=True, properties=properties)
+
+    def _create_link_queue(self, link: Link, options: NodeOptions) -> Queue:
         """Create a queue that is deleted with the link, named as qpidd names it (QMF2.md 1.2)."""
         name = f"{self._client.info.container}_{link.name}"
-        overflow = OverflowPolicy.DROP_OLDEST if exclusive else OverflowPolicy.REFUSE
         try:
-            queue = self._registry.declare_queue(name, overflow=overflow, exclusive=exclusive, client=self._client)
+            queue = self._registry.create(name, attrs.evolve(options, delete_on_close=True), self._client)
         except NameInUse as error:
             raise LinkRefused(
                 "amqp:resource-locked", f"queue {name!r} exists: another link uses this container id and link name"
             ) from error
-        self._link_queues[link] = queue
+        assert isinstance(queue, Queue)
+        self._link_nodes[link] = queue
         return queue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from qmf.broker.nodes.exchanges import BindingSpec
+from qmf.broker.nodes.selectors import Selector, compile_selector
 from qmf.bus.engine.values import Filter
 
 _DIRECT = frozenset({"apache.org:legacy-amqp-direct-binding:string", 0x0000468C00000000})
@@ -12,11 +13,28 @@ _TOPIC = frozenset({"apache.org:legacy-amqp-topic-binding:string", 0x0000468C000
 _HEADERS = frozenset({"apache.org:legacy-amqp-headers-binding:map", 0x0000468C00000002})
 
 
-def binding_from_filters(filters: Iterable[Filter]) -> tuple[BindingSpec, tuple[Filter, ...]]:
+_SELECTOR = frozenset({"apache.org:selector-filter:string", 0x0000468C00000004})
+
+
+def selector_from_filters(filters: Iterable[Filter]) -> tuple[Selector | None, tuple[Filter, ...]]:
+    """The selector among the filters of a source, and the filter that it is, for the answer to the peer.
+
+    Raises:
+        ValueError: the value is not a string, or not a selector.
+    """
+    for entry in filters:
+        if entry.descriptor in _SELECTOR:
+            if not isinstance(entry.value, str):
+                raise ValueError(f"filter {entry.name} needs a string")
+            return compile_selector(entry.value), (entry,)
+    return None, ()
+
+
+def binding_from_filters(filters: Iterable[Filter], exchange_kind: str) -> tuple[BindingSpec, tuple[Filter, ...]]:
     """The binding that the filters of a source describe.
 
-    Only the first filter of a known kind is applied. Without any, the binding key is empty: on topic and direct
-    exchanges that matches only messages without a routing key, as with qpidd.
+    Only the first filter of a known kind is applied. Without any there is the default of the exchange, as with qpidd:
+    all messages of a topic or headers exchange, those with an empty routing key of a direct exchange.
 
     Returns:
         the binding, and the filter that was applied, for the answer to the peer: a filter that is not echoed was not
@@ -34,7 +52,15 @@ def binding_from_filters(filters: Iterable[Filter]) -> tuple[BindingSpec, tuple[
             if not isinstance(entry.value, Mapping) or not all(isinstance(name, str) for name in entry.value):
                 raise ValueError(f"filter {entry.name} needs a map with strings as keys")
             return BindingSpec(headers={str(name): _plain(value) for name, value in entry.value.items()}), (entry,)
-    return BindingSpec(), ()
+    return _DEFAULTS.get(exchange_kind, (BindingSpec(), ()))
+
+
+#: Bindings for sources without filters, with the filters that qpidd reports for them, by the type of exchange.
+_DEFAULTS: Mapping[str, tuple[BindingSpec, tuple[Filter, ...]]] = {
+    "topic": (BindingSpec(key="#"), (Filter("default-subject-filter", 0x0000468C00000001, "#"),)),
+    "direct": (BindingSpec(), (Filter("default-subject-filter", 0x0000468C00000000, ""),)),
+    "headers": (BindingSpec(), (Filter("default-headers-filter", 0x0000468C00000002, {"x-match": "all"}),)),
+}
 
 
 def _plain(value: object) -> object:

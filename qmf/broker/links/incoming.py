@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from qmf.broker.links.routing import route_message
+from qmf.broker.links.routing import read_and_resolve, reject, route_message
 from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import Outcome
 from qmf.bus.transport import AmqpTransport
+from qmf.errors import DecodeError
 
 #: Messages that a client may have in flight per link. They are routed as they arrive, so that the window only has to
 #: cover the round trip of a fast sender.
@@ -65,8 +68,27 @@ class IncomingLink:
     def on_delivery(self, event: Delivery) -> None:
         """Route a message, settle it, and give credit for the next ones."""
         outcome, condition, description = route_message(self._registry, event.data, self._target, relay=self._relay)
+        self._settle(event, outcome, condition, description)
+
+    def on_transactional(self, event: Delivery, coordinator: Coordinator) -> None:
+        """Keep a message for the end of its transaction, settle it, and give credit for the next ones."""
+        assert event.transaction is not None
+        try:
+            transaction = coordinator.find(event.transaction)
+            message, node = read_and_resolve(self._registry, event.data, self._target, relay=self._relay)
+        except TransactionFailed as error:
+            self._settle(event, Outcome.REJECTED, error.condition, error.description)
+        except DecodeError as error:
+            self._settle(event, *reject(self._registry, error))
+        else:
+            transaction.sent.append((node, message))
+            self._settle(event, Outcome.ACCEPTED, "", "", event.transaction)
+
+    def _settle(
+        self, event: Delivery, outcome: Outcome, condition: str, description: str, transaction: bytes | None = None
+    ) -> None:
         if event.delivery_tag is not None:
-            self._transport.engine.settle(self.link, event.delivery_tag, outcome, condition, description)
+            self._transport.engine.settle(self.link, event.delivery_tag, outcome, condition, description, transaction)
         self.transfers += 1
         used = self.transfers - self._credited
         if used >= CREDIT_WINDOW // 2:

@@ -5,12 +5,37 @@ from __future__ import annotations
 import logging
 
 from qmf.broker.nodes.exchanges import HeadersExchange
-from qmf.broker.nodes.message import read_message
+from qmf.broker.nodes.message import Message, read_message
 from qmf.broker.nodes.registry import Node, NodeRegistry, RoutingResult
 from qmf.bus.engine.values import Outcome
 from qmf.errors import DecodeError
 
 log = logging.getLogger("qmf.broker")
+
+
+def read_and_resolve(
+    registry: NodeRegistry, data: bytes, target: Node | None, *, relay: bool
+) -> tuple[Message, Node | None]:
+    """Read a message, and find its node; arguments as of `route_message`.
+
+    Raises:
+        DecodeError: the message is malformed.
+    """
+    message = read_message(data, registry.clock())
+    if relay and message.to is not None:
+        target = registry.find(message.to)
+    if isinstance(target, HeadersExchange):
+        _ = message.headers  # read now, so that malformed ones are rejected
+    return message, target
+
+
+def reject(registry: NodeRegistry, error: DecodeError) -> tuple[Outcome, str, str]:
+    """Count a malformed message; gives its outcome, as `route_message` does."""
+    registry.counters.received += 1
+    registry.counters.rejected += 1
+    log.info("rejected a message: %s", error)
+    return Outcome.REJECTED, "amqp:decode-error", str(error)
+
 
 _ACCEPTED = (Outcome.ACCEPTED, "", "")
 
@@ -28,16 +53,9 @@ def route_message(registry: NodeRegistry, data: bytes, target: Node | None, *, r
         outcome, error condition and description; the latter are empty for an accepted message.
     """
     try:
-        message = read_message(data, registry.clock())
-        if relay and message.to is not None:
-            target = registry.find(message.to)
-        if isinstance(target, HeadersExchange):
-            _ = message.headers  # read now, so that malformed ones are rejected
+        message, target = read_and_resolve(registry, data, target, relay=relay)
     except DecodeError as error:
-        registry.counters.received += 1
-        registry.counters.rejected += 1
-        log.info("rejected a message: %s", error)
-        return Outcome.REJECTED, "amqp:decode-error", str(error)
+        return reject(registry, error)
     if registry.publish(target, message) is RoutingResult.QUEUE_FULL:
         name = message.to if relay else getattr(target, "name", "")
         return Outcome.REJECTED, "amqp:resource-limit-exceeded", f"queue {name!r} is full"

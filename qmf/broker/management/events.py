@@ -63,12 +63,36 @@ class EventPublisher(BrokerObserver):
                     qName=sstr(queue.name),
                     durable=False,
                     excl=queue.exclusive,
-                    autoDel=True,
+                    autoDel=queue.auto_delete,
                     altEx="",
                     args={},
                     disp="created",
                 )
             )
+
+    def on_exchange_declared(self, exchange: Exchange, client: Client | None) -> None:
+        """See `BrokerObserver`."""
+        if client is not None:
+            rhost, user = self._connection_and_user(client)
+            self._raise(
+                model.ExchangeDeclare(
+                    rhost=rhost,
+                    user=user,
+                    exName=sstr(exchange.name),
+                    exType=exchange.kind,
+                    altEx="",
+                    durable=False,
+                    autoDel=False,
+                    args={},
+                    disp="created",
+                )
+            )
+
+    def on_exchange_deleted(self, exchange: Exchange, client: Client | None) -> None:
+        """See `BrokerObserver`."""
+        if client is not None:
+            rhost, user = self._connection_and_user(client)
+            self._raise(model.ExchangeDelete(rhost=rhost, user=user, exName=sstr(exchange.name)))
 
     def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:
         """See `BrokerObserver`."""

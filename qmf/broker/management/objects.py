@@ -94,9 +94,19 @@ class ObjectPublisher(BrokerObserver):
         """See `BrokerObserver`."""
         self._connections.remove(client)
 
+    def on_exchange_declared(self, exchange: Exchange, client: Client | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        self._exchanges.add(exchange, ManagedExchange(self._vhost, exchange), exchange.name)
+
+    def on_exchange_deleted(self, exchange: Exchange, client: Client | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        for queue in self._registry.queues:
+            self._bindings.remove((exchange, queue))
+        self._exchanges.remove(exchange)
+
     def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
         """See `BrokerObserver`."""
-        self._add_queue(queue, temporary=True, creator="" if client is None else client.info.user)
+        self._add_queue(queue, temporary=queue.auto_delete, creator="" if client is None else client.info.user)
 
     def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""

@@ -10,7 +10,10 @@ from collections.abc import Mapping
 
 import attrs
 
+from qmf.codec import amqp10
+from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import decode_message
+from qmf.codec.types import Described, UInt8, UInt32, UInt64
 from qmf.errors import DecodeError
 
 
@@ -28,23 +31,55 @@ class Message:
     data: bytes
     to: str | None
     subject: str
-    _headers: Mapping[str, object] | None
+    _fields: AmqpMessage | None
     expires_at: float | None
 
     @property
-    def headers(self) -> Mapping[str, object]:
-        """Application properties, which headers exchanges match.
+    def fields(self) -> AmqpMessage:
+        """The message without its body.
 
         Raises:
-            DecodeError: they are malformed; only at the first access.
+            DecodeError: it is malformed; only at the first access.
         """
-        if self._headers is None:
-            self._headers = decode_message(self.data, body=False).application_properties
-        return self._headers
+        if self._fields is None:
+            self._fields = decode_message(self.data, body=False)
+        return self._fields
+
+    @property
+    def headers(self) -> Mapping[str, object]:
+        """Application properties, which headers exchanges match; errors as of `fields`."""
+        return self.fields.application_properties
 
     def is_expired(self, now: float) -> bool:
         """True when its time to live has ended."""
         return self.expires_at is not None and now >= self.expires_at
+
+    def after_failure(self) -> Message:
+        """The same message with one more failed delivery in its header."""
+        end = 0
+        fields: list[object] = []
+        if self.data.startswith(_HEADER):
+            value, end = amqp10.decode(self.data, len(_HEADER))
+            fields = list(value) if isinstance(value, list) else []
+        fields += [None] * (5 - len(fields))
+        durable, priority, ttl, _, count = fields[:5]
+        header = amqp10.encode(
+            Described(
+                UInt64(0x70),
+                [
+                    durable,
+                    None if priority is None else UInt8(_int(priority)),
+                    None if ttl is None else UInt32(_int(ttl)),
+                    False,
+                    UInt32(_int(count) + 1),
+                ],
+            )
+        )
+        return Message(header + self.data[end:], self.to, self.subject, None, self.expires_at)
+
+
+def _int(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def read_message(data: bytes, now: float) -> Message:
@@ -65,7 +100,7 @@ def read_message(data: bytes, now: float) -> Message:
             data=data,
             to=message.to,
             subject=message.subject or "",
-            headers=message.application_properties,
+            fields=message,
             expires_at=None if message.ttl is None else now + message.ttl,
         )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -43,7 +43,13 @@ class OverflowPolicy(enum.Enum):
 
 
 class Consumer(Protocol):
-    """A receiver of a queue's messages."""
+    """A receiver of a queue's messages.
+
+    Attributes:
+        selector: the messages that it takes; None for all.
+    """
+
+    selector: Callable[[Message], bool] | None
 
     def ready(self) -> bool:
         """True when `deliver` may be called."""
@@ -55,6 +61,13 @@ class Consumer(Protocol):
         """Number and bytes of the messages that were delivered and may still come back."""
 
 
+class Browser(Protocol):
+    """Reads the messages of a queue and leaves them there."""
+
+    def on_stored(self, message: Message) -> None:
+        """A message waits in the queue now."""
+
+
 class Queue:
     """A queue.
 
@@ -63,6 +76,7 @@ class Queue:
         limits: how much it holds.
         overflow: what it does when it is full.
         exclusive: only one consumer is allowed.
+        auto_delete: the queue is to be deleted when its last consumer is gone.
         counters: read them, but don't write.
     """
 
@@ -75,10 +89,11 @@ class Queue:
         clock: Callable[[], float],
         *,
         exclusive: bool = False,
+        auto_delete: bool = False,
     ) -> None:
         """Args:
 
-        name, limits, overflow, exclusive: as the attributes.
+        name, limits, overflow, exclusive, auto_delete: as the attributes.
         broker_counters: totals of the broker, which are counted along.
         clock: returns seconds; for times to live.
         """
@@ -86,12 +101,16 @@ class Queue:
         self.limits = limits
         self.overflow = overflow
         self.exclusive = exclusive
+        self.auto_delete = auto_delete
         self.counters = QueueCounters()
         self._broker_counters = broker_counters
         self._clock = clock
-        self._messages: deque[Message] = deque()
+        #: In their order; the values mean nothing.
+        self._messages: OrderedDict[Message, None] = OrderedDict()
         self._size = 0
         self._consumers: deque[Consumer] = deque()
+        self._selectors = 0
+        self._browsers: list[Browser] = []
         self._overflow_logged = False
 
     def __len__(self) -> int:
@@ -123,7 +142,11 @@ class Queue:
             False when the queue is full and refuses the message.
         """
         counters, size = self.counters, len(message.data)
-        if not self._messages and message.expires_at is None and (consumer := self._next_ready()) is not None:
+        if (
+            (self._selectors or not self._messages)
+            and message.expires_at is None
+            and (consumer := self._next_ready(message)) is not None
+        ):
             counters.passed += 1
             counters.enqueued_bytes += size
             self._broker_counters.delivered += 1
@@ -134,16 +157,19 @@ class Queue:
             return False
         counters.stored += 1
         counters.enqueued_bytes += size
-        self._messages.append(message)
+        self._messages[message] = None
         self._size += size
-        if self._consumers:
+        for browser in self._browsers:
+            browser.on_stored(message)
+        if self._consumers and not self._selectors:
             self.dispatch()
         return True
 
     def requeue(self, messages: Iterable[Message]) -> None:
         """Put messages that a consumer gave back at the front, oldest first. The limits do not apply to them."""
         for message in reversed(list(messages)):
-            self._messages.appendleft(message)
+            self._messages[message] = None
+            self._messages.move_to_end(message, last=False)
             self._size += len(message.data)
             self.counters.releases += 1
         self.dispatch()
@@ -166,16 +192,45 @@ class Queue:
     def add_consumer(self, consumer: Consumer) -> None:
         """Deliver to this consumer, too. What waits already is delivered by the next `dispatch`."""
         self._consumers.append(consumer)
+        self._selectors += consumer.selector is not None
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Deliver nothing more to this consumer. Does nothing when it was removed before."""
         if consumer in self._consumers:
             self._consumers.remove(consumer)
+            self._selectors -= consumer.selector is not None
+
+    def waiting(self) -> list[Message]:
+        """The messages that wait, in their order."""
+        return list(self._messages)
+
+    def holds(self, message: Message) -> bool:
+        """True if this message waits here."""
+        return message in self._messages
+
+    def add_browser(self, browser: Browser) -> None:
+        """Notify a browser of the messages that will be stored."""
+        self._browsers.append(browser)
+
+    def remove_browser(self, browser: Browser) -> None:
+        """Notify a browser no more."""
+        if browser in self._browsers:
+            self._browsers.remove(browser)
+
+    def has_room(self, count: int, size: int) -> bool:
+        """True if so many messages, of so many bytes together, would be stored."""
+        if self.overflow is OverflowPolicy.DROP_OLDEST:
+            return True
+        self._remove_expired()
+        return len(self._messages) + count <= self.limits.count and self._size + size <= self.limits.size
 
     def dispatch(self) -> None:
         """Deliver waiting messages to the consumers that are ready, in turn."""
+        if self._selectors:
+            self._dispatch_selected()
+            return
         while self._messages:
-            if self._messages[0].is_expired(self._clock()):
+            if next(iter(self._messages)).is_expired(self._clock()):
                 self._pop()
                 self._count_expired(1)
                 continue
@@ -186,8 +241,29 @@ class Queue:
             self._broker_counters.delivered += 1
             consumer.deliver(self._pop())
 
-    def _next_ready(self) -> Consumer | None:
+    def _dispatch_selected(self) -> None:
+        """Deliver each waiting message to the next consumer that is ready and takes it."""
+        self._remove_expired()
+        for message in list(self._messages):
+            if not any(consumer.ready() for consumer in self._consumers):
+                return
+            if message in self._messages and (consumer := self._next_ready(message)) is not None:
+                del self._messages[message]
+                self._size -= len(message.data)
+                self.counters.fetched += 1
+                self._broker_counters.delivered += 1
+                consumer.deliver(message)
+
+    def _next_ready(self, message: Message | None = None) -> Consumer | None:
+        """The next consumer that is ready and, with selectors in use, takes a message."""
         consumers = self._consumers
+        if self._selectors and message is not None:
+            for _ in range(len(consumers)):
+                consumer = consumers[0]
+                consumers.rotate(-1)
+                if consumer.ready() and (consumer.selector is None or consumer.selector(message)):
+                    return consumer
+            return None
         if len(consumers) == 1:
             return consumers[0] if consumers[0].ready() else None
         for _ in range(len(consumers)):
@@ -198,7 +274,7 @@ class Queue:
         return None
 
     def _pop(self) -> Message:
-        message = self._messages.popleft()
+        message, _ = self._messages.popitem(last=False)
         self._size -= len(message.data)
         return message
 
@@ -228,7 +304,7 @@ class Queue:
         kept = [message for message in self._messages if not message.is_expired(now)]
         if expired := len(self._messages) - len(kept):
             self._count_expired(expired)
-            self._messages = deque(kept)
+            self._messages = OrderedDict.fromkeys(kept)
             self._size = sum(len(message.data) for message in kept)
 
     def _count_expired(self, count: int) -> None:

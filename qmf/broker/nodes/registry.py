@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
 from qmf.broker.nodes.exchanges import (
@@ -18,6 +18,7 @@ from qmf.broker.nodes.exchanges import (
     TopicExchange,
 )
 from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.node_options import NodeOptions
 from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
 from qmf.broker.observer import BrokerObserver, Client
 
@@ -109,8 +110,55 @@ class NodeRegistry:
             return self.default_exchange
         return self._exchanges.get(address) or self._queues.get(address)
 
+    def create(self, name: str, options: NodeOptions, client: Client | None = None) -> Queue | Exchange:
+        """Create a node for a client, or for the broker itself (None).
+
+        Raises:
+            NameInUse: a node of that name exists.
+        """
+        if options.exchange is not None:
+            if name in self._queues or name in self._exchanges:
+                raise NameInUse(name)
+            exchange = self._exchanges[name] = options.exchange(name)
+            self.observer.on_exchange_declared(exchange, client)
+            return exchange
+        return self.declare_queue(
+            name,
+            overflow=options.overflow,
+            exclusive=options.exclusive,
+            auto_delete=options.auto_delete or options.delete_on_close,
+            limits=options.limits(self._limits),
+            client=client,
+        )
+
+    def delete(self, node: Queue | Exchange, client: Client | None = None) -> None:
+        """Delete a node, for a client or for the broker itself (None)."""
+        if isinstance(node, Queue):
+            self.delete_queue(node, client)
+        elif self._exchanges.get(node.name) is node:
+            self.observer.on_exchange_deleted(node, client)
+            del self._exchanges[node.name]
+
+    def targets(self, node: Node | None, message: Message) -> Sequence[Queue]:
+        """The queues that a message to `node` would be put into now."""
+        if node is None:
+            return ()
+        if isinstance(node, Queue):
+            return (node,)
+        if isinstance(node, DefaultExchange):
+            queue = node.route(message)
+            return () if queue is None else (queue,)
+        return node.route(message)
+
     def declare_queue(
-        self, name: str, *, overflow: OverflowPolicy, exclusive: bool = False, client: Client | None = None
+        self,
+        name: str,
+        *,
+        overflow: OverflowPolicy,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        limits: QueueLimits | None = None,
+        client: Client | None = None,
     ) -> Queue:
         """Create a queue.
 
@@ -118,6 +166,8 @@ class NodeRegistry:
             name: its name.
             overflow: what it does when it is full.
             exclusive: allow only one consumer.
+            auto_delete: delete it when its last consumer is gone.
+            limits: None for those of the broker.
             client: on whose behalf; None for the broker itself.
 
         Raises:
@@ -125,7 +175,15 @@ class NodeRegistry:
         """
         if name in self._queues or name in self._exchanges:
             raise NameInUse(name)
-        queue = self._queues[name] = Queue(name, self._limits, overflow, self.counters, self.clock, exclusive=exclusive)
+        queue = self._queues[name] = Queue(
+            name,
+            limits or self._limits,
+            overflow,
+            self.counters,
+            self.clock,
+            exclusive=exclusive,
+            auto_delete=auto_delete,
+        )
         self.observer.on_queue_declared(queue, client)
         return queue
 

@@ -117,6 +117,16 @@ class Deliveries:
             link.confirming[delivery] = delivery_tag
             lib.pn_delivery_update(delivery, _STATES[outcome])
 
+    def settle_as_is(self, link: Link, delivery_tag: int) -> None:
+        """Settle a message that was received with the outcome that it has."""
+        if (delivery := link.received.pop(delivery_tag, None)) is not None:
+            lib.pn_delivery_settle(delivery)
+
+    def reopen_sent(self, link: Link, delivery_tag: int) -> None:
+        """See `Engine.reopen_sent`."""
+        if (delivery := link.transactional.pop(delivery_tag, None)) is not None:
+            link.sent[delivery] = delivery_tag
+
     def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
         """See `Engine.declare`."""
         if (delivery := link.received.pop(delivery_tag, None)) is not None:

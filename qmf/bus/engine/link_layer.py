@@ -194,6 +194,7 @@ class LinkLayer:
         outcome: Outcome = Outcome.ACCEPTED,
         condition: str = "",
         description: str = "",
+        transaction: bytes | None = None,
     ) -> None:
         """Settle a message that was received. Does nothing when the link has ended, or the message was settled before.
 
@@ -201,8 +202,13 @@ class LinkLayer:
             link, delivery_tag: of `Delivery`.
             outcome: for the peer.
             condition, description: error, for a rejected message.
+            transaction: id of the transaction that the message is part of.
         """
-        self._deliveries.settle(link, delivery_tag, outcome, condition, description)
+        if transaction is not None:
+            self._deliveries.set_outcome(link, delivery_tag, outcome, transaction)
+            self._deliveries.settle_as_is(link, delivery_tag)
+        else:
+            self._deliveries.settle(link, delivery_tag, outcome, condition, description)
 
     def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
         """Settle a message that was received with the outcome modified: it returns to its node.
@@ -225,6 +231,10 @@ class LinkLayer:
     def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
         """Settle a message to the coordinator with the id of the transaction that it has declared."""
         self._deliveries.declare(link, delivery_tag, transaction)
+
+    def reopen_sent(self, link: Link, delivery_tag: int) -> None:
+        """The outcome of a message that we sent was within a transaction that was rolled back: it has none again."""
+        self._deliveries.reopen_sent(link, delivery_tag)
 
     def settle_sent(self, link: Link, delivery_tag: int, outcome: Outcome) -> None:
         """Settle a message that we sent, whose outcome was within a transaction that has ended."""

@@ -13,7 +13,7 @@ from qmf.messaging.aio.failures import attach_error, detach_error
 from qmf.messaging.aio.link_states import LinkState, LinkTrigger, next_state
 from qmf.messaging.aio.waiting import Condition
 from qmf.messaging.exceptions import LinkClosed, MessagingError
-from qmf.messaging.resolution import check_assertion, resolve
+from qmf.messaging.resolution import check_assertion, check_subject, resolve
 
 
 class EndpointSession(Protocol):
@@ -143,6 +143,7 @@ class Endpoint(LinkOwner, abc.ABC):
         assert self._link is not None
         try:
             check_assertion(self.address, self._link)
+            check_subject(self.address, self._link)
         except MessagingError as error:
             assert self._driver is not None
             self._driver.disown(self._link)

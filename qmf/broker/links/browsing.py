@@ -1,0 +1,52 @@
+"""Browsing links: from a queue to a client that reads its messages and leaves them there."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from qmf.broker.links.outgoing import OutgoingLink
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.selectors import Selector
+from qmf.bus.engine.events import OutcomeReceived
+from qmf.bus.engine.link import Link
+from qmf.bus.transport import AmqpTransport
+
+
+class BrowsingLink(OutgoingLink):
+    """A link on which a client browses: the `Browser` of a queue, and a `ClientLink` for observers.
+
+    It sends what waits when it is attached and what is stored later, each message once. One that was consumed before
+    its turn is left out.
+    """
+
+    def __init__(self, transport: AmqpTransport, link: Link, queue: Queue, selector: Selector | None = None) -> None:
+        super().__init__(transport, link, queue, selector)
+        self._ahead: deque[Message] = deque(queue.waiting())
+
+    def attach(self) -> None:
+        """See `OutgoingLink`."""
+        self.queue.add_browser(self)
+
+    def on_stored(self, message: Message) -> None:
+        """See `Browser`."""
+        self._ahead.append(message)
+        self.dispatch()
+
+    def dispatch(self) -> None:
+        """See `OutgoingLink`."""
+        while self._ahead and self.ready():
+            message = self._ahead.popleft()
+            if self.queue.holds(message) and (self.selector is None or self.selector(message)):
+                self.deliver(message)
+
+    def on_outcome(self, event: OutcomeReceived) -> None:
+        """The client settled a message, which changes nothing."""
+        self._unsettled.pop(event.delivery_tag, None)
+        self.dispatch()
+
+    def on_detached(self) -> None:
+        """See `OutgoingLink`."""
+        self.queue.remove_browser(self)
+        self._ahead.clear()
+        self._unsettled.clear()

@@ -1,0 +1,117 @@
+"""The transactions of one client: declared and discharged by messages to the coordinator (AMQP 1.0, part 4)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+import attrs
+
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.transactions.transaction import QueueFull, Transaction
+from qmf.codec.message import decode_message
+from qmf.codec.types import Described
+from qmf.errors import DecodeError
+
+_DECLARE = frozenset({0x31, "amqp:declare:list"})
+_DISCHARGE = frozenset({0x32, "amqp:discharge:list"})
+
+#: Transactions that a client may have open.
+MAX_TRANSACTIONS = 100
+
+
+class TransactionFailed(Exception):
+    """A request to the coordinator cannot be fulfilled.
+
+    Attributes:
+        condition, description: AMQP error for the client.
+    """
+
+    def __init__(self, condition: str, description: str) -> None:
+        self.condition = condition
+        self.description = description
+        super().__init__(condition, description)
+
+
+@attrs.frozen
+class Declared:
+    """A transaction was declared.
+
+    Attributes:
+        id: of the transaction.
+    """
+
+    id: bytes
+
+
+class Coordinator:
+    """The transactions of one client."""
+
+    def __init__(self, registry: NodeRegistry) -> None:
+        self._registry = registry
+        self._transactions: dict[bytes, Transaction] = {}
+        self._numbers = itertools.count(1)
+
+    def find(self, id: bytes) -> Transaction:
+        """An open transaction.
+
+        Raises:
+            TransactionFailed: there is none of that id.
+        """
+        transaction = self._transactions.get(id)
+        if transaction is None:
+            raise TransactionFailed("amqp:transaction:unknown-id", f"there is no open transaction {id.hex()}")
+        return transaction
+
+    def request(self, data: bytes) -> Declared | None:
+        """Carry out a message to the coordinator.
+
+        Returns:
+            the transaction that was declared, or None for one that was discharged.
+
+        Raises:
+            TransactionFailed: the message is not understood, or a transaction could not be committed: it was rolled
+                back.
+        """
+        try:
+            body = decode_message(data, text=False).body
+        except DecodeError as error:
+            raise TransactionFailed("amqp:decode-error", str(error)) from error
+        fields = body.value if isinstance(body, Described) else None
+        if not isinstance(body, Described) or not isinstance(fields, list):
+            raise TransactionFailed("amqp:not-implemented", "the coordinator understands declare and discharge")
+        if body.descriptor in _DECLARE:
+            return self._declare()
+        if body.descriptor in _DISCHARGE and fields and isinstance(fields[0], bytes):
+            self._discharge(fields[0], fail=len(fields) > 1 and fields[1] is True)
+            return None
+        raise TransactionFailed("amqp:not-implemented", "the coordinator understands declare and discharge")
+
+    def roll_back(self, ids: Iterable[bytes]) -> None:
+        """Roll back those of the transactions that are open."""
+        for id in ids:
+            if (transaction := self._transactions.pop(id, None)) is not None:
+                transaction.roll_back()
+
+    def _declare(self) -> Declared:
+        if len(self._transactions) >= MAX_TRANSACTIONS:
+            raise TransactionFailed(
+                "amqp:resource-limit-exceeded", f"a client may have {MAX_TRANSACTIONS} open transactions"
+            )
+        id = next(self._numbers).to_bytes(8)
+        self._transactions[id] = Transaction(id)
+        return Declared(id)
+
+    def _discharge(self, id: bytes, *, fail: bool) -> None:
+        transaction = self.find(id)
+        del self._transactions[id]
+        if fail:
+            transaction.roll_back()
+            return
+        try:
+            transaction.commit(self._registry)
+        except QueueFull as error:
+            transaction.roll_back()
+            raise TransactionFailed(
+                "amqp:transaction:rollback", f"the transaction was rolled back: queue {error.name!r} is full"
+            ) from error
