@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from proton import Condition, ConnectionException, Delivery, Described, Message, symbol, ulong
+from proton import Condition, ConnectionException, Data, Delivery, Described, Message, symbol, ulong
 from proton.reactor import Container, Filter, LinkOption
 from proton.utils import BlockingConnection, LinkDetached, SendException
 
@@ -101,12 +101,15 @@ def test_a_headers_exchange_looks_at_application_properties(connect: Connect) ->
     assert texts(both, 1) == ["two"]
 
 
-def test_without_a_filter_the_binding_key_is_empty(connect: Connect) -> None:
-    receiver = connect().create_receiver("qmf.default.topic", credit=5)
-    sender = connect().create_sender("qmf.default.topic")
+@pytest.mark.parametrize(("kind", "received"), [("topic", ["keyed", "empty"]), ("direct", ["empty"])])
+def test_without_a_filter_there_is_the_default_of_the_exchange(
+    connect: Connect, kind: str, received: list[str]
+) -> None:
+    receiver = connect().create_receiver(f"qmf.default.{kind}", credit=5)
+    sender = connect().create_sender(f"qmf.default.{kind}")
     sender.send(Message(subject="a", body="keyed"))
     sender.send(Message(subject="", body="empty"))
-    assert texts(receiver, 1) == ["empty"]
+    assert texts(receiver, len(received)) == received
 
 
 @pytest.mark.parametrize("form", ["{exchange}/{key}", "{dynamic}"])
@@ -240,20 +243,19 @@ def test_other_links_that_are_refused(connect: Connect) -> None:
         def apply(self, link: Any) -> None:
             getattr(link, self.end).type = 0
 
-    class Coordinator(LinkOption):
+    class Durable(LinkOption):
         def apply(self, link: Any) -> None:
-            link.target.type = 3
-
-    class Browse(LinkOption):
-        def apply(self, link: Any) -> None:
-            link.source.distribution_mode = 1
+            link.source.capabilities.put_array(False, Data.SYMBOL)
+            link.source.capabilities.enter()
+            for name in ("create-on-demand", "durable"):
+                link.source.capabilities.put_symbol(symbol(name))
+            link.source.capabilities.exit()
 
     connection = connect()
     cases: list[tuple[Callable[..., object], str | None, LinkOption, str]] = [
         (connection.create_sender, None, Null("target"), "needs a target"),
         (connection.create_receiver, "jobs", Null("source"), "needs a source"),
-        (connection.create_sender, None, Coordinator(), "transactions are not supported"),
-        (connection.create_receiver, "jobs", Browse(), "cannot be browsed"),
+        (connection.create_receiver, "new", Durable(), "keeps nothing over a restart"),
         (connection.create_receiver, "amq.topic", binding(TOPIC, 7), "needs a string"),
     ]
     for attach, address, option, words in cases:

@@ -307,7 +307,7 @@ def test_topics_without_a_subject(session: Session) -> None:
         session.sender(name).send("without")
         assert [receiver.fetch(timeout=10).content for _ in range(2)] == ["with", "without"]
     session.acknowledge()
-    with pytest.raises(ResolutionError, match="'amq.direct' is a direct exchange: its address needs a subject"):
+    with pytest.raises(ResolutionError, match=r"'amq\.direct' is a direct exchange: its address needs a subject"):
         session.receiver("amq.direct")
 
 

@@ -32,7 +32,7 @@ def queue(name: str = "q") -> Queue:
 
 
 def message(subject: str = "", to: str | None = None, **headers: object) -> Message:
-    return Message(b"data", to, subject, headers, None)
+    return Message(b"data", to, subject, CodecMessage(application_properties=headers), None)
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,18 @@ def test_every_queue_once(kind: type[Exchange]) -> None:
 def test_filters_that_are_known(descriptor: str | int, value: object, match: BindingSpec) -> None:
     entry = Filter("any-name", descriptor, value)
     other = Filter("other", "apache.org:selector-filter:string", "a = 1")
-    assert binding_from_filters([other, entry]) == (match, (entry,))
+    assert binding_from_filters([other, entry], "topic") == (match, (entry,))
 
 
-def test_without_a_known_filter_the_key_is_empty() -> None:
-    assert binding_from_filters([]) == (BindingSpec(), ())
-    assert binding_from_filters([Filter("s", "apache.org:selector-filter:string", "a = 1")]) == (BindingSpec(), ())
+@pytest.mark.parametrize(
+    ("kind", "key", "value"), [("topic", "#", "#"), ("direct", "", ""), ("headers", "", {"x-match": "all"})]
+)
+def test_without_a_known_filter_there_is_the_default_of_the_exchange(kind: str, key: str, value: object) -> None:
+    for filters in ([], [Filter("s", "apache.org:selector-filter:string", "a = 1")]):
+        spec, (applied,) = binding_from_filters(filters, kind)
+        assert spec == BindingSpec(key)
+        assert applied.value == value
+    assert binding_from_filters([], "fanout") == (BindingSpec(), ())
 
 
 @pytest.mark.parametrize(
@@ -109,7 +115,7 @@ def test_without_a_known_filter_the_key_is_empty() -> None:
 )
 def test_filters_with_wrong_values_are_refused(descriptor: str | int, value: object) -> None:
     with pytest.raises(ValueError, match="filter name"):
-        binding_from_filters([Filter("name", descriptor, value)])
+        binding_from_filters([Filter("name", descriptor, value)], "topic")
 
 
 def test_all_exchanges_of_qmf_are_there() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import attrs
 import pytest
 from hypothesis import given
@@ -28,6 +30,7 @@ class Taker:
     taken: list[str] = attrs.field(factory=list)
     holds: bool = False
     held_parcels: list[Message] = attrs.field(factory=list)
+    selector: Callable[[Message], bool] | None = None
 
     def ready(self) -> bool:
         return self.credit > 0
@@ -43,7 +46,7 @@ class Taker:
 
 
 def message(text: str, expires: float | None = None) -> Message:
-    return Message(text.encode(), None, "", {}, expires)
+    return Message(text.encode(), None, "", None, expires)
 
 
 def queue(
