@@ -1,13 +1,13 @@
 """For tests of programs that use this project: no broker, no network, no waiting for intervals.
 
-* `MemoryExchange` and `MemoryBus`: a bus in memory. Agents and clients take a bus in place of a URL.
-* `Recorder`: a console that keeps what agents publish, and waits for what shall come.
-* `FakeAgent`: an agent that serves objects, methods and events as a test says, and fails on demand.
-* `ManualClock`: time for an agent that goes on when the test says so.
-* `InThread`: the two of them for tests without an event loop.
+* `MemoryExchange` and `MemoryBus`: a bus in memory. Agents and clients accept a bus in place of a URL.
+* `Recorder`: a console that records what agents publish, and waits for expected publications.
+* `FakeAgent`: an agent with objects, methods and events that the test defines; it fails on demand.
+* `ManualClock`: a clock for agents, whose time the test advances.
+* `InThread`: a recorder or fake agent in a thread, for tests without an event loop.
 * `until`: waits for any condition.
 
-`qmf.testing.fixtures` has fixtures for pytest. docs/agent.md shows how to use all of it.
+`qmf.testing.fixtures` has fixtures for pytest. docs/agent.md shows how to use them.
 """
 
 from __future__ import annotations

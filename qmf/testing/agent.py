@@ -1,7 +1,7 @@
-"""An agent for tests of consoles: objects, methods and events as a test says, and faults on demand.
+"""An agent for tests of consoles: objects, methods and events that a test defines, and faults on demand.
 
-Behind it is a real agent, so that queries, predicates, subscriptions and schema requests are answered as they should
-be. Classes come from a schema; nothing has to be generated.
+It uses a real agent, so that queries, predicates, subscriptions and schema requests are answered correctly. Classes
+come from a schema; nothing has to be generated.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from qmf.testing.hanging import HangingBus
 
 TManaged = TypeVar("TManaged", bound=ManagedObject)
 
-#: Does the work of a method: gets the object, and the inputs by name; gives the outputs by name, or None without any.
+#: Implements a method: called with the object, and the inputs by name; returns the outputs by name, or None.
 #: It may be a coroutine function, and raise `qmf.agent.MethodError` to refuse.
 Handler = Callable[..., Answer | Awaitable[Answer]]
 
 AnySchema = Schema | ClassSchema | EventSchema
 
-#: What index properties are made of when a test doesn't say, by type.
+#: Functions that make values of index properties that a test does not specify, by type.
 _NUMBERED: Mapping[type, Callable[[int], object]] = {
     str: str,
     int: int,
@@ -37,16 +37,16 @@ _NUMBERED: Mapping[type, Callable[[int], object]] = {
 
 
 class FakeAgent:
-    """An agent that serves what it is told: ``async with FakeAgent(exchange, SCHEMA) as fake``.
+    """An agent with the objects that a test adds: ``async with FakeAgent(exchange, SCHEMA) as fake``.
 
     It publishes when `publish` is called and otherwise each `interval`; queries see changes at once. `add`, `remove`,
     `set`, `raise_event` and `on` may be called from any thread and before the start.
 
     Attributes:
-        silent: while true, it answers nothing, as if it hung; what comes in meanwhile is lost.
-        refusal: while not empty, it refuses all requests with this reason.
-        requests: what consoles asked for, in order.
-        agent: the agent behind it; another one after `restart`.
+        silent: while true, it answers nothing, as if it hung; messages that it receives meanwhile are lost.
+        refusal: if not empty, all requests are refused with this reason.
+        requests: the requests of consoles, in order.
+        agent: the underlying agent; another one after `restart`.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class FakeAgent:
             name: ``vendor:product:instance``.
             epoch: number of its first start.
             interval: seconds between publications and between heartbeats.
-            clock: where the time comes from.
+            clock: the source of the time.
             options: more options of `qmf.agent.Agent`.
 
         Raises:
-            CallerError: the name is not of that form, or what `Agent` refuses.
+            CallerError: the name does not have that form, or an option is invalid for `Agent`.
         """
         parts = name.split(":", 2)
         if len(parts) != 3:
@@ -144,7 +144,7 @@ class FakeAgent:
         """Publish what changed, and a heartbeat, now."""
         await self.agent.publish()
 
-    # -- what it has
+    # -- objects, events and methods
 
     @overload
     def add(self, what: TManaged, /) -> TManaged: ...
@@ -154,10 +154,10 @@ class FakeAgent:
         """Add an object.
 
         Args:
-            what: name of a class in any case; or an object of a generated class, which answers for itself.
+            what: name of a class in any case; or an object of a generated class, which implements its methods.
             _key: last part of its id, instead of its index properties.
-            values: by name in the schema, as of `set`. What must be given and is not is made up: zero or empty, and for
-                index properties a number.
+            values: by schema name, as for `set`. Required values that are not given are zero or empty; index
+                properties are numbered.
 
         Returns:
             the object, a `ManagedObject`. Its attributes have the names of the schema, e.g.
@@ -173,7 +173,7 @@ class FakeAgent:
             return what
         cls = self._class(what)
         schema = cls._qmf_schema_
-        # What is fixed can be given to a new object only; what has an accessor can't.
+        # Constant values can be given to a new object only; values with an accessor can't.
         first = {item.name: values[item.name] for item in schema.properties if item.name in values}
         obj = cls(**{**self._made_up(schema), **first})
         for name, value in values.items():
@@ -186,8 +186,8 @@ class FakeAgent:
         """Change values of an object.
 
         Args:
-            obj: which one.
-            values: by name in the schema. A hilo takes its value, or ``(value, high, low)``; an mma a list of samples.
+            obj: the object.
+            values: by schema name. For a hilo its value, or ``(value, high, low)``; for an mma a list of samples.
 
         Raises:
             CallerError: no such value, or it cannot change.
@@ -197,7 +197,7 @@ class FakeAgent:
             assign(obj, name, value)
 
     def remove(self, obj: ManagedObject, /) -> None:
-        """Take an object away; raises as `Agent.remove`."""
+        """Remove an object; raises as `Agent.remove`."""
         self.agent.remove(obj)
 
     @overload
@@ -211,12 +211,12 @@ class FakeAgent:
 
         Args:
             what: name of its class in any case, or a generated event.
-            _severity: instead of the one that the schema gives it.
+            _severity: instead of the severity in the schema.
             arguments: by name.
 
         Raises:
             NotFoundError: no such event.
-            CallerError: an argument is missing, or there is no such.
+            CallerError: an argument is missing or unknown.
             ConstraintError: an argument does not fit.
         """
         if isinstance(what, str):
@@ -227,12 +227,12 @@ class FakeAgent:
         self.agent.raise_event(what, severity=_severity)
 
     def on(self, name: str, method: str, handler: Handler | None = None) -> Callable[[Handler], Handler]:
-        """Say what a method does; methods without a handler answer "not implemented".
+        """Define what a method does; methods without a handler answer "not implemented".
 
         Args:
             name: class, in any case.
             method: method.
-            handler: gets the object, and the inputs by name. Without it, use what is returned as a decorator:
+            handler: called with the object, and the inputs by name. Without it, the result is a decorator:
                 ``@fake.on("queue", "purge")``.
 
         Raises:
@@ -242,20 +242,20 @@ class FakeAgent:
         if schema.method(method) is None:
             raise NotFoundError(f"{schema.name} method", method, (item.name for item in schema.methods))
 
-        def take(handler: Handler) -> Handler:
+        def register(handler: Handler) -> Handler:
             self._handlers[schema.name, method] = handler
             return handler
 
         if handler is not None:
-            take(handler)
-        return take
+            register(handler)
+        return register
 
     @property
     def calls(self) -> list[tuple[str, Mapping[str, object]]]:
-        """The methods that were called, refused ones included: name and inputs."""
+        """The method calls received, including refused ones: name and inputs."""
         return [(item.method or "", item.arguments) for item in self.requests if item.action is Action.METHOD]
 
-    # -- details
+    # -- inside
 
     def _make(self, epoch: int) -> None:
         self._bus = HangingBus(self._target, lambda: self.silent)

@@ -1,6 +1,6 @@
-"""Managed classes made of a schema at run time, for agents whose classes nobody generated.
+"""Managed classes made from a schema at run time, for agents without generated classes.
 
-They do what generated classes do, without types. Methods go to a function of the caller.
+They behave like generated classes, but have no types. Methods call a function of the caller.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from qmf.schema import ClassSchema, EventSchema, Method, Property, Statistic, St
 
 THolder = TypeVar("THolder", Event, Result)
 
-#: What does the work of methods: gets the object, the method's name and its inputs by name, and gives its outputs.
+#: Implements methods: called with the object, the method's name and its inputs by name; returns its outputs.
 Answer = Mapping[str, object] | None
 Dispatch = Callable[[ManagedObject, str, Mapping[str, object]], Answer | Awaitable[Answer]]
 
@@ -46,11 +46,11 @@ def managed_class(schema: ClassSchema, dispatch: Dispatch) -> type[ManagedObject
 
     Args:
         schema: the class.
-        dispatch: does the work of its methods.
+        dispatch: implements its methods.
 
     Returns:
-        a subclass of `ManagedObject`. Values are attributes of their own names, with ``_`` behind keywords of Python;
-        methods always have a ``_`` behind their names, where the agent finds them.
+        a subclass of `ManagedObject`. Values are attributes of the same names, with ``_`` appended to Python keywords;
+        methods always have a ``_`` appended, as the agent expects.
     """
     members: dict[str, object] = {f"{method.name}_": _method(method, dispatch) for method in schema.methods}
     values: list[Property | Statistic] = [*schema.properties, *schema.statistics]
@@ -65,10 +65,10 @@ def managed_class(schema: ClassSchema, dispatch: Dispatch) -> type[ManagedObject
 
 
 def event_maker(schema: EventSchema) -> Callable[[Mapping[str, object]], Event]:
-    """What makes events of a class.
+    """A function that makes events of a class.
 
     Returns:
-        makes an event from its arguments by name; raises CallerError when one is missing, or there is no such.
+        a function that makes an event from its arguments by name; it raises CallerError if one is missing or unknown.
     """
     names = [item.name for item in schema.arguments]
     required = [item.name for item in schema.arguments if item.type.name != "objId"]
@@ -84,11 +84,11 @@ def event_maker(schema: EventSchema) -> Callable[[Mapping[str, object]], Event]:
 
 
 def assign(obj: ManagedObject, name: str, value: object) -> None:
-    """Give a value of an object a new value, whatever its style.
+    """Set a value of an object, of any style.
 
     Args:
         obj: any managed object.
-        name: in the schema.
+        name: its schema name.
         value: for a hilo number its value, or ``(value, high, low)``; for an mma its samples.
 
     Raises:
@@ -99,7 +99,7 @@ def assign(obj: ManagedObject, name: str, value: object) -> None:
     match accessor:
         case Mma():
             if not isinstance(value, (list, tuple)):
-                raise CallerError(f"{field.where} takes its samples, not {value!r}")
+                raise CallerError(f"{field.where} needs a list of samples, not {value!r}")
             for sample in value:
                 accessor.sample(sample)
         case HiLo() if isinstance(value, tuple):
@@ -108,7 +108,7 @@ def assign(obj: ManagedObject, name: str, value: object) -> None:
                 accessor.set(number)
         case Counter():
             if not isinstance(value, int):
-                raise CallerError(f"{field.where} takes a whole number, not {value!r}")
+                raise CallerError(f"{field.where} must be an integer, not {value!r}")
             accessor.set(value)
         case _:
             setattr(obj, field.python_name, value)
@@ -137,9 +137,9 @@ def _method(method: Method, dispatch: Dispatch) -> Callable[..., Any]:
 def _holder(
     base: type[THolder], name: str, fields: Iterable[str], **members: object
 ) -> Callable[[Mapping[str, object]], THolder]:
-    """What makes instances of a subclass of `base` with these fields, each ``_`` behind its name; None where not given.
+    """A function that makes instances of a subclass of `base` with these fields, with ``_`` appended to their names.
 
-    In place of attrs, whose classes cannot have a field `class`.
+    Fields that are not given are None. Not attrs, whose classes cannot have a field `class`.
     """
     empty = {f"{field}_": None for field in fields}
     cls = type(name, (base,), {**empty, **members})

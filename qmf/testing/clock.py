@@ -1,4 +1,4 @@
-"""A clock that stands still until a test lets time pass."""
+"""A clock whose time only a test advances."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 
 from qmf.testing.waiting import until
 
-#: A moment in November 2023.
-BEGIN = 1_700_000_000_000_000_000
+#: The initial time, in November 2023.
+START = 1_700_000_000_000_000_000
 
 
 class ManualClock:
@@ -17,7 +17,7 @@ class ManualClock:
         now: nanoseconds since 1970.
     """
 
-    def __init__(self, now: int = BEGIN) -> None:
+    def __init__(self, now: int = START) -> None:
         self.now = now
         self._sleepers: list[tuple[int, asyncio.Future[None]]] = []
 
@@ -26,22 +26,22 @@ class ManualClock:
         return self.now
 
     def monotonic(self) -> float:
-        """Seconds that only grow."""
+        """Seconds that never decrease."""
         return self.now / 1e9
 
     async def sleep(self, seconds: float) -> None:
-        """Return once `advance` has let so many seconds pass."""
+        """Return once `advance` has advanced the time by so many seconds."""
         future = asyncio.get_running_loop().create_future()
         self._sleepers.append((self.now + int(seconds * 1e9), future))
         await future
 
     async def advance(self, seconds: float) -> None:
-        """Wait until somebody waits for the time, then let it pass in one step.
+        """Wait until a task sleeps, then advance the time in one step.
 
-        What wakes up by it has not done its work yet when this returns: wait for what it shall do.
+        The tasks that wake up have not continued yet when this returns: wait for their effects.
 
         Raises:
-            AssertionError: nobody waits for the time within five seconds.
+            AssertionError: no task sleeps within five seconds.
         """
         await self.idle()
         self.now += int(seconds * 1e9)
@@ -51,9 +51,9 @@ class ManualClock:
         self._sleepers = [item for item in self._sleepers if not item[1].done()]
 
     async def idle(self) -> None:
-        """Return when somebody waits for the time to go on.
+        """Wait until a task sleeps.
 
         Raises:
-            AssertionError: nobody does within five seconds.
+            AssertionError: none does within five seconds.
         """
-        await until(lambda: self._sleepers, "nobody waits for the clock")
+        await until(lambda: self._sleepers, "a task that sleeps")

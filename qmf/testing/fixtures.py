@@ -1,4 +1,4 @@
-"""Fixtures for pytest. Nothing registers them; a ``conftest.py`` takes those that it wants::
+"""Fixtures for pytest. They are not registered automatically; import them in a ``conftest.py``::
 
 from qmf.testing.fixtures import qmf_clock, qmf_exchange, qmf_recorder
 """
@@ -17,18 +17,18 @@ from qmf.testing.threads import InThread
 
 @pytest.fixture
 def qmf_exchange() -> MemoryExchange:
-    """A memory exchange: what joins the buses of one test."""
+    """A memory exchange, which connects the buses of one test."""
     return MemoryExchange()
 
 
 @pytest.fixture
 def qmf_clock() -> ManualClock:
-    """A clock that stands still."""
+    """A clock whose time only the test advances."""
     return ManualClock()
 
 
 @pytest.fixture
 def qmf_recorder(qmf_exchange: MemoryExchange) -> Iterator[InThread[Recorder]]:
-    """A recorder on `qmf_exchange` in a thread, for tests without an event loop; others open a `Recorder`."""
+    """A recorder on `qmf_exchange` in a thread, for tests without an event loop."""
     with InThread(lambda: Recorder(qmf_exchange)) as recorder:
         yield recorder

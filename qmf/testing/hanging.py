@@ -1,4 +1,4 @@
-"""A bus that can stop listening, so that whoever sits on it hangs."""
+"""A bus that can stop receiving, to simulate a program that hangs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from qmf.bus import (
 
 
 class HangingBus(Bus):
-    """Another bus, whose messages are lost for whoever hangs; what he sends goes out."""
+    """A bus that drops received messages while a condition is true; messages sent are not affected."""
 
     def __init__(self, target: MemoryExchange | str, hangs: Callable[[], bool]) -> None:
         """Args:
 
         target: memory exchange, or a broker's URL.
-        hangs: true while nothing shall be received.
+        hangs: true while received messages are dropped.
         """
         self._bus: Bus = MemoryBus(target) if isinstance(target, MemoryExchange) else AmqpBus(target)
         self._hangs = hangs

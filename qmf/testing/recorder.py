@@ -1,4 +1,4 @@
-"""A console for tests: it keeps everything that agents publish, and waits for what shall come.
+"""A console for tests: it records everything that agents publish, and waits for expected publications.
 
 It is a real console (`qmf.console.aio.Client`), so it sees what consoles see: values that went over the wire
 and through the schema.
@@ -36,26 +36,26 @@ T = TypeVar("T")
 TObject = TypeVar("TObject", bound=TypedObject)
 TEvent = TypeVar("TEvent", bound=TypedEvent)
 
-#: Says which class is meant: its name in any case, or a generated class of either side.
+#: A class: its name in any case, or a generated class of either side.
 ObjectKind: TypeAlias = "str | type[ManagedObject] | type[TypedObject]"
 EventKind: TypeAlias = "str | type[Event] | type[TypedEvent]"
 
-#: Says which object is meant.
+#: An object.
 Target: TypeAlias = "ManagedObject | TypedObject | RemoteObject | ObjectId"
 
-#: How many of the latest news an error shows.
-SHOWN = 10
+#: How many of the latest notifications an error lists.
+LISTED = 10
 
 
 class Recorder:
-    """Keeps what agents publish, in order, waits for more, and calls methods.
+    """Records what agents publish, in order; waits for expected publications, and calls methods.
 
-    Open it before the agents start: ``async with Recorder(exchange) as recorder``. Where a class is asked for, its name
-    or a generated class will do; a class of a generated ``console`` module gives typed objects and events.
+    Open it before the agents start: ``async with Recorder(exchange) as recorder``. Classes are given by name, or as
+    generated classes; with a class of a generated ``console`` module, objects and events are typed.
 
     Attributes:
-        client: the console behind it, for everything else: queries, schemas, following.
-        news: all notifications heard, oldest first.
+        client: the underlying client, for everything else: queries, schemas, following.
+        notifications: all notifications received, oldest first.
     """
 
     def __init__(
@@ -66,21 +66,21 @@ class Recorder:
         Args:
             target: the exchange that the agents' buses are on; or another bus, or a broker's URL.
             domain: QMF domain.
-            timeout: seconds that it waits where nothing else is said, for news as for answers.
-            user: user id that agents get to see; only on a memory exchange.
+            timeout: seconds to wait for publications and answers when a call does not specify it.
+            user: user id that agents receive with requests; only on a memory exchange.
 
         Raises:
-            CallerError: a user on a bus where the broker says who we are.
+            CallerError: a user on a bus whose broker determines the user id.
         """
         if isinstance(target, MemoryExchange):
             target = UserBus(target, user) if user else MemoryBus(target)
         elif user:
-            raise CallerError("who the user is says the broker; only on a memory exchange it can be chosen")
+            raise CallerError("the broker determines the user id; only on a memory exchange can it be chosen")
         self.client = Client(target, domain=domain, timeout=timeout, settle=0.0)
-        self.news: list[Notification] = []
-        self._heard = asyncio.Event()
+        self.notifications: list[Notification] = []
+        self._received = asyncio.Event()
         self._living: dict[ObjectId, RemoteObject] = {}
-        self.client.listen(self._hear)
+        self.client.listen(self._notified)
 
     async def __aenter__(self) -> Self:
         await self.client.open()
@@ -92,8 +92,8 @@ class Recorder:
         await self.client.close()
 
     def clear(self) -> None:
-        """Forget the news up to now; objects that are there stay known."""
-        self.news.clear()
+        """Forget the notifications up to now; the present objects stay known."""
+        self.notifications.clear()
 
     # -- what was published
 
@@ -102,10 +102,10 @@ class Recorder:
     @overload
     def objects(self, kind: str | type[ManagedObject], /) -> list[RemoteObject]: ...
     def objects(self, kind: ObjectKind, /) -> list[Any]:
-        """The objects of a class that are there by what was published, each with its latest values.
+        """The present objects of a class, as published, each with its latest values.
 
         Args:
-            kind: which class.
+            kind: the class.
         """
         return [_view(kind, obj) for obj in self._living.values() if _fits(kind, obj.class_key)]
 
@@ -114,12 +114,12 @@ class Recorder:
     @overload
     def published(self, kind: str | type[ManagedObject], /) -> list[RemoteObject]: ...
     def published(self, kind: ObjectKind, /) -> list[Any]:
-        """Each publication of objects of a class, in order, with all values as they were known then.
+        """Each publication of objects of a class, in order, with all values that were known then.
 
         Deletions are among them: `RemoteObject.is_deleted`.
 
         Args:
-            kind: which class.
+            kind: the class.
         """
         return [_view(kind, item.object) for item in self._of(ObjectUpdated) if _fits(kind, item.object.class_key)]
 
@@ -131,30 +131,30 @@ class Recorder:
         """The events of a class that were raised, in order.
 
         Args:
-            kind: which class.
+            kind: the class.
         """
         return [_typed(kind, item.event) for item in self._of(EventRaised) if _fits(kind, item.event.class_key)]
 
     @property
     def heartbeats(self) -> int:
-        """How many heartbeats were heard."""
+        """How many heartbeats were received."""
         return len(self._of(HeartbeatSeen))
 
-    # -- what shall come
+    # -- waiting
 
     async def wait(self, condition: Callable[[], T], what: str = "", timeout: float | None = None) -> T:
-        """Wait until a condition is true; it is looked at after each news, and often in between.
+        """Wait until a condition is true; it is tested after each notification, and often in between.
 
         Args:
-            condition: true once the result counts as true.
-            what: what is waited for, in words, for the error.
+            condition: called until its result is true.
+            what: what is expected, for the error message.
             timeout: seconds to wait; None for the recorder's.
 
         Returns:
-            what the condition returned.
+            the result of the condition.
 
         Raises:
-            AssertionError: not in time; tells what was heard.
+            AssertionError: not in time; lists what was received.
         """
         seconds = self.client.timeout if timeout is None else timeout
         deadline = asyncio.get_running_loop().time() + seconds
@@ -162,10 +162,10 @@ class Recorder:
             left = deadline - asyncio.get_running_loop().time()
             if left <= 0:
                 raise AssertionError(f"not within {seconds:g} s: {what or 'the condition'}; {self._summary()}")
-            self._heard.clear()
+            self._received.clear()
             try:
                 async with asyncio.timeout(min(left, 10 * PAUSE)):
-                    await self._heard.wait()
+                    await self._received.wait()
             except TimeoutError:
                 continue
         return result
@@ -177,18 +177,18 @@ class Recorder:
         self, kind: str | type[ManagedObject], /, *, _timeout: float | None = None, **values: object
     ) -> RemoteObject: ...
     async def there(self, kind: ObjectKind, /, *, _timeout: float | None = None, **values: object) -> Any:
-        """Wait until an object with such values was published and is there.
+        """Wait until an object with such values was published and has not been deleted.
 
         Args:
-            kind: which class.
+            kind: the class.
             _timeout: seconds to wait; None for the recorder's.
-            values: what it has, by wire name (``waitingHigh``, ``servingCount``).
+            values: its values, by wire name (``waitingHigh``, ``servingCount``).
 
         Returns:
             the first such object.
 
         Raises:
-            AssertionError: not in time; tells what was heard.
+            AssertionError: not in time; lists what was received.
         """
 
         def found() -> list[RemoteObject]:
@@ -200,13 +200,13 @@ class Recorder:
         """Wait until the deletion of an object with such values was published since the last `clear`.
 
         Args:
-            kind, _timeout, values: as of `there`.
+            kind, _timeout, values: as for `there`.
 
         Returns:
             the object with its last values.
 
         Raises:
-            AssertionError: not in time; tells what was heard.
+            AssertionError: not in time; lists what was received.
         """
 
         def found() -> list[RemoteObject]:
@@ -225,15 +225,15 @@ class Recorder:
         """Wait until an event with such arguments was raised since the last `clear`.
 
         Args:
-            kind: which class.
+            kind: the class.
             _timeout: seconds to wait; None for the recorder's.
-            arguments: what it has.
+            arguments: its arguments.
 
         Returns:
             the first such event.
 
         Raises:
-            AssertionError: not in time; tells what was heard.
+            AssertionError: not in time; lists what was received.
         """
 
         def found() -> list[RemoteEvent]:
@@ -242,13 +242,13 @@ class Recorder:
 
         return _typed(kind, (await self.wait(found, _wanted("an event", kind, arguments), _timeout))[0])
 
-    # -- asking
+    # -- requests
 
     async def query(self, target: Target) -> RemoteObject:
-        """Ask the agent for an object as it is now, published or not.
+        """Query the agent for the current state of an object, published or not.
 
         Args:
-            target: which one; a managed object that an agent has will do.
+            target: the object; a managed object must have been added to an agent.
 
         Raises:
             NotFoundError: no agent has it.
@@ -264,7 +264,7 @@ class Recorder:
         """Call a method.
 
         Args:
-            target: of which object, as of `query`.
+            target: the object, as for `query`.
             method: its name in the schema.
             args, kwargs: its inputs, see `RemoteObject.call`.
 
@@ -281,7 +281,7 @@ class Recorder:
         """Set properties as a console does.
 
         Args:
-            target: of which object, as of `query`.
+            target: the object, as for `query`.
             values: new values.
 
         Raises:
@@ -290,35 +290,35 @@ class Recorder:
         """
         await (await self.query(target)).set(**values)
 
-    # -- details
+    # -- inside
 
-    def _hear(self, news: Notification) -> None:
-        self.news.append(news)
-        match news:
+    def _notified(self, item: Notification) -> None:
+        self.notifications.append(item)
+        match item:
             case ObjectUpdated(object=obj) if obj.is_deleted:
                 self._living.pop(obj.object_id, None)
             case ObjectUpdated(object=obj):
                 self._living[obj.object_id] = obj
             case AgentRemoved(agent=agent):
                 self._living = {key: obj for key, obj in self._living.items() if obj.agent != agent.name}
-        self._heard.set()
+        self._received.set()
 
     def _of(self, kind: type[T]) -> list[T]:
-        return [item for item in self.news if isinstance(item, kind)]
+        return [item for item in self.notifications if isinstance(item, kind)]
 
     def _summary(self) -> str:
-        if not self.news:
-            return "nothing was heard"
-        return "heard, the latest last: " + "; ".join(_line(item) for item in self.news[-SHOWN:])
+        if not self.notifications:
+            return "nothing was received"
+        return "received, the latest last: " + "; ".join(_line(item) for item in self.notifications[-LISTED:])
 
 
-def _line(news: Notification) -> str:
-    match news:
+def _line(item: Notification) -> str:
+    match item:
         case ObjectUpdated(object=obj):
             return f"{'deletion of ' if obj.is_deleted else ''}{obj.object_id.object_name} {dict(obj.data.values)}"
         case EventRaised(event=event):
             return f"event {event.class_key} {dict(event.arguments)}"
-    return type(news).__name__
+    return type(item).__name__
 
 
 def _wanted(what: str, kind: ObjectKind | EventKind, values: dict[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""`Recorder` and `FakeAgent` for tests without an event loop: each on one of its own, in a background thread."""
+"""`Recorder` and `FakeAgent` for tests without an event loop: each has an event loop in a background thread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Opened(Protocol):
-    """What `async with` can open."""
+    """An asynchronous context manager."""
 
     async def __aenter__(self) -> object:
         """Open."""
@@ -27,13 +27,13 @@ TOpened = TypeVar("TOpened", bound=Opened)
 
 
 class InThread(Generic[TOpened]):
-    """Opens something on an event loop in a thread of its own, and runs its coroutines there.
+    """Opens an object on an event loop in a thread of its own, and runs its coroutines there.
 
     ``with InThread(lambda: Recorder(exchange)) as recorder:``, then ``recorder.run(recorder.it.there("till"))``. For
-    tests of plain threaded programs: in a coroutine it would block the loop.
+    tests of threaded programs: in a coroutine it would block the loop.
 
     Attributes:
-        it: what was opened. Attributes and functions that are no coroutines may be used from the test's thread.
+        it: the object. Its attributes and plain methods may be used from the test's thread.
     """
 
     it: TOpened
@@ -41,13 +41,13 @@ class InThread(Generic[TOpened]):
     def __init__(self, make: Callable[[], TOpened]) -> None:
         """Args:
 
-        make: makes it; called in the thread.
+        make: makes the object; called in the thread.
         """
         self._make = make
         self._loop = LoopThread("qmf-testing")
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine of it and wait for the result; raises what that raises."""
+        """Run a coroutine of the object and wait for its result; raises the error of the coroutine."""
         return self._loop.run(work)
 
     def __enter__(self) -> Self:

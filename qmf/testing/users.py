@@ -1,4 +1,4 @@
-"""A memory bus whose broker vouches for who sends: what an agent's access hook gets to see."""
+"""A memory bus with a user id, for tests of an agent's access function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class UserBus(MemoryBus):
     def __init__(self, exchange: MemoryExchange, user: str) -> None:
         """Args:
 
-        exchange: what joins this bus with others.
+        exchange: the exchange that connects this bus with others.
         user: the user id.
         """
         super().__init__(exchange)
@@ -23,11 +23,11 @@ class UserBus(MemoryBus):
 
     async def send(self, data: bytes, *, confirm: bool = False) -> None:
         """See `Bus`."""
-        await super().send(self._vouched(data), confirm=confirm)
+        await super().send(self._with_user(data), confirm=confirm)
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         """See `Bus`."""
-        return super().try_send(self._vouched(data), on_outcome)
+        return super().try_send(self._with_user(data), on_outcome)
 
-    def _vouched(self, data: bytes) -> bytes:
+    def _with_user(self, data: bytes) -> bytes:
         return encode_message(attrs.evolve(decode_message(data), user_id=self._user))

@@ -160,9 +160,9 @@ async def test_mistakes_are_told(fake: FakeAgent, qmf_exchange: MemoryExchange) 
         fake.add("widget", colour=1)
     with pytest.raises(ConstraintError, match="level"):
         fake.add("widget", level="high")
-    with pytest.raises(CallerError, match="takes its samples, not 5"):
+    with pytest.raises(CallerError, match="needs a list of samples, not 5"):
         fake.add("widget", delay=5)
-    with pytest.raises(CallerError, match="takes a whole number"):
+    with pytest.raises(CallerError, match="must be an integer"):
         fake.add("widget", turns="x")
     with pytest.raises(NotFoundError, match="did you mean widgetAlarm"):
         fake.raise_event("widgetAlert")
