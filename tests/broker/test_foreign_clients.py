@@ -258,8 +258,8 @@ def test_other_links_that_are_refused(connect: Connect) -> None:
         (connection.create_receiver, "new", Durable(), "keeps nothing over a restart"),
         (connection.create_receiver, "amq.topic", binding(TOPIC, 7), "needs a string"),
     ]
-    for attach, address, option, words in cases:
-        with pytest.raises(LinkDetached, match=words):
+    for attach, address, option, reason in cases:
+        with pytest.raises(LinkDetached, match=reason):
             attach(address, options=option)
 
 

@@ -41,11 +41,11 @@ async def test_a_message_is_not_delivered_while_it_is_sent() -> None:
     bus = await opened(NodeRegistry())
     inbox = Inbox()
     await bus.subscribe(Binding(TOPIC, "#"), inbox)
-    words: list[NetworkError | None] = []
-    assert bus.try_send(message(TOPIC, "a", "hello"), words.append)
-    assert (inbox.texts, words) == ([], [])
+    outcomes: list[NetworkError | None] = []
+    assert bus.try_send(message(TOPIC, "a", "hello"), outcomes.append)
+    assert (inbox.texts, outcomes) == ([], [])
     assert await inbox.wait(1) == ["hello"]
-    assert words == [None]
+    assert outcomes == [None]
     await bus.close()
 
 
@@ -136,10 +136,10 @@ async def test_what_is_refused(caplog: pytest.LogCaptureFixture) -> None:
         await bus.send(message("full", None), confirm=True)
     await bus.send(message("full", None))
     assert "a message of local was refused" in caplog.text
-    words: list[NetworkError | None] = []
-    assert bus.try_send(message("full", None), words.append)
-    await until(lambda: words, "the broker's word")
-    assert isinstance(words[0], LinkError)
+    outcomes: list[NetworkError | None] = []
+    assert bus.try_send(message("full", None), outcomes.append)
+    await until(lambda: outcomes, "the outcome")
+    assert isinstance(outcomes[0], LinkError)
     await bus.close()
 
 

@@ -1,4 +1,4 @@
-"""A peer that does as a test says: the engine's server side on a socket, without any broker behind it."""
+"""A peer whose behaviour is a function of the test: the engine's server side on a socket, without a broker."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def serving(script: Script, **settings: object) -> AsyncIterator[Peers]:
 
 @asynccontextmanager
 async def raw_server(answer: bytes = b"", *, close: bool = False) -> AsyncIterator[int]:
-    """A server that says `answer` to everybody and reads on; `close` hangs up at once. Yields its port."""
+    """A server that sends `answer` to every client, and reads on or, with `close`, disconnects. Yields its port."""
     writers: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

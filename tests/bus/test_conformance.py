@@ -91,7 +91,7 @@ def key() -> str:
     return f"test-{uuid.uuid4()}"
 
 
-async def test_a_message_reaches_who_is_bound_to_its_key(pair: tuple[Bus, Bus], key: str) -> None:
+async def test_a_message_reaches_subscriptions_that_are_bound_to_its_key(pair: tuple[Bus, Bus], key: str) -> None:
     sender, receiver = pair
     inbox, other = Inbox(), Inbox()
     await receiver.subscribe(Binding(TOPIC, f"{key}.#"), inbox)
@@ -123,7 +123,7 @@ async def test_topic_wildcards(
 
 
 @pytest.mark.parametrize("exchange", [DIRECT, "amq.direct"])
-async def test_a_direct_exchange_takes_the_key_literally(pair: tuple[Bus, Bus], key: str, exchange: str) -> None:
+async def test_a_direct_exchange_compares_the_key_literally(pair: tuple[Bus, Bus], key: str, exchange: str) -> None:
     sender, receiver = pair
     inbox = Inbox()
     name = f"{key} #.*/with:signs"
@@ -170,7 +170,7 @@ async def test_messages_of_several_tasks_leave_in_the_order_of_their_calls(pair:
     assert await inbox.wait(100) == [str(number) for number in range(100)]
 
 
-async def test_no_more_than_prefetch_messages_are_undone_at_one_time(pair: tuple[Bus, Bus], key: str) -> None:
+async def test_no_more_than_prefetch_messages_are_unsettled_at_one_time(pair: tuple[Bus, Bus], key: str) -> None:
     sender, receiver = pair
     inbox, marker = Inbox(hold=True), Inbox()
     await receiver.subscribe(Binding(TOPIC, key), inbox, prefetch=8)
@@ -211,21 +211,21 @@ async def test_large_messages_arrive_whole(pair: tuple[Bus, Bus], key: str) -> N
     assert await inbox.wait(len(bodies)) == bodies
 
 
-async def test_posted_messages_go_out_at_once_and_the_brokers_word_follows(pair: tuple[Bus, Bus], key: str) -> None:
+async def test_try_send_sends_at_once_and_reports_the_outcome_later(pair: tuple[Bus, Bus], key: str) -> None:
     one, two = pair
     inbox = Inbox()
-    words: list[NetworkError | None] = []
+    outcomes: list[NetworkError | None] = []
     await two.subscribe(Binding(TOPIC, key), inbox)
     await one.send(message(TOPIC, key, "0"), confirm=True)  # there is a link now
     for number in range(1, 4):
-        assert one.try_send(message(TOPIC, key, str(number)), words.append)
-    assert words == []
+        assert one.try_send(message(TOPIC, key, str(number)), outcomes.append)
+    assert outcomes == []
     assert await inbox.wait(4) == ["0", "1", "2", "3"]
-    await until(lambda: len(words) == 3, "the broker's word")
-    assert words == [None, None, None]
+    await until(lambda: len(outcomes) == 3, "the outcomes")
+    assert outcomes == [None, None, None]
 
 
-async def test_a_closed_bus_posts_nothing(make: Make) -> None:
+async def test_a_bus_that_is_not_open_sends_nothing(make: Make) -> None:
     bus = make()
     with pytest.raises(DisconnectedError):
         bus.try_send(message(TOPIC, "x"), lambda _: None)
@@ -244,7 +244,7 @@ async def test_a_closed_subscription_receives_nothing_more(pair: tuple[Bus, Bus]
     assert closed.texts == []
 
 
-async def test_messages_held_over_the_end_of_their_subscription_can_still_be_done(
+async def test_messages_held_over_the_end_of_their_subscription_can_still_be_settled(
     pair: tuple[Bus, Bus], key: str
 ) -> None:
     sender, receiver = pair
@@ -259,7 +259,7 @@ async def test_messages_held_over_the_end_of_their_subscription_can_still_be_don
 
 
 @pytest.mark.usefixtures("like_qpidd")
-async def test_a_message_to_nowhere_is_accepted_in_silence(pair: tuple[Bus, Bus], key: str) -> None:
+async def test_a_message_to_an_unknown_node_is_accepted(pair: tuple[Bus, Bus], key: str) -> None:
     bus, _ = pair
     events = BusEvents(bus)
     await bus.send(message(f"no-such-node-{key}", "x", "lost"), confirm=True)
@@ -268,7 +268,7 @@ async def test_a_message_to_nowhere_is_accepted_in_silence(pair: tuple[Bus, Bus]
 
 
 @pytest.mark.usefixtures("like_qpidd")
-async def test_an_unknown_exchange_is_refused_with_the_brokers_words(pair: tuple[Bus, Bus], key: str) -> None:
+async def test_an_unknown_exchange_is_refused_with_the_brokers_error(pair: tuple[Bus, Bus], key: str) -> None:
     bus, _ = pair
     events = BusEvents(bus)
     address = f"no-such-exchange-{key}"
@@ -299,7 +299,7 @@ async def test_a_receiver_that_fails_loses_only_its_message(
     assert "receiver broken" in caplog.text
 
 
-async def test_watchers_hear_of_the_first_connection_until_they_stop(make: Make) -> None:
+async def test_watchers_are_notified_of_the_first_connection_until_they_stop(make: Make) -> None:
     bus = make()
     events, stopped = BusEvents(bus), BusEvents(bus)
     stopped.stop()

@@ -1,4 +1,4 @@
-"""Packages whose exports are loaded when they are used: what type checkers see is what there is."""
+"""Packages whose exports are loaded when they are used: type checkers see the same names."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_export_is_the_one_that_type_checkers_see(package: str) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_name_that_is_none_is_an_attribute_error(package: str) -> None:
+def test_an_unknown_name_is_an_attribute_error(package: str) -> None:
     module = importlib.import_module(package)
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'Nonsense'"):
         module.Nonsense  # noqa: B018

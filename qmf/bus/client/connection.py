@@ -316,7 +316,7 @@ class ClientConnection:
             offered = " or ".join(self._settings.mechanisms or ())
             return AuthenticationError(url, f"{who} was refused: the broker does not offer SASL {offered}")
         if event.condition == "amqp:connection:framing-error" and self._state is ConnectionState.OPENING:
-            return ConnectError(url, f"the peer does not speak AMQP 1.0: {event.description}")
+            return ConnectError(url, f"the peer does not use AMQP 1.0: {event.description}")
         return ConnectError(url, _reason("connection failed", event))
 
 

@@ -43,8 +43,8 @@ def test_verbose_logs_and_tls_is_shown_in_the_url() -> None:
 
 @pytest.mark.slow
 def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
         broker = Process(*BROKER, "--port", str(port))
         line = broker.wait_for("cannot")
         assert line == f"qmf-broker: cannot listen on 127.0.0.1 port {port}: address already in use"
@@ -60,7 +60,7 @@ def test_a_host_that_is_not_ours(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
+    ("args", "reason"),
     [
         (["--port", "70000"], "'70000' is not a port"),
         (["--port", "amqp"], "'amqp' is not a port"),
@@ -68,15 +68,15 @@ def test_a_host_that_is_not_ours(capsys: pytest.CaptureFixture[str]) -> None:
         (["--no-such-option"], "unrecognized arguments"),
     ],
 )
-def test_bad_arguments(args: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments(args: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(args)
     assert caught.value.code == 2
-    assert words in capsys.readouterr().err
+    assert reason in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("args", "words"),
+    ("args", "reason"),
     [
         (["--users", "{tmp}/none"], "No such file"),
         (["--tls-cert", "{tmp}/none"], "cannot read TLS certificate"),
@@ -85,13 +85,13 @@ def test_bad_arguments(args: list[str], words: str, capsys: pytest.CaptureFixtur
     ],
 )
 def test_bad_files_are_one_line(
-    args: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    args: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text").write_text("text", encoding="utf-8")
     assert main([arg.format(tmp=tmp_path) for arg in args]) == 2
     err = capsys.readouterr().err
     assert err.startswith("qmf-broker: ")
-    assert words in err
+    assert reason in err
     assert err.count("\n") == 1
 
 

@@ -37,16 +37,16 @@ def init(response: bytes | None, mechanism: str = "PLAIN") -> bytes:
     [(b"\0guest\0s:cret", "guest"), (b"guest\0guest\0s:cret", "guest"), ("\0other\0pässword".encode(), "other")],
 )
 def test_the_right_password_lets_in_and_passes_on_what_follows(piece: int, response: bytes, user: str) -> None:
-    guard = SaslServer(USERS)
+    sasl = SaslServer(USERS)
     data = HEADER + init(response) + b"AMQP\x00\x01\x00\x00"
-    rest = b"".join(guard.feed(data[start : start + piece]) for start in range(0, len(data), piece) if not guard.user)
-    assert guard.user == user
+    rest = b"".join(sasl.feed(data[start : start + piece]) for start in range(0, len(data), piece) if not sasl.user)
+    assert sasl.user == user
     assert b"AMQP\x00\x01\x00\x00".startswith(rest)
-    output = guard.output()
+    output = sasl.output()
     assert output.startswith(HEADER)
     assert b"PLAIN" in output
     assert b"ANONYMOUS" not in output
-    assert guard.output() == b""
+    assert sasl.output() == b""
 
 
 @pytest.mark.parametrize(
@@ -68,13 +68,13 @@ def test_the_right_password_lets_in_and_passes_on_what_follows(piece: int, respo
     ],
 )
 def test_wrong_credentials_get_an_answer_and_no_more(data: bytes) -> None:
-    guard = SaslServer(USERS)
-    guard.feed(HEADER)
-    guard.output()
+    sasl = SaslServer(USERS)
+    sasl.feed(HEADER)
+    sasl.output()
     with pytest.raises(SaslRefused, match="unknown user or wrong password"):
-        guard.feed(data)
-    assert guard.user is None
-    assert guard.output() == frame([1], UInt64(0x44))[:-2] + b"\x50\x01"
+        sasl.feed(data)
+    assert sasl.user is None
+    assert sasl.output() == frame([1], UInt64(0x44))[:-2] + b"\x50\x01"
 
 
 @pytest.mark.parametrize(
@@ -98,14 +98,14 @@ def test_what_is_no_sasl_is_refused(data: bytes, reason: str) -> None:
 
 @given(st.binary(max_size=80), st.booleans())
 def test_no_bytes_open_the_door(data: bytes, greeted: bool) -> None:
-    guard = SaslServer(USERS)
+    sasl = SaslServer(USERS)
     try:
-        guard.feed(HEADER + data if greeted else data)
+        sasl.feed(HEADER + data if greeted else data)
     except SaslRefused:
         pass
     else:
-        guard.feed(b"")
-    assert guard.user is None
+        sasl.feed(b"")
+    assert sasl.user is None
 
 
 async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFixture) -> None:
@@ -118,12 +118,12 @@ async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFi
         await bus.send(message("amq.topic", "x", "in"), confirm=True)
         assert await inbox.wait(1) == ["in"]
         await bus.close()
-        for url, words in (
+        for url, reason in (
             (f"amqp://guest:wrong@127.0.0.1:{broker.port}", r"user 'guest' was refused \(PLAIN\)"),
             (broker.url, "does not offer SASL ANONYMOUS"),
         ):
             bus = AmqpBus(url)
-            with pytest.raises(AuthenticationError, match=words):
+            with pytest.raises(AuthenticationError, match=reason):
                 await bus.open()
         with pytest.raises(ConnectError):
             await AmqpBus(broker.url, mechanisms=["EXTERNAL"]).open()

@@ -23,11 +23,11 @@ class Clock:
 
 
 @attrs.define(eq=False)
-class Taker:
+class RecordingConsumer:
     """A consumer with some credit."""
 
     credit: int = 1000
-    taken: list[str] = attrs.field(factory=list)
+    delivered: list[str] = attrs.field(factory=list)
     holds: bool = False
     held_parcels: list[Message] = attrs.field(factory=list)
     selector: Callable[[Message], bool] | None = None
@@ -37,7 +37,7 @@ class Taker:
 
     def deliver(self, message: Message) -> None:
         self.credit -= 1
-        self.taken.append(message.data.decode())
+        self.delivered.append(message.data.decode())
         if self.holds:
             self.held_parcels.append(message)
 
@@ -57,11 +57,11 @@ def queue(
 
 
 def drain(it: Queue) -> list[str]:
-    taker = Taker()
-    it.add_consumer(taker)
+    consumer = RecordingConsumer()
+    it.add_consumer(consumer)
     it.dispatch()
-    it.remove_consumer(taker)
-    return taker.taken
+    it.remove_consumer(consumer)
+    return consumer.delivered
 
 
 def test_messages_wait_in_order_for_a_consumer_and_go_on_directly_then() -> None:
@@ -69,24 +69,24 @@ def test_messages_wait_in_order_for_a_consumer_and_go_on_directly_then() -> None
     for text in "abc":
         assert it.enqueue(message(text))
     assert (len(it), it.size) == (3, 3)
-    taker = Taker()
-    it.add_consumer(taker)
+    consumer = RecordingConsumer()
+    it.add_consumer(consumer)
     it.dispatch()
     it.enqueue(message("d"))
-    assert taker.taken == list("abcd")
+    assert consumer.delivered == list("abcd")
     assert (len(it), it.size, counters.delivered) == (0, 0, 4)
 
 
 def test_consumers_take_turns_and_one_without_credit_is_passed_over() -> None:
     it, _, _ = queue(count=100)
-    first, second, third = Taker(), Taker(credit=2), Taker()
-    for taker in (first, second, third):
-        it.add_consumer(taker)
+    first, second, third = RecordingConsumer(), RecordingConsumer(credit=2), RecordingConsumer()
+    for consumer in (first, second, third):
+        it.add_consumer(consumer)
     for number in range(10):
         it.enqueue(message(str(number)))
-    assert len(second.taken) == 2
-    assert abs(len(first.taken) - len(third.taken)) <= 1
-    assert sorted(first.taken + second.taken + third.taken) == [str(number) for number in range(10)]
+    assert len(second.delivered) == 2
+    assert abs(len(first.delivered) - len(third.delivered)) <= 1
+    assert sorted(first.delivered + second.delivered + third.delivered) == [str(number) for number in range(10)]
 
 
 @pytest.mark.parametrize(("count", "size"), [(3, 1000), (1000, 3)])
@@ -153,7 +153,7 @@ def test_messages_that_come_back_are_first_again_in_their_order() -> None:
 
 def test_what_passed_is_counted() -> None:
     it, _, clock = queue(count=3)
-    holder = Taker(credit=0, holds=True)
+    holder = RecordingConsumer(credit=0, holds=True)
     it.add_consumer(holder)
     for text, expires in (("aa", None), ("b", 1.0), ("c", None), ("d", None)):
         it.enqueue(message(text, expires))
@@ -195,12 +195,12 @@ def test_purging_takes_the_oldest() -> None:
 
 def test_a_removed_consumer_gets_nothing() -> None:
     it, _, _ = queue()
-    taker = Taker()
-    it.add_consumer(taker)
-    it.remove_consumer(taker)
-    it.remove_consumer(taker)
+    consumer = RecordingConsumer()
+    it.add_consumer(consumer)
+    it.remove_consumer(consumer)
+    it.remove_consumer(consumer)
     it.enqueue(message("a"))
-    assert taker.taken == []
+    assert consumer.delivered == []
     assert it.consumer_count == 0
 
 
@@ -223,20 +223,20 @@ def test_like_a_list(steps: list[tuple[str, int, int | None]], overflow: Overflo
 
             if full(model):
                 model = alive
-            taken = not full(model) or overflow is OverflowPolicy.DROP_OLDEST
+            delivered = not full(model) or overflow is OverflowPolicy.DROP_OLDEST
             while overflow is OverflowPolicy.DROP_OLDEST and full(model):
                 model.pop(0)
                 dropped += 1
-            if taken:
+            if delivered:
                 model.append((text, None if expires is None else float(expires)))
-            assert it.enqueue(message(text, None if expires is None else float(expires))) is taken
+            assert it.enqueue(message(text, None if expires is None else float(expires))) is delivered
         elif step == "g":
-            taker = Taker(credit=1)
-            it.add_consumer(taker)
+            consumer = RecordingConsumer(credit=1)
+            it.add_consumer(consumer)
             it.dispatch()
-            it.remove_consumer(taker)
+            it.remove_consumer(consumer)
             expected = [entry[0] for entry in alive[:1]]
-            assert taker.taken == expected
+            assert consumer.delivered == expected
             while model and (model[0][1] is not None and model[0][1] <= clock.now):
                 model.pop(0)
             model = model[len(expected) :]

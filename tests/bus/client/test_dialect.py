@@ -55,7 +55,7 @@ def selects(text: str, subject: str) -> bool:
         ("RabbitMQ", RabbitMqDialect),
     ],
 )
-def test_brokers_are_known_by_what_they_call_themselves(product: str, kind: type) -> None:
+def test_brokers_are_identified_by_their_product(product: str, kind: type) -> None:
     assert type(dialect_of(product)) is kind
 
 
@@ -69,7 +69,7 @@ def test_exchanges_are_nodes_and_keys_filters_for_qpid() -> None:
 
 
 @given(BINDING_KEYS, ROUTING_KEYS)
-def test_what_a_selector_lets_through_and_the_sieve_keeps_is_what_the_binding_matches(key: str, subject: str) -> None:
+def test_what_passes_both_selector_and_subject_filter_is_what_the_binding_matches(key: str, subject: str) -> None:
     table: TopicTable[None] = TopicTable()
     table.add(key, None)
     binding = Binding(TOPIC, key)
@@ -79,7 +79,7 @@ def test_what_a_selector_lets_through_and_the_sieve_keeps_is_what_the_binding_ma
 
 
 @given(BINDING_KEYS, BINDING_KEYS)
-def test_a_direct_key_is_taken_literally(key: str, subject: str) -> None:
+def test_a_direct_key_is_compared_literally(key: str, subject: str) -> None:
     binding = Binding("qmf.default.direct", key, ExchangeKind.DIRECT)
     assert ArtemisDialect().subject_filter(binding) is None
     assert selects(selector(binding), subject) is (key == subject)
@@ -130,7 +130,7 @@ async def test_messages_for_rabbitmq_have_a_link_for_each_exchange() -> None:
     assert len(broker.bodies) == 3
 
 
-async def test_what_artemis_sends_too_much_is_left_out_and_its_credit_given_back() -> None:
+async def test_what_artemis_sends_beyond_the_binding_is_dropped_and_its_credit_given_back() -> None:
     subjects = [f"agent.{number}" for number in range(10)]
     broker = Broker(*(f"agent.x.{number}" for number in range(50)), *subjects)
     async with serving(broker, properties={"product": "apache-activemq-artemis"}) as peers:
@@ -142,7 +142,7 @@ async def test_what_artemis_sends_too_much_is_left_out_and_its_credit_given_back
         await bus.close()
 
 
-async def test_what_cannot_be_read_is_left_to_the_receiver() -> None:
+async def test_malformed_messages_are_delivered_to_the_receiver() -> None:
     def garbles(peer: Peer, event: EngineEvent) -> None:
         if isinstance(event, LinkRequested):
             peer.grant(event.link)
@@ -158,7 +158,7 @@ async def test_what_cannot_be_read_is_left_to_the_receiver() -> None:
         await bus.close()
 
 
-async def test_the_broker_learns_who_we_are() -> None:
+async def test_the_connection_properties_name_our_process() -> None:
     async with serving(Broker()) as peers:
         bus = AmqpBus(peers.url)
         await bus.open()

@@ -1,4 +1,4 @@
-"""A bus whose broker goes away and comes back."""
+"""A bus whose broker is stopped and started again."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from qmf.broker import Broker
 from qmf.bus import AmqpBus, Backoff, Binding, Connected, Disconnected, ExchangeKind, LinkLost
 from qmf.bus.client.amqp_bus import ATTEMPT_TIMEOUT
 from qmf.bus.client.connection import ClientConnection
-from qmf.bus.engine.events import EngineEvent, LinkRequested
+from qmf.bus.engine.events import EngineEvent, LinkDetached, LinkRequested
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.errors import ConnectError, DisconnectedError
 
 TOPIC = "qmf.default.topic"
+
+
 QUICK = Backoff(first=0.01, limit=0.02)
 
 
@@ -209,6 +211,41 @@ async def test_a_loss_while_subscriptions_are_restored_is_one_more_failed_attemp
         await bus.close()
 
 
+async def test_a_subscription_that_is_closed_after_its_refusal_by_the_new_broker_is_not_attached_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("qmf.bus.client.receiver_link.PAUSE", 0.01)
+    requests: list[str | None] = []
+
+    def script(peer: Peer, event: EngineEvent) -> None:
+        if isinstance(event, LinkRequested):
+            address = None if event.link.source is None else event.link.source.address
+            if len(peers.all) == 1:
+                peer.grant(event.link)
+            elif address == "refused":
+                requests.append(address)
+                peer.engine.refuse_link(event.link, "amqp:not-found", "no such node")
+
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url, backoff=QUICK)
+        events = BusEvents(bus)
+        await bus.open()
+        refused = await bus.subscribe(Binding("refused", "key"), Inbox())
+        await bus.subscribe(Binding("granted", "key"), Inbox())
+        peers.all[0].transport.abort()
+        await until(lambda: len(peers.all) == 2 and len(peers.all[1].links) == 2, "the new connection")
+        again = peers.all[1]
+        await until(lambda: any(isinstance(event, LinkDetached) for event in again.events), "the refusal")
+        await refused.close()
+        (waiting,) = [link for link in again.links if link.source is not None and link.source.address == "granted"]
+        again.grant(waiting)
+        again.transport.flush_soon()
+        await events.wait(Connected, 2)
+        await asyncio.sleep(0.05)
+        assert requests == ["refused"]
+        await bus.close()
+
+
 def end_right_after_connecting(monkeypatch: pytest.MonkeyPatch, attempts: set[int]) -> list[ClientConnection]:
     """Have these connections, counted from 1, end in the moment in which they are ready; returns all of them."""
     made: list[ClientConnection] = []
@@ -235,7 +272,7 @@ async def test_a_subscription_on_a_connection_that_has_ended_is_refused_at_once(
         await bus.open()
         subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox)
         next(iter(broker._connections)).transport.abort()
-        async with asyncio.timeout(ATTEMPT_TIMEOUT / 2):  # nobody waits for an answer that cannot come
+        async with asyncio.timeout(ATTEMPT_TIMEOUT / 2):  # the answer that cannot come is not waited for
             await events.wait(Connected, 2)
         assert len(made) == 3
         with pytest.raises(DisconnectedError):

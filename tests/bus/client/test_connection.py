@@ -1,4 +1,4 @@
-"""Opening a real bus: every way in which it can fail ends in one error, in time, with nothing left behind."""
+"""A client's connection: every way in which opening can fail ends in one error, in time, with nothing left behind."""
 
 from __future__ import annotations
 
@@ -11,20 +11,28 @@ from contextlib import asynccontextmanager
 import pytest
 from bus.certificates import server_tls, trusting
 from bus.peer import Peer, raw_server, serving
-from support.recording import BusEvents
+from bus.scripted import DATA, GrantingBroker, ScriptedBroker
+from support.recording import BusEvents, Inbox, message
 from support.waiting import until
 
 from qmf.broker import Broker
-from qmf.bus import AmqpBus, UrlError
-from qmf.bus.engine.events import ConnectionClosed, ConnectionOpened, EngineEvent
+from qmf.bus import AmqpBus, Binding, LinkLost, UrlError
+from qmf.bus.engine.engine import Engine
+from qmf.bus.engine.events import (
+    ConnectionClosed,
+    ConnectionOpened,
+    Delivery,
+    EngineEvent,
+    LinkRequested,
+)
+from qmf.bus.engine.values import Terminus
 from qmf.codec import Described, Symbol, UInt8, UInt16, UInt32, UInt64
 from qmf.codec.amqp10 import decode, encode
 from qmf.errors import AuthenticationError, ConnectError
 
-# What a broker of a few lines says
-
-
 SASL = b"AMQP\x03\x01\x00\x00"
+
+
 AMQP = b"AMQP\x00\x01\x00\x00"
 
 
@@ -47,6 +55,8 @@ def open_frame(container: str) -> bytes:
 
 
 BEGIN = performative(0x11, UInt16(0), UInt32(0), UInt32(9), UInt32(9))
+
+
 #: As far as to the open frame, for clients that are anonymous.
 WELCOME = SASL + mechanisms("ANONYMOUS") + performative(0x44, UInt8(0), kind=1) + AMQP + open_frame("scripted")
 
@@ -84,12 +94,12 @@ async def test_unknown_host() -> None:
     assert "unknown host 'no-such-host.invalid'" in error.reason
 
 
-async def test_a_name_that_is_none() -> None:
+async def test_a_name_that_is_not_valid() -> None:
     error = await failure(AmqpBus("x" * 70 + ".invalid"))
     assert "host" in error.reason
 
 
-async def test_a_peer_that_says_nothing() -> None:
+async def test_a_peer_that_sends_nothing() -> None:
     async with raw_server() as port:
         error = await failure(AmqpBus(f"127.0.0.1:{port}"), timeout=0.1)
     assert error.reason == "connected, but no answer in AMQP within 0.1 s"
@@ -98,10 +108,10 @@ async def test_a_peer_that_says_nothing() -> None:
 @pytest.mark.parametrize(
     "answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n", b"AMQP\x00\x00\x09\x01"]
 )
-async def test_a_peer_that_speaks_something_else(answer: bytes) -> None:
+async def test_a_peer_with_another_protocol(answer: bytes) -> None:
     async with raw_server(answer) as port:
         error = await failure(AmqpBus(f"127.0.0.1:{port}"))
-    assert "does not speak AMQP 1.0" in error.reason
+    assert "does not use AMQP 1.0" in error.reason
 
 
 async def test_a_peer_that_hangs_up() -> None:
@@ -170,9 +180,6 @@ async def test_a_quiet_connection_stays(heartbeat: float | None) -> None:
         assert broker.counters.failures == 0
 
 
-# TLS
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_tls_with_a_trusted_certificate(host: str) -> None:
     async with Broker(port=0, ssl_context=server_tls()) as broker:
@@ -204,7 +211,7 @@ async def test_tls_to_a_broker_without() -> None:
     assert "TLS" in error.reason or "closed" in error.reason or "reset" in error.reason
 
 
-async def test_tls_to_a_peer_that_says_nothing() -> None:
+async def test_tls_to_a_peer_that_sends_nothing() -> None:
     async with raw_server() as port:
         error = await failure(AmqpBus(f"amqps://127.0.0.1:{port}"), timeout=0.1)
     assert error.reason == "no connection within 0.1 s"
@@ -213,10 +220,7 @@ async def test_tls_to_a_peer_that_says_nothing() -> None:
 async def test_no_tls_to_a_broker_with() -> None:
     async with Broker(port=0, ssl_context=server_tls()) as broker:
         error = await failure(AmqpBus(f"amqp://127.0.0.1:{broker.port}"))
-    assert "does not speak AMQP 1.0" in error.reason or "closed" in error.reason
-
-
-# SASL
+    assert "does not use AMQP 1.0" in error.reason or "closed" in error.reason
 
 
 class SaslServer:
@@ -301,19 +305,19 @@ async def test_a_refused_user_is_named_without_password(code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offered", "url", "words"),
+    ("offered", "url", "reason"),
     [
         (["GSSAPI"], "127.0.0.1:{}", "anonymous access was refused: the broker does not offer SASL ANONYMOUS"),
         (["PLAIN"], "127.0.0.1:{}", "does not offer SASL ANONYMOUS"),
         (["ANONYMOUS"], "guest:secret@127.0.0.1:{}", "does not offer SASL PLAIN"),
     ],
 )
-async def test_a_user_is_never_made_anonymous_nor_the_other_way_round(offered: list[str], url: str, words: str) -> None:
+async def test_a_user_never_becomes_anonymous_nor_the_reverse(offered: list[str], url: str, reason: str) -> None:
     sasl = SaslServer(offered, 0)
     async with sasl.running() as port:
         error = await failure(AmqpBus(url.format(port)))
     assert isinstance(error, AuthenticationError)
-    assert words in error.reason
+    assert reason in error.reason
     assert sasl.init == []
 
 
@@ -331,7 +335,7 @@ async def test_a_bad_url_is_refused_before_anything_is_tried() -> None:
         AmqpBus("http://127.0.0.1")
 
 
-async def test_a_clean_close_says_goodbye() -> None:
+async def test_closing_sends_a_close_frame() -> None:
     async with serving(nothing) as peers:
         bus = AmqpBus(peers.url)
         await bus.open()
@@ -352,7 +356,9 @@ async def test_each_connection_has_a_container_id_of_its_own_unless_one_is_given
         assert names[2] == "fixed"
 
 
-async def test_a_broker_that_does_not_answer_the_goodbye_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_does_not_answer_the_close_delays_it_by_the_time_limit_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("qmf.bus.client.connection.CLOSE_PATIENCE", 0.05)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -369,3 +375,92 @@ async def test_a_broker_that_does_not_answer_the_goodbye_holds_up_nobody(monkeyp
         async with asyncio.timeout(2):
             await bus.close()
         assert not bus.connected
+
+
+async def test_an_ended_session_is_begun_again_with_all_links() -> None:
+    script = ScriptedBroker()
+    inbox = Inbox()
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url)
+        events = BusEvents(bus)
+        await bus.open()
+        await bus.subscribe(Binding("exchange", "key"), inbox)
+        await bus.send(DATA, confirm=True)
+        (peer,) = peers.all
+        peer.links[0].session.close()
+        peer.transport.flush_soon()
+        await events.wait(LinkLost, 2)
+        await bus.send(DATA, confirm=True)
+        receiving = [link for link in peer.links if link.is_sender]
+        peer.engine.send(receiving[-1], message(None, None, "still here"))
+        peer.transport.flush_soon()
+        assert await inbox.wait(1) == ["still here"]
+        assert len(peers.all) == 1
+        await bus.close()
+
+
+async def test_a_link_that_the_broker_asks_for_is_refused() -> None:
+    async with serving(ScriptedBroker()) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        (peer,) = peers.all
+        peer.engine.attach("unwanted", is_sender=True, terminus=Terminus("client"))
+        peer.transport.flush_soon()
+        await until(lambda: any(getattr(event, "condition", "") == "amqp:not-allowed" for event in peer.events))
+        assert bus.connected
+        await bus.close()
+
+
+async def test_closing_waits_for_confirmations_that_are_due() -> None:
+    script = ScriptedBroker()
+    script.silent = True
+    async with serving(script) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.send(DATA)
+        (peer,) = peers.all
+        await until(lambda: peer.bodies, "the message")
+        closing = asyncio.create_task(bus.close())
+        await asyncio.sleep(0.03)
+        assert not closing.done()
+        (incoming,) = [event for event in peer.events if isinstance(event, Delivery)]
+        assert incoming.delivery_tag is not None
+        peer.engine.settle(incoming.link, incoming.delivery_tag)
+        peer.transport.flush_soon()
+        await closing
+
+
+async def test_a_close_that_is_cancelled_leaves_no_socket_behind() -> None:
+    def silent(peer: Peer, event: EngineEvent) -> None:
+        if isinstance(event, LinkRequested):
+            peer.grant(event.link)
+
+    async with serving(silent) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.send(message("x", "y", "z"))
+        closing = asyncio.create_task(bus.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.gather(closing, return_exceptions=True)
+        async with asyncio.timeout(1):  # less than closing would wait for the confirmation
+            await peers.all[0].ended
+
+
+@pytest.mark.parametrize("properties", [["a", "list"], "text", 5, {"product": 5}])
+async def test_a_peer_with_odd_connection_properties_is_usable(
+    monkeypatch: pytest.MonkeyPatch, properties: object
+) -> None:
+    introduce = Engine._configure
+
+    def oddly(engine: Engine) -> None:
+        introduce(engine)
+        if engine.settings.server:
+            engine._connection.properties = properties  # type: ignore[assignment]
+
+    monkeypatch.setattr(Engine, "_configure", oddly)
+    async with serving(GrantingBroker()) as peers:
+        bus = AmqpBus(peers.url)
+        await bus.open()
+        await bus.send(message("x", "y", "z"), confirm=True)
+        await bus.close()

@@ -1,0 +1,126 @@
+"""Peers that break the rules of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import struct
+
+import pytest
+from broker.raw_clients import AMQP, OPEN, TOPIC, TOPIC_FILTER, Client, connect, dropped, usable
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.waiting import until
+
+from qmf.broker import Broker
+from qmf.bus.engine.events import ConnectionFailed, LinkAttached
+from qmf.bus.engine.values import Terminus
+from qmf.codec import Described, UInt64
+from qmf.codec.amqp10 import encode
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\nHost: broker\r\n\r\n",
+        b"AMQP\x00\x00\x09\x01",
+        b"AMQP\x01\x01\x00\x0a",
+        b"AMQP\x02\x01\x00\x00",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"\x00" * 100,
+        AMQP + b"\xff" * 100,
+        AMQP + OPEN + struct.pack(">IBBH", 1 << 30, 2, 0, 0),
+        AMQP + struct.pack(">IBBH", 3, 2, 0, 0),
+    ],
+)
+async def test_garbage_ends_its_connection_only_and_is_logged_once(
+    data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "qmf")
+    async with Broker(port=0) as broker:
+        reader, writer = await connect(broker)
+        writer.write(data)
+        await dropped(reader, writer)
+        await until(lambda: broker.connections == 0, "the end of the connection")
+        assert broker.counters.failures == 1
+        assert caplog.text.count("dropped") == 1
+        assert "127.0.0.1" in caplog.text
+        await usable(broker)
+
+
+@pytest.mark.parametrize("data", [b"", b"AM", AMQP, AMQP + OPEN[:10], b"AMQP\x03\x01\x00\x00"])
+async def test_a_client_that_does_not_open_in_time_is_dropped(data: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    async with Broker(port=0, open_timeout=0.05) as broker:
+        reader, writer = await connect(broker)
+        writer.write(data)
+        await dropped(reader, writer)
+        await until(lambda: broker.connections == 0, "the end of the connection")
+        assert caplog.text.count("no AMQP open within 0.05 s") == 1
+        await usable(broker)
+
+
+async def test_a_client_that_opens_and_then_stops_in_the_middle_of_a_frame_is_dropped() -> None:
+    async with Broker(port=0, open_timeout=0.05, idle_timeout=0.1) as broker:
+        reader, writer = await connect(broker)
+        writer.write(AMQP + OPEN + struct.pack(">IBBH", 100, 2, 0, 0) + b"half")
+        await dropped(reader, writer)
+        await until(lambda: broker.connections == 0, "the end of the connection")
+        assert broker.counters.failures == 1
+
+
+async def test_a_client_that_disconnects_without_close_is_forgotten() -> None:
+    async with Broker(port=0) as broker:
+        _, writer = await connect(broker)
+        writer.write(AMQP + OPEN)
+        await until(lambda: broker.connections == 1, "the connection")
+        writer.close()
+        await until(lambda: broker.connections == 0, "the end of the connection")
+
+
+async def test_frames_are_limited() -> None:
+    async with Broker(port=0, max_frame=512) as broker:
+        reader, writer = await connect(broker)
+        writer.write(AMQP + OPEN + struct.pack(">IBBH", 513, 2, 0, 0) + b"x" * 505)
+        await dropped(reader, writer)
+        await usable(broker)
+
+
+async def test_dispositions_for_what_was_never_sent_are_ignored() -> None:
+    async with Broker(port=0) as broker:
+        client = Client(*await connect(broker))
+        client.engine.attach("in", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=5)
+        await client.exchange(LinkAttached)
+        body = encode(Described(UInt64(0x15), [True, UInt64(7), UInt64(9), True, Described(UInt64(0x24), [])]))
+        client.writer.write(struct.pack(">IBBH", 8 + len(body), 2, 0, 0) + body)
+        await usable(broker)
+        assert not any(isinstance(event, ConnectionFailed) for event in client.seen)
+        client.writer.close()
+
+
+def chunk() -> st.SearchStrategy[bytes]:
+    frames = st.binary(max_size=40).map(lambda body: struct.pack(">IBBH", 8 + len(body), 2, 0, 0) + body)
+    described = st.builds(
+        lambda code, fields: encode(Described(UInt64(code), fields)),
+        st.integers(0x10, 0x18),
+        st.lists(
+            st.none() | st.booleans() | st.integers(0, 2**32) | st.text(max_size=5) | st.binary(max_size=5), max_size=8
+        ),
+    )
+    valid = described.map(lambda body: struct.pack(">IBBH", 8 + len(body), 2, 0, 0) + body)
+    return frames | valid | st.binary(max_size=30)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(chunks=st.lists(chunk(), min_size=1, max_size=6))
+def test_no_sequence_of_frames_stops_the_broker(chunks: list[bytes]) -> None:
+    async def run() -> None:
+        async with Broker(port=0) as broker:
+            _, writer = await connect(broker)
+            writer.write(AMQP + OPEN + b"".join(chunks))
+            writer.write_eof()
+            await until(lambda: broker.counters.connections == 1 and broker.connections == 0, "the end")
+            await usable(broker)
+            writer.close()
+
+    asyncio.run(run())

@@ -1,0 +1,76 @@
+"""Clients that receive slowly, or not at all."""
+
+from __future__ import annotations
+
+import pytest
+from broker.raw_clients import TOPIC, TOPIC_FILTER, Client, connect
+from support.recording import Inbox, message, text
+from support.waiting import until
+
+from qmf.broker import Broker, QueueLimits
+from qmf.bus import AmqpBus, Binding
+from qmf.bus.engine.events import Delivery, LinkAttached
+from qmf.bus.engine.values import Terminus
+
+
+async def test_a_receiver_that_gives_credit_and_reads_nothing_needs_no_memory() -> None:
+    """It delays neither the sender nor the others, and the broker keeps no more than the limits allow."""
+    async with Broker(port=0, limits=QueueLimits(count=100)) as broker:
+        reader, writer = await connect(broker)
+        client = Client(reader, writer)
+        client.engine.attach(
+            "slow", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000_000
+        )
+        await client.exchange(LinkAttached)
+        # From here on it does not read: the system's buffers fill, then asyncio's, then the queue.
+        writer.transport.pause_reading()  # type: ignore[attr-defined]
+        bus, other = AmqpBus(broker.url), AmqpBus(broker.url)
+        inbox = Inbox()
+        await bus.open()
+        await other.open()
+        await other.subscribe(Binding(TOPIC, "#"), inbox)
+        body = "x" * 20_000
+        sent = 0
+        while not broker.counters.dropped:
+            for _ in range(50):
+                await bus.send(message(TOPIC, "k", body))
+            sent += 50
+            await bus.send(message(TOPIC, "k", body), confirm=True)
+            sent += 1
+            assert sent < 5_000, "nothing was dropped"
+        for _ in range(100):
+            await bus.send(message(TOPIC, "k", body), confirm=True)
+        await inbox.wait(sent + 100)
+        (connection,) = [c for c in broker._connections if "client at" in str(c)]
+        (outgoing,) = connection._links._outgoing.values()
+        assert len(outgoing.queue) <= 100
+        assert connection.transport.engine.backlog(outgoing.link) < 1_000_000
+        await bus.close()
+        await other.close()
+        writer.transport.abort()
+        await until(lambda: broker.connections == 0, "the end of the connections")
+
+
+async def test_a_receiver_that_never_settles_gets_no_more_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qmf.broker.links.outgoing.MAX_UNSETTLED", 50)
+    async with Broker(port=0, limits=QueueLimits(count=10)) as broker:
+        bus = AmqpBus(broker.url)
+        await bus.open()
+        client = Client(*await connect(broker))
+        link = client.engine.attach(
+            "in", is_sender=False, terminus=Terminus(TOPIC, filters=(TOPIC_FILTER,)), credit=1_000
+        )
+        await client.exchange(LinkAttached)
+        for number in range(100):
+            await bus.send(message(TOPIC, "x", str(number)), confirm=True)
+        await client.exchange(Delivery, 50)
+        assert broker.counters.dropped == 40
+        for event in list(client.seen):
+            if isinstance(event, Delivery):
+                assert event.delivery_tag is not None
+                client.engine.settle(link, event.delivery_tag)
+        await client.exchange(Delivery, 60)
+        texts = [text(event.data) for event in client.seen if isinstance(event, Delivery)]
+        assert texts[50:] == [str(number) for number in range(90, 100)]
+        client.writer.close()
+        await bus.close()

@@ -1,0 +1,82 @@
+"""What routing reads of a message."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qmf.broker.nodes.message import read_message
+from qmf.codec import Message as CodecMessage
+from qmf.codec import Section, decode_message, encode_message
+from qmf.errors import DecodeError
+
+FIELDS = st.one_of(st.none(), st.text(max_size=300))
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> bytes:
+    """Encoded messages with what routing looks at, and what stands around it."""
+    headers = draw(st.dictionaries(st.text(max_size=5), st.integers(0, 9) | st.text(max_size=5), max_size=3))
+    return encode_message(
+        CodecMessage(
+            ttl=draw(st.none() | st.integers(0, 2**32 - 1).map(lambda ms: ms / 1000)),
+            durable=draw(st.booleans()),
+            priority=draw(st.sampled_from([4, 9])),
+            message_id=draw(st.one_of(FIELDS, st.integers(0, 2**64 - 1), st.uuids(), st.binary(max_size=9))),
+            user_id=draw(st.none() | st.binary(max_size=9)),
+            to=draw(FIELDS),
+            subject=draw(FIELDS),
+            reply_to=draw(FIELDS),
+            application_properties=headers,
+            section=Section.DATA,
+            body=b"body",
+        )
+        if draw(st.booleans())
+        else CodecMessage(
+            to=draw(FIELDS), subject=draw(FIELDS), message_annotations={"x": 1}, section=Section.VALUE, body=1
+        )
+    )
+
+
+def read(data: bytes) -> tuple[object, ...]:
+    it = read_message(data, 100.0)
+    return it.to, it.subject, it.expires_at, it.headers
+
+
+def test_reading_a_message() -> None:
+    data = encode_message(
+        CodecMessage(
+            to="x", subject="key", ttl=2.5, application_properties={"a": 1}, section=Section.DATA, body=b"body"
+        )
+    )
+    it = read_message(data, 100.0)
+    assert (it.data, it.to, it.subject, it.headers, it.expires_at) == (data, "x", "key", {"a": 1}, 102.5)
+    bare = read_message(encode_message(CodecMessage()), 100.0)
+    assert (bare.to, bare.subject, bare.expires_at) == (None, "", None)
+    with pytest.raises(DecodeError):
+        read_message(b"garbage", 0.0)
+
+
+@given(messages())
+def test_a_message_is_read_as_the_codec_reads_it(data: bytes) -> None:
+    whole = decode_message(data, body=False)
+    expires = None if whole.ttl is None else 100.0 + whole.ttl
+    assert read(data) == (whole.to, whole.subject or "", expires, whole.application_properties)
+
+
+@given(messages(), st.data())
+def test_a_damaged_message_is_refused_or_read_as_the_codec_reads_it(data: bytes, damage: st.DataObject) -> None:
+    damaged = bytearray(data)
+    damaged[damage.draw(st.integers(0, len(data) - 1))] = damage.draw(st.integers(0, 255))
+    try:
+        whole = decode_message(bytes(damaged), body=False)
+    except DecodeError:
+        # What routing does not need is not looked at, unless a headers exchange asks for it.
+        with contextlib.suppress(DecodeError):
+            read_message(bytes(damaged), 100.0)
+        return
+    expires = None if whole.ttl is None else 100.0 + whole.ttl
+    assert read(bytes(damaged)) == (whole.to, whole.subject or "", expires, whole.application_properties)

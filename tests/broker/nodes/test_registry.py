@@ -1,0 +1,99 @@
+"""The registry of nodes, without AMQP."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmf.broker.nodes.exchanges import (
+    BindingSpec,
+    DirectExchange,
+    TopicExchange,
+)
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry, RoutingResult
+from qmf.codec import Message as CodecMessage
+
+
+def message(subject: str = "", to: str | None = None, **headers: object) -> Message:
+    return Message(b"data", to, subject, CodecMessage(application_properties=headers), None)
+
+
+def test_all_exchanges_of_qmf_are_there() -> None:
+    registry = NodeRegistry(domains=["site"])
+    for name, kind in PREDECLARED_EXCHANGES:
+        assert isinstance(registry.find(name), kind)
+    assert isinstance(registry.find("qmf.site.topic"), TopicExchange)
+    assert isinstance(registry.find("qmf.site.direct"), DirectExchange)
+    assert registry.find("nowhere") is None
+    assert registry.find("qmf.default.topic/key") is None
+
+
+def test_names_are_used_once() -> None:
+    registry = NodeRegistry(queues=["mine"])
+    for name in ("mine", "amq.topic"):
+        with pytest.raises(NameInUse):
+            registry.declare_queue(name, overflow=OverflowPolicy.REFUSE)
+    it = registry.declare_queue("new", overflow=OverflowPolicy.REFUSE)
+    registry.delete_queue(it)
+    registry.delete_queue(it)
+    assert registry.find("new") is None
+
+
+def test_publishing() -> None:
+    registry = NodeRegistry(queues=["mine"], limits=QueueLimits(count=1))
+    mine = registry.find("mine")
+    assert isinstance(mine, Queue)
+    assert registry.publish(mine, message("any")) is RoutingResult.ROUTED
+    assert registry.publish(registry.find(""), message("mine")) is RoutingResult.QUEUE_FULL
+    assert registry.publish(registry.find(""), message("nobody")) is RoutingResult.DISCARDED
+    assert registry.publish(None, message("x", to="nowhere")) is RoutingResult.DISCARDED
+    topic = registry.find("amq.topic")
+    assert isinstance(topic, TopicExchange)
+    assert registry.publish(topic, message("x")) is RoutingResult.DISCARDED
+    topic.bind(registry.declare_queue("sub", overflow=OverflowPolicy.DROP_OLDEST), BindingSpec("#"))
+    assert registry.publish(topic, message("x")) is RoutingResult.ROUTED
+    counters = registry.counters
+    assert (counters.received, counters.discarded, counters.rejected) == (6, 3, 1)
+
+
+def test_what_is_published_is_counted() -> None:
+    registry = NodeRegistry(queues=["mine"], limits=QueueLimits(count=2))
+    topic = registry.find("amq.topic")
+    assert isinstance(topic, TopicExchange)
+    for number in range(3):
+        registry.bind(topic, registry.declare_queue(str(number), overflow=OverflowPolicy.DROP_OLDEST), BindingSpec("x"))
+    for subject in ("x", "x", "y"):
+        registry.publish(topic, message(subject))
+    counts = topic.counters
+    assert (counts.received, counts.routed, counts.discarded) == (3, 6, 1)
+    assert (counts.received_bytes, counts.routed_bytes, counts.discarded_bytes) == (12, 24, 4)
+    mine = registry.find("mine")
+    assert isinstance(mine, Queue)
+    registry.publish(mine, message())
+    for subject in ("mine", "mine", "nobody"):
+        registry.publish(registry.default_exchange, message(subject))
+    assert (mine.counters.enqueues, mine.counters.by_name, mine.counters.by_default, mine.counters.refused) == (
+        2,
+        1,
+        1,
+        1,
+    )
+    counts = registry.default_exchange.counters
+    assert (counts.received, counts.routed, counts.discarded) == (3, 1, 2)
+    assert (topic.binding_count, registry.default_exchange.binding_count) == (3, 4)
+
+
+def test_what_deleted_queues_counted_is_kept() -> None:
+    registry = NodeRegistry()
+    it = registry.declare_queue("q", overflow=OverflowPolicy.REFUSE)
+    it.enqueue(message())
+    it.enqueue(message())
+    it.purge(1)
+    registry.delete_queue(it)
+    registry.delete_queue(it)
+    assert (registry.deleted_queues.enqueues, registry.deleted_queues.purged, registry.deleted_queues.abandoned) == (
+        2,
+        1,
+        1,
+    )

@@ -1,0 +1,112 @@
+"""Messages and their outcomes between two engines."""
+
+from __future__ import annotations
+
+import pytest
+from support.engines import Pair
+
+from qmf.bus.engine.events import (
+    Delivery,
+    LinkDetached,
+    LinkRequested,
+    OutcomeReceived,
+)
+from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
+
+
+@pytest.mark.parametrize("piece", [1, 11, 10_000])
+@pytest.mark.parametrize("size", [0, 1, 511, 512, 70_000])
+def test_a_message_comes_whole_and_its_outcome_goes_back(piece: int, size: int) -> None:
+    pair = Pair(piece=piece, server=ConnectionSettings("server", server=True, max_frame=512))
+    mine, theirs = pair.link(sending=True)
+    data = bytes(range(256)) * (size // 256 + 1)
+    data = data[:size]
+    delivery_tag = pair.client.send(mine, data)
+    pair.pump()
+    (incoming,) = pair.at_server
+    assert isinstance(incoming, Delivery)
+    assert (incoming.link, incoming.data) == (theirs, data)
+    assert incoming.delivery_tag is not None
+    pair.server.settle(theirs, incoming.delivery_tag)
+    pair.pump()
+    assert pair.at_client == [OutcomeReceived(mine, delivery_tag, Outcome.ACCEPTED)]
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_is_reported(outcome: Outcome) -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True)
+    delivery_tag = pair.client.send(mine, b"data")
+    pair.pump()
+    (incoming,) = pair.at_server
+    assert isinstance(incoming, Delivery)
+    assert incoming.delivery_tag is not None
+    rejected = outcome is Outcome.REJECTED
+    error = ("amqp:decode-error", "no message") if rejected else ("", "")
+    pair.server.settle(theirs, incoming.delivery_tag, outcome, *error)
+    pair.server.settle(theirs, incoming.delivery_tag, outcome, *error)  # does nothing
+    pair.pump()
+    assert pair.at_client == [OutcomeReceived(mine, delivery_tag, outcome, *error)]
+
+
+def test_messages_settled_by_their_sender_need_no_answer() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True)
+    pair.client.send(mine, b"one", settled=True)
+    pair.client.send(mine, b"two", settled=True)
+    pair.pump()
+    assert pair.at_server == [Delivery(theirs, None, b"one"), Delivery(theirs, None, b"two")]
+    assert pair.at_client == []
+
+
+def test_messages_on_their_way_to_a_link_that_was_closed_are_dropped() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=False)
+    pair.server.send(theirs, b"one")
+    pair.client.detach(mine)
+    pair.pump()
+    assert pair.at_client == [LinkDetached(mine, "", "", answer=True)]
+
+
+def test_a_message_above_the_limit_ends_its_link_only() -> None:
+    pair = Pair(server=ConnectionSettings("server", server=True, max_frame=512, max_message=5000))
+    mine, _ = pair.link(sending=True)
+    delivery_tag = pair.client.send(mine, b"x" * 100_000)
+    pair.pump()
+    settled, detached = pair.at_client
+    assert isinstance(settled, OutcomeReceived)
+    assert (settled.delivery_tag, settled.outcome) == (delivery_tag, Outcome.REJECTED)
+    assert isinstance(detached, LinkDetached)
+    assert detached.condition == "amqp:link:message-size-exceeded"
+    assert "5000" in detached.description
+    pair.at_server.clear()
+    other = pair.client.attach("other", is_sender=True, terminus=Terminus("there"))
+    pair.pump()
+    (request,) = [event for event in pair.at_server if isinstance(event, LinkRequested)]
+    pair.server.accept_link(request.link, source=None, target=request.link.target)
+    pair.server.add_credit(request.link, 1)
+    pair.pump()
+    pair.client.send(other, b"y" * 5000)
+    pair.at_server.clear()
+    pair.pump()
+    (incoming,) = pair.at_server
+    assert isinstance(incoming, Delivery)
+    assert incoming.data == b"y" * 5000
+
+
+def test_an_aborted_message_leaves_no_trace() -> None:
+    pair = Pair(server=ConnectionSettings("server", server=True, max_frame=512))
+    mine, theirs = pair.link(sending=True, credit=2)
+    # What `Engine.send` never does: half a message, then the end of it.
+    delivery = mine.raw.delivery("half")
+    mine.raw.stream(b"half" * 1000)
+    pair.pump()
+    delivery.abort()
+    pair.pump()
+    assert pair.at_server == []
+    pair.client.send(mine, b"whole")
+    pair.pump()
+    (incoming,) = pair.at_server
+    assert isinstance(incoming, Delivery)
+    assert incoming.data == b"whole"
+    assert pair.server.credit(theirs) == 1  # of two, the aborted one was given back
