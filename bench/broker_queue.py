@@ -11,6 +11,7 @@ from typing import Any
 from qmf_codegen import generate
 
 from qmf.agent import ManagedObject
+from qmf.agent.model.managed_object import layout_of
 
 #: Its class `Queue` has 7 properties and 38 statistics, which are 47 values on the wire.
 SCHEMA = Path(__file__).resolve().parents[1] / "schemas" / "broker.xml"
@@ -45,7 +46,7 @@ def change(queue: Any, number: int) -> None:
 
 def change_all(queue: ManagedObject, number: int) -> None:
     """Change every statistic that has an accessor, each to a number of its own."""
-    for offset, field in enumerate(queue._qmf_layout.statistics):
+    for offset, field in enumerate(layout_of(type(queue)).statistics):
         if field.direct:
             continue
         accessor = getattr(queue, field.slot)

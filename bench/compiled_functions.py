@@ -23,8 +23,9 @@ from queue_agent import make_queue
 from qmf._compile import fast_constructor
 from qmf.agent.accessors.accessors import Counter
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
-from qmf.agent.accessors.setters import general_setter, make_setter
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS
+from qmf.agent.layout.object_state import general_setter, value_setter
 from qmf.agent.model.arguments import argument_check, python_name
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.value_readers import make_reader, statistics_source
@@ -280,7 +281,7 @@ def loop_reader(layout: Any) -> Callable[[ManagedObject], list[object]]:
     ]
 
     def read(obj: ManagedObject) -> list[object]:
-        cells, out = obj._qmf_cells, []
+        cells, out = object_state.cells(obj), []
         for _, direct, cell, slot, count in fields:
             if direct:
                 out.append(cells[cell])
@@ -308,7 +309,7 @@ def agent() -> list[Pair]:
     vhost = Vhost(name="/")
     store.add(vhost, "/")
     objects = [make_queue(number, vhost) for number in range(OBJECTS)]
-    layout = objects[0]._qmf_layout
+    layout = object_state.layout(objects[0])
     read, slow = make_reader(layout, STATISTICS), loop_reader(layout)
     assert [list(read(obj)) for obj in objects] == [slow(obj) for obj in objects]
     properties = columns_of(layout, PROPERTIES)
@@ -318,10 +319,12 @@ def agent() -> list[Pair]:
     whole = encoder.row_function(statistics_source(layout), "obj, lead, update, create, delete")
     assert [whole(obj, lead, 3, 2, 0) for obj in objects] == [encoder.row(3, 2, 0, lead, read(obj)) for obj in objects]
     broker = Broker(name="bench")
-    field = broker._qmf_layout.by_name["maxConns"]
-    fast, general = make_setter(field), general_setter(field)
+    field = object_state.layout(broker).by_name["maxConns"]
+    fast, general = value_setter(field), general_setter(field)
     counted = next(item for item in layout.accessors if item.type.style is Style.COUNT and item.formula is None)
-    bounded, plain = (kind(objects[0]._qmf_cells, counted) for kind in (bounded_counter_class(counted), Counter))
+    bounded, plain = (
+        kind(object_state.cells(objects[0]), counted) for kind in (bounded_counter_class(counted), Counter)
+    )
     thousand = range(1000)
     make = fast_constructor(ObjectData)
     return [

@@ -12,6 +12,7 @@ import asyncio
 import sys
 
 from qmf.agent import Agent
+from qmf.agent.model.managed_object import layout_of
 from qmf.models.broker.agent import Broker, BrokerEchoResult, Queue, Subscribe, Vhost
 
 
@@ -28,7 +29,7 @@ def make_queue(number: int, vhost: Vhost) -> Queue:
     queue = Queue(
         name=f"queue-{number}", vhostRef=vhost, durable=False, autoDelete=False, exclusive=False, arguments={}
     )
-    for field in queue._qmf_layout.statistics:
+    for field in layout_of(type(queue)).statistics:
         if field.formula is not None or field.type.base in ("bool", "sstr"):
             continue
         if field.direct:

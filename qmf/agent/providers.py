@@ -25,6 +25,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 import attrs
 
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.model.managed_object import ManagedObject, layout_of
 from qmf.agent.objects.object_keys import index_key
@@ -136,9 +137,11 @@ class ProvidedClass:
             ConstraintError: the key of a row is no text.
         """
         if isinstance(item, ManagedObject):
-            if item._qmf_layout is not self.layout:
+            if object_state.layout(item) is not self.layout:
                 raise CallerError(f"{item!r} is no {self.layout.schema.name}")
-            return self.prefix + index_key(item) if item._qmf_id is None else item._qmf_id.object_name
+            if object_state.object_id(item) is None:
+                return self.prefix + index_key(item)
+            return object_state.object_name(item)
         return self.prefix + key_of(item[0], f"key of {self.layout.schema.name}")
 
     def values(self, item: Item) -> dict[str, object]:

@@ -24,6 +24,7 @@ from qmf.agent import (
     ReferenceAttribute,
     Result,
 )
+from qmf.agent.model.managed_object import layout_of
 from qmf.errors import CallerError
 from qmf.schema import ClassSchema, EventSchema, Method, Property, Statistic, Style
 
@@ -94,7 +95,7 @@ def assign(obj: ManagedObject, name: str, value: object) -> None:
     Raises:
         CallerError: no such value, or it cannot be set.
     """
-    field = obj._qmf_field(name)
+    field = layout_of(type(obj)).field(name)
     accessor = getattr(obj, field.python_name)
     match accessor:
         case Mma():

@@ -13,6 +13,7 @@ from hostagent.fakes import FakePsutil, NicStats, World
 from support.waiting import until
 
 from qmf.agent import ManagedObject
+from qmf.agent.layout.object_state import object_id
 from qmf.bus import Binding, MemoryBus, MemoryExchange, ReceivedMessage
 from qmf.errors import CallerError, ConnectError
 from qmf.hostagent import HostAgent, Settings
@@ -69,7 +70,7 @@ async def test_its_objects_are_there_when_it_is_found(world: World, exchange: Me
         assert the(agent, model.System).nodeName == platform.node()
         agent_object = the(agent, model.Agent)
         assert agent_object.name == "box"
-        assert agent_object.systemRef == the(agent, model.System)._qmf_id
+        assert agent_object.systemRef == object_id(the(agent, model.System))
         assert agent_object.samples.value == 1
         assert len([obj for obj in agent.agent.objects if isinstance(obj, model.Cpu)]) == 2
     finally:
@@ -89,7 +90,7 @@ async def test_it_refers_to_its_own_process(exchange: MemoryExchange) -> None:
     agent = HostAgent(MemoryBus(exchange))
     try:
         await agent.sample()
-        process = next(obj for obj in agent.agent.objects if obj._qmf_id == the(agent, model.Agent).processRef)
+        process = next(obj for obj in agent.agent.objects if object_id(obj) == the(agent, model.Agent).processRef)
         assert isinstance(process, model.Process)
         assert process.user
     finally:

@@ -13,6 +13,7 @@ from support.schemas import schemas
 from support.scripted_agent import ALARM, WIDGET
 
 from qmf.agent import ManagedObject, MethodError
+from qmf.agent.layout.object_state import object_name
 from qmf.agent.model.arguments import python_name
 from qmf.agent.model.managed_object import layout_of
 from qmf.bus import MemoryBus, MemoryExchange
@@ -54,7 +55,7 @@ async def test_objects(fake: FakeAgent, client: Client) -> None:
 async def test_what_is_required_is_made_up(fake: FakeAgent, client: Client) -> None:
     one, two = fake.add("shelf"), fake.add("shelf", label="x")
     assert (one.number, two.number, two.label) == (1, 2, "x")
-    assert fake.add("widget", _key="k")._qmf_id.object_name.endswith(":k")
+    assert object_name(fake.add("widget", _key="k")).endswith(":k")
     generated = fake.add(Shelf(number=9))
     assert [obj.number for obj in await client.objects("shelf")] == [1, 2, generated.number]
 

@@ -9,7 +9,7 @@ import functools
 
 from qmf._compile import compile_function
 from qmf.agent.accessors.accessors import Counter
-from qmf.agent.accessors.setters import range_condition
+from qmf.agent.layout.checks import range_condition
 from qmf.agent.layout.class_layout import STATISTICS_CELL, FieldLayout
 from qmf.agent.layout.constraint_errors import range_error, to_whole_number
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qmf.agent.accessors.accessors import Counter, HiLo
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import Cells, FieldLayout
 from qmf.agent.layout.constraint_errors import read_only_error
-
-if TYPE_CHECKING:
-    from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.layout.object_state import StatefulObject
 
 
 class DerivedStatistic(HiLo):
@@ -79,12 +76,12 @@ class DerivedStatistic(HiLo):
         return self._read(), None
 
 
-def compute(instance: ManagedObject, field: FieldLayout) -> int | float:
+def compute(instance: StatefulObject, field: FieldLayout) -> int | float:
     """The value of a derived statistic now. Its sources are read one after the other, as programs set them."""
-    return field.derived({source.name: number(instance, source) for source in instance._qmf_layout.sources})
+    return field.derived({source.name: number(instance, source) for source in object_state.layout(instance).sources})
 
 
-def number(instance: ManagedObject, field: FieldLayout) -> int | float:
+def number(instance: StatefulObject, field: FieldLayout) -> int | float:
     """What a formula sees of a source: the number that an instance holds, or 0 where it holds none."""
-    value = instance._qmf_cells[field.cell] if field.direct else getattr(instance, field.slot).value
+    value = object_state.value(instance, field) if field.direct else getattr(instance, field.slot).value
     return value or 0

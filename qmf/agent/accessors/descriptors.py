@@ -15,18 +15,17 @@ from qmf.agent.accessors.accessors import Counter, HiLo, Mma
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
 from qmf.agent.accessors.derived_statistic import DerivedStatistic, compute
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
-from qmf.agent.accessors.setters import Setter, make_setter
-from qmf.agent.layout.class_layout import FieldLayout, slot_name
+from qmf.agent.layout import object_state
+from qmf.agent.layout.class_layout import Cells, FieldLayout, slot_name
 from qmf.agent.layout.constraint_errors import read_only_error
-from qmf.agent.layout.references import Referable, is_pending, resolve
+from qmf.agent.layout.object_state import Setter, StatefulObject
+from qmf.agent.layout.references import Referable, resolve
 from qmf.errors import ConstraintError
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema, Property, Statistic
 from qmf.schema.documentation import FieldDocstring
 
 if TYPE_CHECKING:
-    from qmf.agent.model.managed_object import ManagedObject
-
     # mypy needs a base without `__get__`, so that each descriptor states its own types.
     _Property = object
 else:
@@ -49,7 +48,7 @@ class AttributeDescriptor(_Property):
     def __init__(self, schema_name: str = "") -> None:
         self.schema_name = schema_name
         self._owner: type | None = None
-        self._work_by(None, None)
+        self._set_functions(None, None)
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.schema_name = self.schema_name or name
@@ -61,7 +60,7 @@ class AttributeDescriptor(_Property):
         schema: ClassSchema | None = getattr(self._owner, "_qmf_schema_", None)
         return None if schema is None else schema.property(self.schema_name) or schema.statistic(self.schema_name)
 
-    def _work_by(self, getter: Callable[[Any], Any] | None, setter: Setter | None) -> None:
+    def _set_functions(self, getter: Callable[[Any], Any] | None, setter: Setter | None) -> None:
         if not TYPE_CHECKING:
             super().__init__(getter, setter)
 
@@ -83,18 +82,17 @@ class Attribute(AttributeDescriptor, Generic[T]):
         @overload
         def __get__(self, instance: None, owner: type) -> Self: ...
         @overload
-        def __get__(self, instance: ManagedObject, owner: type) -> T: ...
-        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | T: ...
-        def __set__(self, instance: ManagedObject, value: T) -> None: ...
+        def __get__(self, instance: StatefulObject, owner: type) -> T: ...
+        def __get__(self, instance: StatefulObject | None, owner: type) -> Self | T: ...
+        def __set__(self, instance: StatefulObject, value: T) -> None: ...
 
     def _bind(self, field: FieldLayout) -> None:
-        cell = field.cell
         if field.formula is not None:
-            self._work_by(lambda instance: compute(instance, field), _refusing(field))
+            self._set_functions(lambda instance: compute(instance, field), _refusing_setter(field))
         elif field.fixed or field.index:
-            self._work_by(lambda instance: instance._qmf_cells[cell], _refusing(field))
+            self._set_functions(object_state.value_getter(field), _refusing_setter(field))
         else:
-            self._work_by(lambda instance: instance._qmf_cells[cell], make_setter(field))
+            self._set_functions(object_state.value_getter(field), object_state.value_setter(field))
 
 
 class ReferenceAttribute(AttributeDescriptor):
@@ -108,24 +106,14 @@ class ReferenceAttribute(AttributeDescriptor):
         @overload
         def __get__(self, instance: None, owner: type) -> Self: ...
         @overload
-        def __get__(self, instance: ManagedObject, owner: type) -> ObjectId | None: ...
-        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | ObjectId | None: ...
-        def __set__(self, instance: ManagedObject, value: Referable | ObjectId | None) -> None: ...
+        def __get__(self, instance: StatefulObject, owner: type) -> ObjectId | None: ...
+        def __get__(self, instance: StatefulObject | None, owner: type) -> Self | ObjectId | None: ...
+        def __set__(self, instance: StatefulObject, value: Referable | ObjectId | None) -> None: ...
 
     def _bind(self, field: FieldLayout) -> None:
-        cell, mark, check = field.cell, field.mark, field.check
-
-        def put(instance: ManagedObject, value: object) -> None:
-            stored = check(value)
-            cells = instance._qmf_cells
-            if stored != cells[cell]:
-                cells[cell] = stored
-                if isinstance(stored, Referable) and is_pending(stored):
-                    instance._qmf_pending = True
-                cells[mark] = True
-
-        setter = _refusing(field, put) if field.fixed or field.index else put
-        self._work_by(lambda instance: resolve(instance._qmf_cells[cell]), setter)
+        get = object_state.value_getter(field)
+        setter = _refusing_setter(field) if field.fixed or field.index else object_state.value_setter(field)
+        self._set_functions(lambda instance: resolve(get(instance)), setter)
 
 
 class AccessorDescriptor(AttributeDescriptor):
@@ -139,29 +127,29 @@ class AccessorDescriptor(AttributeDescriptor):
 
     if TYPE_CHECKING:
 
-        def __set__(self, instance: ManagedObject, value: Never) -> None: ...
+        def __set__(self, instance: StatefulObject, value: Never) -> None: ...
 
     def _bind(self, field: FieldLayout) -> None:
         way = "sample(...)" if isinstance(self, MmaAttribute) else "set(...)"
 
-        def refuse(_: ManagedObject, value: object) -> None:
+        def refuse(_: StatefulObject, value: object) -> None:
             raise ConstraintError(field.where, field.type.name, value, f"cannot be assigned; call .{field.name}.{way}")
 
         self._accessor_class = self._accessor_for(field)
-        self._work_by(attrgetter(self.slot), refuse)
+        self._set_functions(attrgetter(self.slot), refuse)
 
     def _accessor_for(self, field: FieldLayout) -> Callable[..., object]:  # noqa: ARG002  # some descriptors go by the field
         """The class of accessors for a field."""
         return type(self)._accessor
 
-    def _make(self, instance: ManagedObject, field: FieldLayout) -> object:
-        """The accessor of a new instance."""
+    def _make(self, instance: StatefulObject, cells: Cells, field: FieldLayout) -> object:
+        """The accessor of a new object."""
         if field.formula is not None:
-            layout = instance._qmf_layout
+            layout = object_state.layout(instance)
             used = [layout.by_name[name] for name in field.formula.names]
             sources = tuple(item.cell if item.direct else getattr(instance, item.slot) for item in used)
-            return DerivedStatistic(instance._qmf_cells, field, sources)
-        return self._accessor_class(instance._qmf_cells, field)
+            return DerivedStatistic(cells, field, sources)
+        return self._accessor_class(cells, field)
 
 
 class CounterAttribute(AccessorDescriptor):
@@ -177,8 +165,8 @@ class CounterAttribute(AccessorDescriptor):
         @overload
         def __get__(self, instance: None, owner: type) -> Self: ...
         @overload
-        def __get__(self, instance: ManagedObject, owner: type) -> Counter: ...
-        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | Counter: ...
+        def __get__(self, instance: StatefulObject, owner: type) -> Counter: ...
+        def __get__(self, instance: StatefulObject | None, owner: type) -> Self | Counter: ...
 
 
 class HiLoAttribute(AccessorDescriptor):
@@ -191,8 +179,8 @@ class HiLoAttribute(AccessorDescriptor):
         @overload
         def __get__(self, instance: None, owner: type) -> Self: ...
         @overload
-        def __get__(self, instance: ManagedObject, owner: type) -> HiLo: ...
-        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | HiLo: ...
+        def __get__(self, instance: StatefulObject, owner: type) -> HiLo: ...
+        def __get__(self, instance: StatefulObject | None, owner: type) -> Self | HiLo: ...
 
 
 class MmaAttribute(AccessorDescriptor):
@@ -205,21 +193,21 @@ class MmaAttribute(AccessorDescriptor):
         @overload
         def __get__(self, instance: None, owner: type) -> Self: ...
         @overload
-        def __get__(self, instance: ManagedObject, owner: type) -> Mma: ...
-        def __get__(self, instance: ManagedObject | None, owner: type) -> Self | Mma: ...
+        def __get__(self, instance: StatefulObject, owner: type) -> Mma: ...
+        def __get__(self, instance: StatefulObject | None, owner: type) -> Self | Mma: ...
 
 
-def _refusing(field: FieldLayout, put: Setter | None = None) -> Setter:
-    """A setter for a field that cannot be assigned (now); `put` sets the key of an object that has no id yet."""
-    put = put or make_setter(field)
+def _refusing_setter(field: FieldLayout) -> Setter:
+    """The setter of a field that cannot be assigned, or only while the object has no id: part of the key."""
+    set_value = object_state.value_setter(field)
 
-    def refuse(instance: ManagedObject, value: object) -> None:
+    def refuse(instance: StatefulObject, value: object) -> None:
         if field.formula is not None:
             raise read_only_error(field, value)
         if field.fixed:
             raise ConstraintError(field.where, field.type.name, value, "cannot change after the object is made")
-        if instance._qmf_id is not None:
+        if object_state.object_id(instance) is not None:
             raise ConstraintError(field.where, field.type.name, value, "is part of the object's id and cannot change")
-        put(instance, value)
+        set_value(instance, value)
 
     return refuse

@@ -99,6 +99,16 @@ def bounds(item: Argument | Property | Statistic) -> tuple[int | float, int | fl
     )
 
 
+def range_condition(name: str, least: int, most: int) -> str:
+    """The condition, as source, that a whole number is within bounds.
+
+    That one has left the range of an unsigned type shows in one step, from the bits beyond the type's; negative numbers
+    have ones there without end.
+    """
+    bits = most.bit_length()
+    return f"not {name} >> {bits}" if least == 0 and most == (1 << bits) - 1 else f"{least} <= {name} <= {most}"
+
+
 def checked_copy(value: object, kind: QmfType, where: str, depth: int = 0) -> object:
     """A copy of a map, a list or what is in one, fit for encoding.
 

@@ -140,7 +140,7 @@ class ClassLayout:
         accessors: fields with an accessor; those with a formula come last.
         mmas: slots of accessors that set no mark.
         samples: true of an object if one of those has samples, or None without any of them.
-        makers: what makes the accessor of a new instance, by field.
+        accessor_factories: makes the accessor of a new object, given the object, its cells and the field; by field.
         derived: statistics with a formula.
         sources: fields that formulas use.
         wire: by group, or both: name and wrapper of each value on the wire, in order.
@@ -152,12 +152,12 @@ class ClassLayout:
         "_fields",
         "_initial",
         "_mutable",
+        "accessor_factories",
         "accessors",
         "by_name",
         "derived",
         "index",
         "key",
-        "makers",
         "mmas",
         "positions",
         "properties",
@@ -200,7 +200,7 @@ class ClassLayout:
         )
         self.mmas = tuple(field.slot for field in self.accessors if field.type.style is Style.MMA)
         self.samples = _samples(self.mmas)
-        self.makers: dict[FieldLayout, Callable[[Any, FieldLayout], object]] = {}
+        self.accessor_factories: dict[FieldLayout, Callable[[Any, Cells, FieldLayout], object]] = {}
         direct = [field for field in self if field.direct]
         for cell, field in enumerate(direct, FIRST_VALUE):
             field.cell = cell
@@ -227,6 +227,17 @@ class ClassLayout:
     def __iter__(self) -> Iterator[FieldLayout]:
         yield from self.properties
         yield from self.statistics
+
+    def field(self, name: str) -> FieldLayout:
+        """The field with a schema name or Python name.
+
+        Raises:
+            CallerError: the class has no such property or statistic.
+        """
+        found = self.by_name.get(name)
+        if found is None:
+            raise CallerError(f"class {self.schema.name} has no property or statistic {name!r}")
+        return found
 
     def fields(self, groups: int) -> tuple[FieldLayout, ...]:
         """The fields of a group, or of both, in wire order."""

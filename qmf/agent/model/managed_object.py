@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeAlias
 
 from qmf.agent.accessors.descriptors import AccessorDescriptor, AttributeDescriptor
-from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, Cells, ClassLayout, FieldLayout, slot_name
-from qmf.agent.layout.references import Referable, is_pending
+from qmf.agent.layout import object_state
+from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, ClassLayout, slot_name
+from qmf.agent.layout.object_state import StatefulObject
 from qmf.agent.model.arguments import MaybeAwaitable
-from qmf.agent.model.values import PendingUpdate, read, take
+from qmf.agent.model.object_values import read
 from qmf.errors import CallerError, ConstraintError
-from qmf.protocol.objects import Entries, Lead
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
 from qmf.schema.documentation import document
@@ -36,7 +36,7 @@ class ManagedObjectMeta(type):
         return super().__new__(cls, name, bases, namespace)
 
 
-class ManagedObject(Referable, metaclass=ManagedObjectMeta):
+class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
     """A thing that is managed: base of generated classes.
 
     Make one, hand it to `Agent.add`, and set its values from any thread, whether or not an agent has it. Subclass the
@@ -44,21 +44,7 @@ class ManagedObject(Referable, metaclass=ManagedObjectMeta):
     are `async def`.
     """
 
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_qmf_cells",
-        "_qmf_create_ts",
-        "_qmf_due",
-        "_qmf_encoded",
-        "_qmf_home",
-        "_qmf_layout",
-        "_qmf_lead",
-        "_qmf_pending",
-        "_qmf_properties_tick",
-        "_qmf_statistics_tick",
-        "_qmf_update_ts",
-    )
+    __slots__ = ("__dict__", "__weakref__")
 
     _qmf_schema_: ClassVar[ClassSchema]
 
@@ -76,32 +62,20 @@ class ManagedObject(Referable, metaclass=ManagedObjectMeta):
             ConstraintError: a value does not fit, or a required one is missing.
         """
         layout = layout_of(type(self))
-        self._qmf_id: ObjectId | None = None
-        self._qmf_layout = layout
-        self._qmf_cells: Cells = layout.new_cells()
-        self._qmf_pending = False
-        self._qmf_due = 0
-        self._qmf_home: object | None = None
-        # What the agent's loop keeps of encoded properties, until they change.
-        self._qmf_encoded: Entries | None = None
-        self._qmf_lead: Lead | None = None
-        self._qmf_create_ts = self._qmf_update_ts = 0
-        self._qmf_properties_tick = self._qmf_statistics_tick = 0
-        given = {self._qmf_field(name): value for name, value in values.items() if value is not None}
+        cells = object_state.initialize(self, layout)
+        given = {layout.field(name): value for name, value in values.items() if value is not None}
         for field in layout.required:
             if field not in given:
                 raise ConstraintError(field.where, field.type.name, None, "must be given to a new object")
         for field, value in given.items():
             if field.formula is not None or not field.direct:
                 raise ConstraintError(field.where, field.type.name, value, "cannot be given to a new object")
-            stored = self._qmf_cells[field.cell] = field.check(value)
-            if isinstance(stored, Referable) and is_pending(stored):
-                self._qmf_pending = True
+            object_state.set_first_value(self, field, value)
         for field in layout.accessors:
-            setattr(self, field.slot, layout.makers[field](self, field))
+            setattr(self, field.slot, layout.accessor_factories[field](self, cells, field))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._qmf_id or 'without agent'}>"
+        return f"<{type(self).__name__} {object_state.object_id(self) or 'without agent'}>"
 
     def _qmf_set_property(self, name: str, value: Any) -> MaybeAwaitable[None]:
         """Called when a console sets a property: override to act on it, and to refuse.
@@ -113,22 +87,12 @@ class ManagedObject(Referable, metaclass=ManagedObjectMeta):
         Raises:
             MethodError: what the console gets to read as the reason of the refusal.
         """
-        setattr(self, self._qmf_field(name).python_name, value)
+        setattr(self, object_state.layout(self).field(name).python_name, value)
         return None  # overriding methods may return an awaitable
 
-    def _qmf_field(self, name: str) -> FieldLayout:
-        field = self._qmf_layout.by_name.get(name)
-        if field is None:
-            raise CallerError(f"class {self._qmf_layout.schema.name} has no property or statistic {name!r}")
-        return field
-
     def _qmf_values(self, *, properties: bool = True, statistics: bool = True) -> dict[str, object]:
-        """Values for the wire, by wire name; see `qmf.agent.model.values.read`."""
+        """Values for the wire, by wire name; see `object_values.read`."""
         return read(self, (PROPERTIES if properties else 0) | (STATISTICS if statistics else 0))
-
-    def _qmf_take(self, tick: int = 0) -> PendingUpdate | None:
-        """For the publisher: the values of the groups that changed, and a new interval. None if nothing changed."""
-        return take(self, tick)
 
 
 #: What a reference can be set to.
@@ -157,7 +121,7 @@ def layout_of(cls: type[ManagedObject]) -> ClassLayout:
             )
         descriptor._bind(field)
         if isinstance(descriptor, AccessorDescriptor):
-            layout.makers[field] = descriptor._make
+            layout.accessor_factories[field] = descriptor._make
     # Two threads may build it at once: the same twice, and the last one stays.
     owner._qmf_layout_ = layout  # type: ignore[attr-defined]
     return layout

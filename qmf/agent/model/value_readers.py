@@ -14,6 +14,7 @@ from qmf._compile import SourcePart, compile_function
 from qmf.agent.accessors.derived_statistic import number
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK
 from qmf.agent.layout.class_layout import STATISTICS, ClassLayout, FieldLayout
+from qmf.agent.layout.object_state import CELLS_OF_OBJ
 from qmf.agent.layout.references import resolve
 from qmf.schema import Style
 
@@ -82,7 +83,7 @@ class _Source:
             }
             for position, field in enumerate(layout.derived):
                 values[field] = self._derive(position, field, numbers)
-        steps = ["cells = obj._qmf_cells", *(["intervals = []"] if self._taking else []), *self._steps]
+        steps = [f"cells = {CELLS_OF_OBJ}", *(["intervals = []"] if self._taking else []), *self._steps]
         return SourcePart(steps, [value for field in fields for value in values[field]], self._names)
 
     def _read(self, position: int, field: FieldLayout) -> list[str]:

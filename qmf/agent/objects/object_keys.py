@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import FieldLayout
 from qmf.agent.layout.references import resolve
 from qmf.agent.model.managed_object import ManagedObject
@@ -16,10 +17,10 @@ def index_key(obj: ManagedObject) -> str:
     Raises:
         CallerError: the class has no index properties, or a reference is to an object that no agent has.
     """
-    layout = obj._qmf_layout
+    layout = object_state.layout(obj)
     if not layout.index:
         raise CallerError(f"objects of {layout.schema.name} have no index properties that could make a key")
-    return ",".join(_key_part(field, obj._qmf_cells[field.cell]) for field in layout.index)
+    return ",".join(_key_part(field, object_state.value(obj, field)) for field in layout.index)
 
 
 def _key_part(field: FieldLayout, value: object) -> str:

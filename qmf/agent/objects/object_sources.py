@@ -13,6 +13,7 @@ from contextlib import aclosing, contextmanager
 import attrs
 
 from qmf.agent.clock import Clock
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.objects.object_store import ManagedObjectStore
@@ -101,8 +102,8 @@ class ObjectSources:
         for provided in self.providers(wanted):
             item = await self.look_up(provided, object_id)
             if isinstance(item, ManagedObject):
-                if item._qmf_id is None:
-                    item._qmf_id = self.store.object_id(object_id.object_name)
+                if object_state.object_id(item) is None:
+                    object_state.set_object_id(item, self.store.object_id(object_id.object_name))
                 return item
             if item is not None:
                 raise RequestRefused(
@@ -152,8 +153,8 @@ class ObjectSources:
         object_id = self.store.object_id(provided.name(item))
         created = 0
         if isinstance(item, ManagedObject):
-            item._qmf_id = object_id
-            created = item._qmf_create_ts
+            object_state.set_object_id(item, object_id)
+            _, created = object_state.times(item)
         return ObjectData(
             values=provided.values(item),
             object_id=object_id,

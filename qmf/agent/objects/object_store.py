@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from qmf.agent.layout.class_layout import PROPERTIES_CELL, STATISTICS_CELL
+from qmf.agent.layout import object_state
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject, layout_of
 from qmf.agent.objects.object_keys import index_key
@@ -92,16 +92,13 @@ class ManagedObjectStore:
         layout = layout_of(type(obj))
         self.register((layout.schema,))
         with self._lock:
-            if obj._qmf_home is not None:
+            if object_state.owner(obj) is not None:
                 raise CallerError(f"{obj!r} is in an agent already")
             name = f"{layout.key.package}:{layout.key.name}:{self._key(obj) if key is None else key}"
             if name in self._objects:
                 raise DuplicateObjectError(name)
             object_id = self.object_id(name)
-            obj._qmf_id = object_id
-            obj._qmf_create_ts = obj._qmf_update_ts = self._now()
-            obj._qmf_cells[PROPERTIES_CELL] = obj._qmf_cells[STATISTICS_CELL] = True
-            obj._qmf_home = self
+            object_state.attach(obj, self, object_id, self._now())
             self._objects[name] = obj
             self._classes.setdefault(layout.key.name, {})[name] = obj
         return object_id
@@ -113,12 +110,12 @@ class ManagedObjectStore:
             CallerError: the object is not in this agent.
         """
         with self._lock:
-            if obj._qmf_home is not self or obj._qmf_id is None:
+            if object_state.owner(obj) is not self:
                 raise CallerError(f"{obj!r} is not in this agent")
-            name = obj._qmf_id.object_name
+            name = object_state.object_name(obj)
             del self._objects[name]
-            del self._classes[obj._qmf_layout.key.name][name]
-            obj._qmf_home = None
+            del self._classes[object_state.layout(obj).key.name][name]
+            object_state.detach(obj)
             self._keep_deletion(object_data(obj, obj._qmf_values(), delete_ts=self._now()))
 
     def all(self) -> list[ManagedObject]:
@@ -130,7 +127,7 @@ class ManagedObjectStore:
         """Objects of a class; `package` counts only if it is not empty, and `name` in any case (QMF2.md 4.4)."""
         with self._lock:
             found = list(self._classes.get(name.lower(), {}).values())
-        return [obj for obj in found if not package or obj._qmf_layout.key.package == package]
+        return [obj for obj in found if not package or object_state.layout(obj).key.package == package]
 
     def find(self, object_id: ObjectId) -> ManagedObject | None:
         """The object with an id, or None. Agent name and epoch must be ours where the id has them."""
@@ -173,7 +170,7 @@ class ManagedObjectStore:
         self._deleted.append(item)
 
     def _key(self, obj: ManagedObject) -> str:
-        layout = obj._qmf_layout
+        layout = object_state.layout(obj)
         if not layout.index:
             serials = self._serials.setdefault(layout.key, itertools.count(1))
             taken = self._classes.get(layout.key.name, {})
@@ -189,11 +186,12 @@ def schema_of(item: type[ManagedObject] | type[Event] | ClassSchema | EventSchem
 
 def object_data(obj: ManagedObject, values: Mapping[str, object], *, delete_ts: int = 0) -> ObjectData:
     """An object, or the part of it in `values`, as it goes into a message."""
+    update_ts, create_ts = object_state.times(obj)
     return ObjectData(
         values=values,
-        object_id=obj._qmf_id,
-        class_key=obj._qmf_layout.key,
-        update_ts=obj._qmf_update_ts,
-        create_ts=obj._qmf_create_ts,
+        object_id=object_state.object_id(obj),
+        class_key=object_state.layout(obj).key,
+        update_ts=update_ts,
+        create_ts=create_ts,
         delete_ts=delete_ts,
     )

@@ -19,10 +19,10 @@ import attrs
 
 from qmf.agent.agent_identity import AgentIdentity
 from qmf.agent.clock import Clock
-from qmf.agent.layout.class_layout import PROPERTIES_CELL, STATISTICS_CELL
+from qmf.agent.layout import object_state
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.model.values import PendingUpdate
+from qmf.agent.model.object_values import PendingUpdate, take_update
 from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.object_writer import Item, ObjectWriter
 from qmf.agent.sending.message_batcher import MessageBatcher, report_unencodable
@@ -167,7 +167,7 @@ class ChangePublisher:
     async def _send_changed(self, taken: list[PendingUpdate]) -> None:
         groups: dict[ClassKey, list[ManagedObject]] = {}
         for obj in await self._changed():
-            groups.setdefault(obj._qmf_layout.key, []).append(obj)
+            groups.setdefault(object_state.layout(obj).key, []).append(obj)
         for key, objects in groups.items():
             rest = iter(objects)
             while part := list(islice(rest, self._packer(key).room)):
@@ -178,16 +178,7 @@ class ChangePublisher:
         found: list[ManagedObject] = []
         objects = self._store.all()
         for start in range(0, len(objects), _SCAN):
-            # Most have not changed: here a function call for each would be most of the cost of an idle agent.
-            found += [
-                obj
-                for obj in objects[start : start + _SCAN]
-                if (cells := obj._qmf_cells)[PROPERTIES_CELL]
-                or cells[STATISTICS_CELL]
-                or obj._qmf_due
-                or obj._qmf_pending
-                or ((samples := obj._qmf_layout.samples) is not None and samples(obj))
-            ]
+            found += object_state.with_changes(objects[start : start + _SCAN])
             await asyncio.sleep(0)
         return found
 
@@ -197,16 +188,16 @@ class ChangePublisher:
         items: list[Item] = []
         for obj in objects:
             # What was removed meanwhile is told by its deletion, in the next interval.
-            found = obj._qmf_take(self._store.tick()) if obj._qmf_home is self._store else None
+            found = take_update(obj, self._store.tick()) if object_state.owner(obj) is self._store else None
             if found is None:
                 continue
-            obj._qmf_update_ts = now
+            object_state.set_update_time(obj, now)
             taken.append(found)
             if self._data:
                 try:
                     items.append(self._writer.part(obj, found.groups, found.raw))
                 except (ValueError, QmfError) as error:
-                    report_unencodable(self._metrics, obj._qmf_id, error)
+                    report_unencodable(self._metrics, object_state.object_id(obj), error)
         return items
 
     async def _send_objects(self, key: ClassKey, items: Sequence[Item]) -> None:

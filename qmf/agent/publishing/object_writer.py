@@ -4,21 +4,21 @@ For ordinary messages an item is the object's map as bytes, the same bytes that 
 properties are kept encoded until they change. Where bodies are written in AMQP 1.0's own types, an item is an
 `ObjectData`, and the general encoder does it all.
 
-Belongs to the event loop's thread: what is kept is dropped there when a change is noted (`qmf.agent.model.values`).
+Belongs to the event loop's thread: what is kept is dropped there when a change is noted (`object_state`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qmf.agent.layout.class_layout import PROPERTIES, PROPERTIES_CELL, STATISTICS, ClassLayout, FieldLayout
-from qmf.agent.layout.references import Referable
+from qmf.agent.layout import object_state
+from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.object_values import value_reader, values_by_name
 from qmf.agent.model.value_readers import RawValues
-from qmf.agent.model.values import note_changes, read_raw_values, values_by_name
 from qmf.agent.objects.object_store import ManagedObjectStore, object_data
-from qmf.protocol import BodyForm, ObjectData, ObjectsIndication, ObjectsResponse
-from qmf.protocol.objects import Column, Entries, ObjectEncoder, encode_object, list_body
+from qmf.protocol import BodyForm, ObjectData, ObjectId, ObjectsIndication, ObjectsResponse
+from qmf.protocol.objects import Column, ObjectEncoder, encode_object, list_body
 
 #: An object on its way into a message.
 Item = bytes | ObjectData
@@ -31,9 +31,10 @@ class ObjectWriter:
     """Writes the objects of one agent."""
 
     def __init__(self, store: ManagedObjectStore, form: BodyForm) -> None:
-        self.store = store
+        self._tick = store.tick
+        self._empty = store.object_id("")
         self._plain = form is not BodyForm.DATA010
-        self._encoders: dict[ClassLayout, ObjectEncoder] = {}
+        self._classes: dict[type[ManagedObject], _ClassWriter] = {}
 
     def whole(self, obj: ManagedObject) -> Item:
         """An object of the store with all of its values.
@@ -41,14 +42,17 @@ class ObjectWriter:
         Raises:
             EncodeError: it cannot be encoded.
         """
-        if obj._qmf_cells[PROPERTIES_CELL]:
-            note_changes(obj, self.store.tick())
         if self._plain:
             return object_data(obj, obj._qmf_values())
-        encoder = self._encoder(obj._qmf_layout)
-        properties, count = _properties(obj, encoder)
-        statistics, more = encoder.entries(STATISTICS, read_raw_values(obj, STATISTICS))
-        return _item(obj, encoder, (properties + statistics, count + more))
+        writer = self._class(obj)
+        encoder = writer.encoder
+        known = object_state.kept_entries(obj, self._tick)
+        if known is None:
+            known = encoder.entries(PROPERTIES, writer.read_properties(obj))
+            object_state.keep_entries(obj, known)
+        properties, count = known
+        statistics, more = encoder.entries(STATISTICS, writer.read_statistics(obj))
+        return encoder.object(*object_state.id_and_times(obj), properties + statistics, count + more)
 
     def part(self, obj: ManagedObject, groups: int, raw: RawValues) -> Item:
         """Some values of an object of the store, as they were read.
@@ -57,13 +61,15 @@ class ObjectWriter:
             EncodeError: they cannot be encoded.
         """
         if self._plain:
-            return object_data(obj, values_by_name(obj._qmf_layout, groups, raw))
-        encoder = self._encoder(obj._qmf_layout)
-        return _item(obj, encoder, encoder.entries(groups, raw))
+            return object_data(obj, values_by_name(object_state.layout(obj), groups, raw))
+        encoder = self._class(obj).encoder
+        return encoder.object(*object_state.id_and_times(obj), *encoder.entries(groups, raw))
 
     def name_only(self, obj: ManagedObject) -> Item:
         """An object of the store without values."""
-        return object_data(obj, {}) if self._plain else _item(obj, self._encoder(obj._qmf_layout), (b"", 0))
+        if self._plain:
+            return object_data(obj, {})
+        return self._class(obj).encoder.object(*object_state.id_and_times(obj), b"", 0)
 
     def data(self, data: ObjectData) -> Item:
         """Any object.
@@ -79,28 +85,23 @@ class ObjectWriter:
             return kind([item for item in items if isinstance(item, ObjectData)]), None
         return kind(()), list_body([item for item in items if isinstance(item, bytes)])
 
-    def _encoder(self, layout: ClassLayout) -> ObjectEncoder:
-        encoder = self._encoders.get(layout)
-        if encoder is None:
-            parts = {groups: columns_of(layout, groups) for groups in layout.wire}
-            encoder = self._encoders[layout] = ObjectEncoder(layout.key, self.store.object_id(""), parts)
-        return encoder
+    def _class(self, obj: ManagedObject) -> _ClassWriter:
+        writer = self._classes.get(type(obj))
+        if writer is None:
+            writer = self._classes[type(obj)] = _ClassWriter(object_state.layout(obj), self._empty)
+        return writer
 
 
-def _properties(obj: ManagedObject, encoder: ObjectEncoder) -> Entries:
-    """The properties of an object, encoded."""
-    known = obj._qmf_encoded
-    if known is not None and not obj._qmf_cells[PROPERTIES_CELL]:
-        return known
-    found = encoder.entries(PROPERTIES, read_raw_values(obj, PROPERTIES))
-    if may_be_kept(obj):
-        obj._qmf_encoded = found
-    return found
+class _ClassWriter:
+    """What writes the objects of one class: functions that read their values, and the encoder."""
 
+    __slots__ = ("encoder", "read_properties", "read_statistics")
 
-def _item(obj: ManagedObject, encoder: ObjectEncoder, entries: Entries) -> bytes:
-    assert obj._qmf_id is not None
-    return encoder.object(obj._qmf_id, obj._qmf_update_ts, obj._qmf_create_ts, *entries)
+    def __init__(self, layout: ClassLayout, empty: ObjectId) -> None:
+        parts = {groups: columns_of(layout, groups) for groups in layout.wire}
+        self.encoder = ObjectEncoder(layout.key, empty, parts)
+        self.read_properties = value_reader(layout, PROPERTIES)
+        self.read_statistics = value_reader(layout, STATISTICS)
 
 
 def columns_of(layout: ClassLayout, groups: int) -> list[Column]:
@@ -111,14 +112,3 @@ def columns_of(layout: ClassLayout, groups: int) -> list[Column]:
 def may_be_absent(field: FieldLayout) -> bool:
     """Whether the values of a field can be None."""
     return field.optional or field.type.base == "objId"
-
-
-def may_be_kept(obj: ManagedObject) -> bool:
-    """Whether properties that were just encoded may be used again, until a change is noted.
-
-    Not while one changed meanwhile, nor while a reference is held as an object: its id may come or change unnoticed.
-    """
-    cells = obj._qmf_cells
-    if cells[PROPERTIES_CELL] or obj._qmf_pending:
-        return False
-    return not any(isinstance(cells[field.cell], Referable) for field in obj._qmf_layout.references)

@@ -12,12 +12,14 @@ from operator import itemgetter
 
 import attrs
 
-from qmf.agent.layout.class_layout import BOTH, PROPERTIES, PROPERTIES_CELL, ClassLayout
+from qmf.agent.layout import object_state
+from qmf.agent.layout.class_layout import BOTH, PROPERTIES, ClassLayout
+from qmf.agent.layout.object_state import TIMES_OF_OBJ
 from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.object_values import read_raw_values
 from qmf.agent.model.value_readers import RawValues, statistics_source
-from qmf.agent.model.values import note_changes, read_raw_values
 from qmf.agent.objects.object_store import ManagedObjectStore
-from qmf.agent.publishing.object_writer import columns_of, may_be_kept
+from qmf.agent.publishing.object_writer import columns_of
 from qmf.protocol import ROW_FORM, ObjectData, ObjectsIndication, ObjectsResponse
 from qmf.protocol.objects import Lead, RowEncoder
 
@@ -29,8 +31,9 @@ class RowWriter:
     """Writes the rows of one agent."""
 
     def __init__(self, store: ManagedObjectStore) -> None:
-        self._store = store
-        self._whole: dict[ClassLayout, RowSelection] = {}
+        self._tick = store.tick
+        self._empty = store.object_id("")
+        self._whole: dict[type[ManagedObject], RowSelection] = {}
         self._selections: OrderedDict[tuple[ClassLayout, frozenset[str] | None, bool], RowSelection] = OrderedDict()
 
     def whole(self, obj: ManagedObject) -> Row:
@@ -39,18 +42,13 @@ class RowWriter:
         Raises:
             EncodeError: it does not fit a row.
         """
-        layout = obj._qmf_layout
-        selection = self._whole.get(layout)
+        selection = self._whole.get(type(obj))
         if selection is None:
-            selection = self._whole[layout] = self._make(layout, None, loose=False)
-        cells = obj._qmf_cells
-        if cells[PROPERTIES_CELL]:
-            note_changes(obj, self._store.tick())
-        lead = obj._qmf_lead
-        if lead is None or cells[PROPERTIES_CELL]:
-            lead = selection.encoder.lead(name_of(obj), read_raw_values(obj, PROPERTIES))
-            if may_be_kept(obj):
-                obj._qmf_lead = lead
+            selection = self._whole[type(obj)] = self._make(object_state.layout(obj), None, loose=False)
+        lead = object_state.kept_lead(obj, self._tick)
+        if lead is None:
+            lead = selection.encoder.lead(object_state.object_name(obj), read_raw_values(obj, PROPERTIES))
+            object_state.keep_lead(obj, lead)
         assert selection.whole is not None
         return selection, selection.whole(obj, lead)
 
@@ -65,11 +63,11 @@ class RowWriter:
         Raises:
             EncodeError: it does not fit a row.
         """
-        selection = self._selection(obj._qmf_layout, names)
+        selection = self._selection(object_state.layout(obj), names)
         values = raw if selection.pick is None else selection.pick(raw)
         encoder, leading = selection.encoder, selection.leading
-        lead = encoder.lead(name_of(obj), values[:leading])
-        return selection, encoder.row(obj._qmf_update_ts, obj._qmf_create_ts, 0, lead, values[leading:])
+        lead = encoder.lead(object_state.object_name(obj), values[:leading])
+        return selection, encoder.row(*object_state.times(obj), 0, lead, values[leading:])
 
     def data(self, layout: ClassLayout, data: ObjectData, names: frozenset[str] | None) -> Row:
         """Any object of the agent that is not deleted; arguments as of `read`.
@@ -108,7 +106,7 @@ class RowWriter:
         properties = len(layout.wire[PROPERTIES])
         leading = 0 if loose else sum(i < properties for i in wanted)
         chosen = [attrs.evolve(columns[i], optional=loose or columns[i].optional) for i in wanted]
-        encoder = RowEncoder(layout.key, self._store.object_id(""), chosen, leading)
+        encoder = RowEncoder(layout.key, self._empty, chosen, leading)
         return RowSelection(
             columns=tuple(column.name for column in chosen),
             leading=leading,
@@ -140,7 +138,7 @@ class RowSelection:
 def _whole_row(layout: ClassLayout, encoder: RowEncoder) -> Callable[[ManagedObject, Lead], bytes]:
     """The function that reads the statistics of an object and makes its row in one go."""
     reading = statistics_source(layout)
-    times = "update, create, delete = obj._qmf_update_ts, obj._qmf_create_ts, 0"
+    times = f"update, create, delete = {TIMES_OF_OBJ}, 0"
     return encoder.row_function(reading._replace(steps=[*reading.steps, times]), "obj, lead")
 
 
@@ -170,12 +168,6 @@ def content(
         else:
             objects.append(item)
     return kind(objects, [selection.encoder.block(found) for selection, found in rows.items()])
-
-
-def name_of(obj: ManagedObject) -> str:
-    """The name of an object of the store."""
-    assert obj._qmf_id is not None
-    return obj._qmf_id.object_name
 
 
 def _picker(positions: Sequence[int]) -> Callable[[RawValues], RawValues]:

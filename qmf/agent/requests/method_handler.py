@@ -21,6 +21,7 @@ from functools import partial
 
 import attrs
 
+from qmf.agent.layout import object_state
 from qmf.agent.layout.checks import make_check
 from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.metrics import AgentMetrics
@@ -139,7 +140,7 @@ class MethodHandler:
         return obj
 
     async def _call(self, request: Envelope, obj: ManagedObject, call: MethodRequest) -> dict[str, object]:
-        signature = self._signature(obj._qmf_layout, call.method)
+        signature = self._signature(object_state.layout(obj), call.method)
         method, where = signature.method, signature.where
         arguments = signature.arguments(call.arguments)
         function = getattr(obj, python_name(type(obj), method.name), None)
@@ -149,8 +150,8 @@ class MethodHandler:
             await self._access.check(
                 request,
                 Action.METHOD,
-                class_key=obj._qmf_layout.key,
-                object_id=obj._qmf_id,
+                class_key=object_state.layout(obj).key,
+                object_id=object_state.object_id(obj),
                 method=method.name,
                 arguments={item.name: value for item, value in zip(method.inputs, arguments, strict=True)},
             )
@@ -173,12 +174,14 @@ class MethodHandler:
     ) -> dict[str, object]:
         """All are checked before the first is set; what was set before one is refused is set back."""
         checked = {name: _check_property(obj, name, value) for name, value in values.items()}
-        schema = obj._qmf_layout.schema
-        await self._access.check(request, Action.SET, class_key=schema.key, object_id=obj._qmf_id, arguments=checked)
+        schema = object_state.layout(obj).schema
+        await self._access.check(
+            request, Action.SET, class_key=schema.key, object_id=object_state.object_id(obj), arguments=checked
+        )
         before: dict[str, object] = {}
         try:
             for name, value in checked.items():
-                old = getattr(obj, obj._qmf_field(name).python_name)
+                old = getattr(obj, object_state.layout(obj).field(name).python_name)
                 await self._runner.run(f"{schema.name}.{name}", partial(obj._qmf_set_property, name, value))
                 before[name] = old
         except BaseException:
@@ -189,7 +192,7 @@ class MethodHandler:
 
 
 def _check_property(obj: ManagedObject, name: str, value: object) -> object:
-    schema = obj._qmf_layout.schema
+    schema = object_state.layout(obj).schema
     found = schema.property(name)
     if found is None:
         if schema.statistic(name) is not None:

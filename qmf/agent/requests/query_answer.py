@@ -10,10 +10,11 @@ from typing import Any
 
 import attrs
 
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import BOTH, ClassLayout
 from qmf.agent.model.managed_object import ManagedObject
+from qmf.agent.model.object_values import read_raw_values, values_by_name
 from qmf.agent.model.value_readers import RawValues
-from qmf.agent.model.values import read_raw_values, values_by_name
 from qmf.agent.objects.object_sources import ObjectSelection, expand_selection
 from qmf.agent.objects.object_store import object_data
 from qmf.agent.publishing.object_writer import Item, Message, ObjectWriter
@@ -59,7 +60,7 @@ class QueryAnswer:
                 return self._whole(obj)
             except EncodeError:
                 return object_data(obj, obj._qmf_values())
-        layout = obj._qmf_layout
+        layout = object_state.layout(obj)
         raw: RawValues | None = None
         if self._wanted.where:
             raw = read_raw_values(obj, BOTH)
@@ -77,10 +78,10 @@ class QueryAnswer:
             try:
                 return self._rows.read(obj, raw, names)
             except EncodeError:
-                return object_data(obj, _only(values_by_name(obj._qmf_layout, BOTH, raw), names))
+                return object_data(obj, _only(values_by_name(object_state.layout(obj), BOTH, raw), names))
         if names is None:
             return self._writer.part(obj, BOTH, raw)
-        return self._writer.data(object_data(obj, _only(values_by_name(obj._qmf_layout, BOTH, raw), names)))
+        return self._writer.data(object_data(obj, _only(values_by_name(object_state.layout(obj), BOTH, raw), names)))
 
     def provided(self, layout: ClassLayout, data: ObjectData) -> Item | Row | None:
         """The item of a provided object, or None if it does not fit.

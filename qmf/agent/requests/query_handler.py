@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources, expand_selection
@@ -131,7 +132,7 @@ class QueryHandler:
         stored = self._sources.stored(wanted)
         for start in range(0, len(stored), _SCAN):
             # Some may have gone while others were sent.
-            there = [obj for obj in stored[start : start + _SCAN] if obj._qmf_home is self._sources.store]
+            there = object_state.owned_by(self._sources.store, stored[start : start + _SCAN])
             await parts.extend(self._items(answer.stored, there))
             await asyncio.sleep(0)
         return not stored or wanted.object_id is None
@@ -142,7 +143,7 @@ class QueryHandler:
             try:
                 item = make(obj)
             except (ValueError, QmfError) as error:
-                object_id = obj.object_id if isinstance(obj, ObjectData) else obj._qmf_id
+                object_id = obj.object_id if isinstance(obj, ObjectData) else object_state.object_id(obj)
                 report_unencodable(self._metrics, object_id, error)
             else:
                 if item is not None:
@@ -203,7 +204,7 @@ def selection_of(request: QueryRequest | SubscribeRequest, what: str) -> ObjectS
 def class_of_selection(sources: ObjectSources, wanted: ObjectSelection) -> ClassKey | None:
     """The class whose objects are meant, as far as it is known."""
     for obj in sources.stored(wanted) if wanted.object_id is not None else ():
-        return obj._qmf_layout.key
+        return object_state.layout(obj).key
     for provided in sources.providers(wanted):
         return provided.layout.key
     return wanted.class_key if wanted.object_id is None else None

@@ -14,9 +14,9 @@ from contextlib import aclosing
 import attrs
 
 from qmf.agent.clock import Clock
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS, ClassLayout
 from qmf.agent.model.managed_object import ManagedObject
-from qmf.agent.model.values import changed_since, note_changes
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
 from qmf.agent.objects.object_store import object_data
 from qmf.agent.requests.query_answer import Matcher
@@ -75,11 +75,11 @@ class SubscriptionView:
         state = self._next = _State()
         gone = {**self._told.inside, **self._told.provided}
         for number, obj in enumerate(self._sources.stored(self._wanted), 1):
-            if obj._qmf_home is self._sources.store:
+            if object_state.owner(obj) is self._sources.store:
                 news = self._look_at(obj, state)
                 if news is not None:
                     yield news
-                gone.pop(_name_of(obj), None)
+                gone.pop(object_state.object_name(obj), None)
             if number % _SCAN == 0:
                 await asyncio.sleep(0)
         for provided in self._sources.providers(self._wanted):
@@ -95,22 +95,22 @@ class SubscriptionView:
             yield await self._farewell(name)
 
     def _look_at(self, obj: ManagedObject, state: _State) -> ObjectData | None:
-        name = _name_of(obj)
+        name = object_state.object_name(obj)
         was_inside = name in self._told.inside
         seen = self._told.inside.get(name, self._told.outside.get(name, -1))
         tick = self._sources.store.tick()
-        note_changes(obj, tick)
-        groups = changed_since(obj, seen)
+        object_state.note_changes(obj, tick)
+        groups = object_state.changed_since(obj, seen)
         if not groups:
-            self._keep(name, tick, state, obj._qmf_layout, inside=was_inside)
+            self._keep(name, tick, state, object_state.layout(obj), inside=was_inside)
             return None
         values = obj._qmf_values()
         inside = not self._wanted.where or self._fits(values)
-        self._keep(name, tick, state, obj._qmf_layout, inside=inside)
+        self._keep(name, tick, state, object_state.layout(obj), inside=inside)
         if not inside:
             return attrs.evolve(object_data(obj, {}), left=True) if was_inside else None
         data = object_data(obj, values)
-        return self._news(data, obj._qmf_layout, groups if was_inside else BOTH, whole=not was_inside)
+        return self._news(data, object_state.layout(obj), groups if was_inside else BOTH, whole=not was_inside)
 
     def _keep(self, name: str, tick: int, state: _State, layout: ClassLayout, *, inside: bool) -> None:
         if not inside:
@@ -164,11 +164,6 @@ class SubscriptionView:
 
 #: Own objects looked at between two turns of the loop: most have not changed, and are done in a microsecond.
 _SCAN = 500
-
-
-def _name_of(obj: ManagedObject) -> str:
-    assert obj._qmf_id is not None
-    return obj._qmf_id.object_name
 
 
 def _digests(layout: ClassLayout, data: ObjectData) -> _Digests:

@@ -7,11 +7,12 @@ import threading
 import weakref
 
 import pytest
-from agent.marks import changed, settle
+from agent.object_states import changed, settle
 from agent.warehouse import Shelf
 
 from qmf.agent import HiLo
 from qmf.agent.layout.class_layout import STATISTICS
+from qmf.agent.model.object_values import take_update
 from qmf.errors import ConstraintError
 
 
@@ -60,7 +61,7 @@ HILO = [
 def test_hilo(shelf: Shelf, steps: list[int | str], expected: tuple[int, int, int]) -> None:
     for step in steps:
         if isinstance(step, str):
-            shelf._qmf_take()
+            take_update(shelf, 0)
         else:
             shelf.users.inc(step)
     assert (shelf.users.value, shelf.users.high, shelf.users.low) == expected
@@ -86,7 +87,7 @@ def test_hilo_set(shelf: Shelf, steps: list[tuple[str, int]], expected: tuple[in
 
 def test_a_first_value_after_a_publication_belongs_to_an_interval_that_began_without_it(shelf: Shelf) -> None:
     shelf.in_.inc()
-    assert shelf._qmf_take() is not None
+    assert take_update(shelf, 0) is not None
     shelf.users.set(5)
     assert (shelf.users.value, shelf.users.high, shelf.users.low) == (5, 5, 0)
 
@@ -123,7 +124,7 @@ MMA = [
 def test_mma(shelf: Shelf, steps: list[int | str], expected: tuple[int, int, int, int]) -> None:
     for step in steps:
         if isinstance(step, str):
-            shelf._qmf_take()
+            take_update(shelf, 0)
         else:
             shelf.wait.sample(step)
     assert (shelf.wait.samples, shelf.wait.min, shelf.wait.max, int(shelf.wait.average)) == expected
@@ -147,7 +148,7 @@ def test_reading_ends_no_interval(shelf: Shelf) -> None:
 
 def test_marks_that_go_back_to_rest_are_published_once(shelf: Shelf) -> None:
     shelf.users.inc(5)
-    taken = [shelf._qmf_take(), shelf._qmf_take(), shelf._qmf_take()]
+    taken = [take_update(shelf, 0), take_update(shelf, 0), take_update(shelf, 0)]
     assert [item and (item.values["usersHigh"], item.values["usersLow"]) for item in taken] == [(5, 0), (5, 5), None]
 
 
@@ -155,7 +156,7 @@ def test_what_was_taken_can_be_given_back(shelf: Shelf) -> None:
     shelf.users.inc(9)
     shelf.users.set(4)
     shelf.wait.sample(10)
-    taken = shelf._qmf_take()
+    taken = take_update(shelf, 0)
     assert taken is not None
     shelf.users.set(2)
     shelf.wait.sample(30)
@@ -167,7 +168,7 @@ def test_what_was_taken_can_be_given_back(shelf: Shelf) -> None:
 
 def test_giving_back_into_an_empty_interval(shelf: Shelf) -> None:
     shelf.wait.sample(10)
-    taken = shelf._qmf_take()
+    taken = take_update(shelf, 0)
     assert taken is not None
     taken.restore()
     assert (shelf.wait.samples, shelf.wait.min, shelf.wait.max) == (1, 10, 10)
@@ -243,12 +244,12 @@ def test_threads_lose_no_update(shelf: Shelf) -> None:
     start.wait()
     counts = []
     while any(thread.is_alive() for thread in threads):
-        taken = shelf._qmf_take()
+        taken = take_update(shelf, 0)
         if taken is not None:
             counts.append(taken.values["waitCount"])
     for thread in threads:
         thread.join()
-    last = shelf._qmf_take()
+    last = take_update(shelf, 0)
     if last is not None:
         counts.append(last.values["waitCount"])
     assert (shelf.in_.value, shelf.out.value) == (16_000, 16_000)

@@ -18,6 +18,7 @@ from qmf.agent.accessors.bounded_counter import bounded_counter_class
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
 from qmf.agent.layout.class_layout import STATISTICS_CELL, Cells, FieldLayout
 from qmf.agent.model.managed_object import layout_of
+from qmf.agent.model.object_values import take_update
 from qmf.errors import ConstraintError
 from qmf.schema import TYPES, ClassSchema, Statistic
 
@@ -164,7 +165,7 @@ def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, 
     plain = Counter([False, False], mine._field)
     assert (type(mine) is not Counter, repr(mine)) == (HAS_GLOBAL_LOCK, repr(plain))
     for method, number in steps:
-        lift._qmf_cells[STATISTICS_CELL] = plain._cells[STATISTICS_CELL] = False
+        mine._cells[STATISTICS_CELL] = plain._cells[STATISTICS_CELL] = False
         outcomes = []
         for counter in (mine, plain):
             try:
@@ -172,7 +173,7 @@ def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, 
             except ConstraintError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
-        assert (mine.value, lift._qmf_cells[STATISTICS_CELL]) == (plain.value, plain._cells[STATISTICS_CELL])
+        assert (mine.value, mine._cells[STATISTICS_CELL]) == (plain.value, plain._cells[STATISTICS_CELL])
 
 
 @pytest.mark.slow
@@ -224,7 +225,7 @@ def test_plain_values_are_never_missed() -> None:
         last = False
         while not last:
             last = done.is_set()
-            taken = shelf._qmf_take()
+            taken = take_update(shelf, 0)
             if taken is not None:
                 seen.append(taken.values["since"])
 

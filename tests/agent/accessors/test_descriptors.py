@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import OrderedDict
 from uuid import UUID
 
 import pytest
-from agent.marks import changed, settle
+from agent.object_states import changed, settle
 from agent.warehouse import Belt, Shelf, Site
 
 from qmf.agent import Attribute, CounterAttribute, ManagedObject, ObjectId
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
+from qmf.agent.model.object_values import take_update
 from qmf.errors import CallerError, ConstraintError
 from qmf.schema import TYPES, ClassSchema, Property, Statistic
 
@@ -150,33 +154,37 @@ def test_a_reference_to_an_object_without_agent_is_pending(shelf: Shelf) -> None
     site = Site(name="north")
     shelf.nextRef = site
     seen = [shelf.nextRef]
-    assert (changed(shelf), shelf._qmf_pending) == (PROPERTIES, True)
-    taken = shelf._qmf_take()
+    assert changed(shelf) == PROPERTIES
+    taken = take_update(shelf, 0)
     assert taken is not None
     assert "nextRef" not in taken.values
-    assert shelf._qmf_take() is None
-    site._qmf_id = ObjectId("north")
+    assert take_update(shelf, 0) is None
+    assert object_state.with_changes([shelf]) == [shelf]
+    object_state.set_object_id(site, ObjectId("north"))
     assert [*seen, shelf.nextRef] == [None, ObjectId("north")]
-    taken = shelf._qmf_take()
+    taken = take_update(shelf, 0)
     assert taken is not None
     assert taken.values["nextRef"] == ObjectId("north")
-    assert not shelf._qmf_pending
+    assert object_state.with_changes([shelf]) == []
 
 
 def test_a_reference_does_not_keep_an_object_with_id_alive(shelf: Shelf) -> None:
     site = Site(name="north")
-    site._qmf_id = ObjectId("north")
+    object_state.set_object_id(site, ObjectId("north"))
     shelf.nextRef = site
-    assert site not in shelf._qmf_cells
+    kept = weakref.ref(site)
+    del site
+    gc.collect()
+    assert kept() is None
 
 
 def test_only_the_changed_group_is_taken(shelf: Shelf) -> None:
     shelf.in_.inc()
-    taken = shelf._qmf_take()
+    taken = take_update(shelf, 0)
     assert taken is not None
     assert set(taken.values) == set(shelf._qmf_values(properties=False))
     shelf.limit = 9
-    taken = shelf._qmf_take()
+    taken = take_update(shelf, 0)
     assert taken is not None
     assert set(taken.values) == set(shelf._qmf_values(statistics=False))
     taken.restore()
@@ -189,7 +197,7 @@ def test_subclasses_share_the_layout() -> None:
 
     mine = MyShelf(number=3)
     mine.in_.inc()
-    assert mine._qmf_layout is Shelf(number=4)._qmf_layout
+    assert object_state.layout(mine) is object_state.layout(Shelf(number=4))
     assert Shelf.number is MyShelf.number
 
 
@@ -201,7 +209,7 @@ def test_descriptors_are_found_on_the_class() -> None:
 def test_repr_names_the_object() -> None:
     shelf = Shelf(number=1)
     assert repr(shelf) == "<Shelf without agent>"
-    shelf._qmf_id = ObjectId("p:shelf:1")
+    object_state.set_object_id(shelf, ObjectId("p:shelf:1"))
     assert repr(shelf) == "<Shelf p:shelf:1>"
     assert repr(shelf.in_) == "<Counter Shelf.in 0>"
     assert repr(shelf.wait) == "<Mma Shelf.wait 0 samples>"

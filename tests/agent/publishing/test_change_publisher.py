@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from agent.object_states import store_unchecked
 from agent.warehouse import Belt, Shelf, Site
 from support.fake_bus import FakeBus
 from support.waiting import until
@@ -206,7 +207,7 @@ async def test_an_object_that_cannot_be_encoded_does_not_stop_the_others(
     shelves = [Shelf(number=number) for number in range(9)]
     for shelf in shelves:
         agent.add(shelf)
-    shelves[4]._qmf_cells[Shelf(number=1)._qmf_field("tags").cell] = [object()]
+    store_unchecked(shelves[4], "tags", [object()])
     found = objects(await interval(bus, clock))
     assert [item.values["number"] for item in found] == [0, 1, 2, 3, 5, 6, 7, 8]
     assert agent.statistics.unencodable == 1

@@ -24,10 +24,11 @@ from qmf.agent import (
     ReferenceAttribute,
 )
 from qmf.agent.accessors.locking import locking_subclass
+from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
 from qmf.agent.model.managed_object import ManagedObjectMeta
+from qmf.agent.model.object_values import read_raw_values, values_by_name
 from qmf.agent.model.value_readers import make_reader, make_taker, statistics_source
-from qmf.agent.model.values import read_raw_values, values_by_name
 from qmf.agent.objects.object_store import ManagedObjectStore, object_data
 from qmf.agent.publishing.event_raiser import EventWriter
 from qmf.agent.publishing.object_writer import ObjectWriter, columns_of
@@ -96,7 +97,7 @@ CLASSES = st.builds(
 
 def fill(obj: ManagedObject, data: st.DataObject) -> None:
     """Give an object values."""
-    for field in obj._qmf_layout:
+    for field in object_state.layout(obj):
         if field.formula is not None or data.draw(st.booleans()):
             continue
         value = data.draw(value_of(field.type.name if field.direct else field.type.base))
@@ -139,7 +140,7 @@ def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject,
             if data.draw(st.booleans()):
                 fill(obj, data)
             whole = object_data(obj, obj._qmf_values())
-            layout = obj._qmf_layout
+            layout = object_state.layout(obj)
             assert writer.whole(obj) == general(whole)
             assert writer.name_only(obj) == general(object_data(obj, {}))
             names = frozenset(data.draw(st.sets(st.sampled_from(sorted(whole.values) or ["none"]))))
@@ -156,12 +157,12 @@ def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject,
 @given(st.data(), CLASSES)
 def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[ManagedObject]) -> None:
     one, two = cls(), cls()
-    layout = one._qmf_layout
+    layout = object_state.layout(one)
     for field in layout.accessors:
         if field.formula is None:
             accessor = getattr(two, field.slot)
             kind: Any = type(accessor)
-            setattr(two, field.slot, locking_subclass(kind)(two._qmf_cells, field))
+            setattr(two, field.slot, locking_subclass(kind)(object_state.cells(two), field))
     for _ in range(3):
         for field in layout.accessors:
             if field.formula is None and data.draw(st.booleans()):
@@ -231,8 +232,8 @@ def test_what_is_kept_of_properties_goes_when_they_change(
     for _ in range(2):
         assert writer.whole(shelf) == general(object_data(shelf, shelf._qmf_values()))
         as_read([object_data(shelf, shelf._qmf_values())], [rows.whole(shelf)])
-    assert shelf._qmf_encoded is not None
-    assert shelf._qmf_lead is not None
+    assert object_state.kept_entries(shelf, store.tick) is not None
+    assert object_state.kept_lead(shelf, store.tick) is not None
     change(shelf)
     as_read([object_data(shelf, shelf._qmf_values())], [rows.whole(shelf)])
     assert writer.whole(shelf) == general(object_data(shelf, shelf._qmf_values()))

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 from agent.asking import ask, names, objects
+from agent.object_states import store_unchecked
 from agent.warehouse import PACKAGE, Belt, Shelf, Site
 from support.fake_bus import FakeBus
 from support.waiting import until
@@ -107,7 +108,7 @@ async def test_what_does_not_fit_a_row_comes_beside_the_block(agent: Agent, bus:
 async def test_one_that_cannot_be_encoded_does_not_stop_the_others(
     agent: Agent, bus: FakeBus, shelves: list[Shelf], caplog: pytest.LogCaptureFixture
 ) -> None:
-    shelves[3]._qmf_cells[shelves[3]._qmf_field("tags").cell] = [object()]
+    store_unchecked(shelves[3], "tags", [object()])
     answers = await ask(bus, class_key=SHELVES, row_form=1)
     assert sorted(str(item.values["number"]) for item in objects(answers)) == ["0", "1", "2", "4"]
     assert agent.statistics.unencodable == 1

@@ -13,6 +13,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import AccessRequest, Action, Agent, current_caller
+from qmf.agent.layout.object_state import object_id
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Binding, ReceivedMessage
 from qmf.protocol import (
@@ -74,7 +75,7 @@ async def shelf(bus: FakeBus, clock: ManualClock, hook: Hook) -> Any:
 
 def requests(shelf: Shelf) -> list[tuple[Content, type[object], dict[str, object]]]:
     """RequestDispatcher, what answers them when they are allowed, and what the hook is asked about each."""
-    oid = shelf._qmf_id
+    oid = object_id(shelf)
     return [
         (QueryRequest(what=What.SCHEMA_ID), object, {"action": Action.QUERY, "what": What.SCHEMA_ID}),
         (
@@ -168,7 +169,7 @@ async def test_an_awaitable_may_allow(bus: FakeBus, shelf: Shelf, hook: Hook) ->
 
 
 async def test_invalid_calls_are_refused_before_the_hook_is_asked(bus: FakeBus, shelf: Shelf, hook: Hook) -> None:
-    (answer,) = await bus.request(MethodRequest(method="move", object_id=shelf._qmf_id))
+    (answer,) = await bus.request(MethodRequest(method="move", object_id=object_id(shelf)))
     assert refusal(answer)[0] == 4
     assert hook.asked == []
 

@@ -11,6 +11,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, CallAudit
+from qmf.agent.layout.object_state import object_id, object_name
 from qmf.agent.requests.call_audit import METHOD_CALLED
 from qmf.protocol import EventsIndication, MethodRequest, QueryRequest, SchemaIdsResponse, What
 from qmf.schema import Schema, parse_schema, to_xml
@@ -51,9 +52,9 @@ async def test_calls_are_told(agent: Agent, bus: FakeBus, request: pytest.Fixtur
     agent.add(shelf)
     audit: CallAudit | None = request.node.callspec.params["agent"]
     for call in (
-        MethodRequest(method="move", object_id=shelf._qmf_id, arguments={"items": 3}),
-        MethodRequest(method="move", object_id=shelf._qmf_id, arguments={"items": 30}),
-        MethodRequest(method="fly", object_id=shelf._qmf_id, arguments={}),
+        MethodRequest(method="move", object_id=object_id(shelf), arguments={"items": 3}),
+        MethodRequest(method="move", object_id=object_id(shelf), arguments={"items": 30}),
+        MethodRequest(method="fly", object_id=object_id(shelf), arguments={}),
         MethodRequest(method="move", object_id=None, arguments={}),
     ):
         await bus.request(call)
@@ -76,9 +77,8 @@ async def test_calls_are_told(agent: Agent, bus: FakeBus, request: pytest.Fixtur
         ("fly", 2, found[2]["text"]),
         ("move", 4, "method move needs an '_object_id'"),
     ]
-    assert shelf._qmf_id is not None
     names = [row["object"]["_object_name"] if "object" in row else None for row in found]
-    assert names == [*[shelf._qmf_id.object_name] * 3, None]
+    assert names == [*[object_name(shelf)] * 3, None]
     assert all(row["replyTo"] and row["duration"] >= 0 for row in found)
     wanted = ({"items": 3}, {"moved": 3, "note": "ok"}) if audit.arguments else ({}, {})
     assert (found[0]["arguments"], found[0]["results"]) == wanted

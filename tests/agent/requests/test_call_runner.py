@@ -14,6 +14,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, MethodError
+from qmf.agent.layout.object_state import object_id
 from qmf.agent.request_errors import MAX_TRACEBACK
 from qmf.protocol import Envelope, ExceptionResponse, MethodRequest, MethodResponse, QueryRequest, What, encode
 from qmf.schema import ClassKey
@@ -53,13 +54,13 @@ async def test_a_method_that_ignores_being_cancelled_is_answered_in_time(
 
     shelf = Slow(stubborn)
     agent = await agent_with(bus, clock, shelf, method_timeout=0.02, max_calls=1)
-    assert refusal(await call(bus, shelf._qmf_id, "clear")) == (7, "Shelf.clear took longer than 0.02 s")
+    assert refusal(await call(bus, object_id(shelf), "clear")) == (7, "Shelf.clear took longer than 0.02 s")
     # It still holds the only place, so the next one waits for its turn, no longer than it may.
-    assert refusal(await call(bus, shelf._qmf_id, "clear")) == (7, "Shelf.clear took longer than 0.02 s")
+    assert refusal(await call(bus, object_id(shelf), "clear")) == (7, "Shelf.clear took longer than 0.02 s")
     gate.set()
     await until(lambda: "its result is dropped" in caplog.text)
     shelf.work = lambda: None
-    assert isinstance((await call(bus, shelf._qmf_id, "clear")).content, MethodResponse)
+    assert isinstance((await call(bus, object_id(shelf), "clear")).content, MethodResponse)
     assert bus.take() != []
     await agent.close()
 
@@ -73,7 +74,7 @@ async def test_a_late_failure_is_logged(bus: FakeBus, clock: ManualClock, caplog
 
     shelf = Slow(failing)
     agent = await agent_with(bus, clock, shelf, method_timeout=0.01)
-    assert refusal(await call(bus, shelf._qmf_id, "clear"))[0] == 7
+    assert refusal(await call(bus, object_id(shelf), "clear"))[0] == 7
     await until(lambda: "Shelf.clear failed after its time was over" in caplog.text)
     assert len(bus.take()) == 1
     await agent.close()
@@ -84,7 +85,7 @@ async def test_a_synchronous_method_that_takes_too_long_is_refused_as_well(
 ) -> None:
     shelf = Slow(lambda: time.sleep(0.03))
     agent = await agent_with(bus, clock, shelf, method_timeout=0.01)
-    assert refusal(await call(bus, shelf._qmf_id, "clear")) == (7, "Shelf.clear took longer than 0.01 s")
+    assert refusal(await call(bus, object_id(shelf), "clear")) == (7, "Shelf.clear took longer than 0.01 s")
     await until(lambda: "its result is dropped" in caplog.text)
     await agent.close()
 
@@ -97,7 +98,7 @@ async def test_a_cancelled_method_is_given_up_quietly(
 
     shelf = Slow(endless)
     agent = await agent_with(bus, clock, shelf, method_timeout=0.01)
-    await call(bus, shelf._qmf_id, "clear")
+    await call(bus, object_id(shelf), "clear")
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
     await agent.close()
 
@@ -109,7 +110,7 @@ async def test_tracebacks_are_sent_on_demand(bus: FakeBus, clock: ManualClock, d
 
     shelf = Slow(failing)
     agent = await agent_with(bus, clock, shelf, debug=debug)
-    content = (await call(bus, shelf._qmf_id, "clear")).content
+    content = (await call(bus, object_id(shelf), "clear")).content
     assert isinstance(content, ExceptionResponse)
     assert (content.code, content.text[:3]) == (7, "no ")
     assert ("traceback" in content.values) is debug
@@ -125,7 +126,7 @@ async def test_a_traceback_tells_where(bus: FakeBus, clock: ManualClock) -> None
 
     shelf = Slow(failing)
     agent = await agent_with(bus, clock, shelf, debug=True)
-    content = (await call(bus, shelf._qmf_id, "clear")).content
+    content = (await call(bus, object_id(shelf), "clear")).content
     assert isinstance(content, ExceptionResponse)
     assert content.text == "KeyError: 'shelf'"
     assert "in failing" in str(content.values["traceback"])
@@ -139,7 +140,7 @@ async def test_what_a_method_means_to_say_has_no_traceback(bus: FakeBus, clock: 
 
     shelf = Slow(refusing)
     agent = await agent_with(bus, clock, shelf, debug=True)
-    content = (await call(bus, shelf._qmf_id, "clear")).content
+    content = (await call(bus, object_id(shelf), "clear")).content
     assert isinstance(content, ExceptionResponse)
     assert "traceback" not in content.values
     await agent.close()
@@ -165,7 +166,7 @@ async def test_calls_that_wait_for_their_turn_are_told_when_the_agent_closes(bus
     agent = await agent_with(bus, clock, shelf, max_calls=1, goodbye=False)
     for number in range(3):
         request = Envelope(
-            content=MethodRequest(method="clear", object_id=shelf._qmf_id), reply_to="q", correlation_id=str(number)
+            content=MethodRequest(method="clear", object_id=object_id(shelf)), reply_to="q", correlation_id=str(number)
         )
         bus.deliver(encode(request), bus.direct_key())
     for _ in range(10):

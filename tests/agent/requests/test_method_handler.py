@@ -12,6 +12,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, Caller, MethodError, ObjectId, current_caller
+from qmf.agent.layout.object_state import object_id
 from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.call_runner import CallRunner
 from qmf.protocol import Envelope, ExceptionResponse, MethodRequest, MethodResponse, decode, encode
@@ -59,7 +60,7 @@ def shelf(agent: Agent) -> Stocked:
 
 
 async def call(bus: FakeBus, shelf: Shelf, method: str, **arguments: object) -> Envelope:
-    (answer,) = await bus.request(MethodRequest(method=method, object_id=shelf._qmf_id, arguments=arguments))
+    (answer,) = await bus.request(MethodRequest(method=method, object_id=object_id(shelf), arguments=arguments))
     return answer
 
 
@@ -128,7 +129,7 @@ async def test_the_object_must_exist(
 
 async def test_unknown_and_unwritten_methods(agent: Agent, bus: FakeBus, shelf: Stocked) -> None:
     assert refusal(await call(bus, shelf, "clean")) == (2, "no Shelf method 'clean'; did you mean clear?")
-    assert refusal(await call(bus, shelf, "_qmf_take"))[0] == 2
+    assert refusal(await call(bus, shelf, "_qmf_values"))[0] == 2
     assert refusal(await call(bus, shelf, "unwritten")) == (3, "Shelf.unwritten is not implemented")
     plain = Shelf(number=2)
     agent.add(plain)
@@ -188,7 +189,7 @@ async def test_results_are_checked(
 
 
 async def test_the_caller_is_known_while_the_method_runs(agent: Agent, bus: FakeBus, shelf: Stocked) -> None:
-    request = MethodRequest(method="move", object_id=shelf._qmf_id, arguments={"items": 1})
+    request = MethodRequest(method="move", object_id=object_id(shelf), arguments={"items": 1})
     await bus.request(request, user_id="alice", reply_to="qmf.default.topic/k")
     await bus.request(request, reply_to="queue")
     assert shelf.callers == [Caller("alice", "qmf.default.topic/k"), Caller(None, "queue")]
@@ -202,7 +203,7 @@ async def test_slow_methods_run_beside_others_up_to_the_limit(bus: FakeBus, cloc
         shelf.outcome = gate = asyncio.Event()
         bus.take()
         for number in range(3):
-            request = MethodRequest(method="clear", object_id=shelf._qmf_id)
+            request = MethodRequest(method="clear", object_id=object_id(shelf))
             bus.deliver(encode(Envelope(content=request, reply_to="q", correlation_id=str(number))), bus.direct_key())
         await until(lambda: len(shelf.calls) == 2)
         for _ in range(20):
@@ -264,7 +265,8 @@ async def test_closing_tells_the_callers(bus: FakeBus, clock: ManualClock) -> No
     shelf.outcome = asyncio.Event()
     bus.take()
     bus.deliver(
-        encode(Envelope(content=MethodRequest(method="clear", object_id=shelf._qmf_id), reply_to="q")), bus.direct_key()
+        encode(Envelope(content=MethodRequest(method="clear", object_id=object_id(shelf)), reply_to="q")),
+        bus.direct_key(),
     )
     await until(lambda: bool(shelf.calls))
     await agent.close()

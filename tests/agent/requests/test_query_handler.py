@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import attrs
 import pytest
-from agent.marks import changed
+from agent.object_states import changed, store_unchecked
 from agent.warehouse import BELT, PACKAGE, SHELF, SITE, SPILL, Belt, Shelf, ShelfSpill, Site
 from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
+from qmf.agent.layout.object_state import object_id
 from qmf.agent.sending.message_batcher import MAX_BYTES
 from qmf.errors import DisconnectedError
 from qmf.protocol import (
@@ -125,9 +126,9 @@ async def test_predicates(
 async def test_select_leaves_the_ids(
     agent: Agent, bus: FakeBus, shelves: list[Shelf], select: list[str], names: set[str]
 ) -> None:
-    (data,) = objects(await ask(bus, object_id=shelves[1]._qmf_id, select=select))
+    (data,) = objects(await ask(bus, object_id=object_id(shelves[1]), select=select))
     assert set(data.values) == names
-    assert (data.object_id, data.class_key) == (shelves[1]._qmf_id, SHELF.key)
+    assert (data.object_id, data.class_key) == (object_id(shelves[1]), SHELF.key)
 
 
 async def test_object_ids_come_without_values(agent: Agent, bus: FakeBus, shelves: list[Shelf]) -> None:
@@ -135,7 +136,7 @@ async def test_object_ids_come_without_values(agent: Agent, bus: FakeBus, shelve
     for query, count in (({}, 5), ({"where": where}, 2)):
         found = objects(await ask(bus, what=What.OBJECT_ID, class_key=SHELVES, **query))
         assert [item.values for item in found] == [{}] * count
-        assert {item.object_id for item in found} <= {shelf._qmf_id for shelf in shelves}
+        assert {item.object_id for item in found} <= {object_id(shelf) for shelf in shelves}
 
 
 async def test_large_answers_come_in_parts(agent: Agent, bus: FakeBus) -> None:
@@ -166,7 +167,7 @@ async def test_parts_are_bounded_in_bytes(agent: Agent, bus: FakeBus) -> None:
 async def test_the_last_part_comes_even_if_its_object_cannot_be_encoded(agent: Agent, bus: FakeBus) -> None:
     for number in range(101):
         agent.add(Shelf(number=number))
-    agent.objects[-1]._qmf_cells[Shelf(number=1)._qmf_field("tags").cell] = [object()]
+    store_unchecked(agent.objects[-1], "tags", [object()])
     answers = await ask(bus, class_key=SHELVES)
     assert answers[-1].partial is False
     assert len(objects(answers)) == 100
@@ -185,7 +186,7 @@ async def test_a_query_takes_nothing_from_the_publication(agent: Agent, bus: Fak
     shelves[0].users.inc(5)
     shelves[0].users.set(1)
     for _ in range(2):
-        data = objects(await ask(bus, object_id=shelves[0]._qmf_id))[0]
+        data = objects(await ask(bus, object_id=object_id(shelves[0])))[0]
         assert (data.values["usersHigh"], data.values["usersLow"]) == (5, 0)
     assert changed(shelves[0])
 
