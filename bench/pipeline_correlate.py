@@ -22,7 +22,8 @@ from typing import Any
 from pipeline_lake import OBJECTS, SECOND, VALUES, each_size, fill, peaks
 
 from qmf.pipeline.correlate import parse_rules
-from qmf.pipeline.correlate.batch import CorrelateOptions, correlate_batch
+from qmf.pipeline.correlate.batch import correlate_batch
+from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.lake.lake import Lake
@@ -85,7 +86,7 @@ def by_stream(spark: Any, root: str, files: int) -> int:
     """Alerts of a stream that takes so many files in a step."""
     follower = CorrelationStream(spark, options(root), ignore, files=files)
     found = 0
-    while (step := follower.step()) is not None or follower.behind():
+    while (step := follower.step()) is not None or follower.is_behind():
         found += 0 if step is None else len(step.alerts)
     follower.close()
     return found

@@ -24,7 +24,8 @@ from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
 from qmf.pipeline.correlate import parse_rules
-from qmf.pipeline.correlate.batch import CorrelateOptions, correlate_batch
+from qmf.pipeline.correlate.batch import correlate_batch
+from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.table import alerts
 
 if TYPE_CHECKING:

@@ -23,7 +23,8 @@ from qmf.schema import TYPES, Argument, EventSchema
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
-from qmf.pipeline.correlate.batch import BatchResult, CorrelateOptions, correlate_batch
+from qmf.pipeline.correlate.batch import BatchResult, correlate_batch
+from qmf.pipeline.correlate.options import CorrelateOptions
 from qmf.pipeline.correlate.stream import CorrelationStream
 from qmf.pipeline.correlate.table import StreamProgress, StreamTable, alerts
 
@@ -199,8 +200,8 @@ def test_days_and_patterns_choose(spark: SparkSession, shop: Shop) -> None:
 WRONG = [
     ('value = "quue"', "rules.toml: r: value: 'quue': [UNRESOLVED_COLUMN"),
     ('value = "queue +"', "rules.toml: r: value: 'queue +': "),
-    ('value = "name"', "rules.toml: r: value: 'name' is no number but string"),
-    ('value = "queue"\nwhere = "queue"', "rules.toml: r: where: 'queue' is no condition but bigint"),
+    ('value = "name"', "rules.toml: r: value: 'name' is not a number but string"),
+    ('value = "queue"\nwhere = "queue"', "rules.toml: r: where: 'queue' is not a condition but bigint"),
     ('value = "queue"\nmessage = "{nme}"', "rules.toml: r: message: no class of the rule has a 'nme'"),
     ('value = "queue"\nevidence = ["nme"]', "rules.toml: r: evidence: no class of the rule has a 'nme'"),
 ]
@@ -222,7 +223,7 @@ def test_classes_that_the_lake_does_not_know_are_told_once(spark: SparkSession, 
     assert follower.step() is None
     shop.put((10, 1), (20, 1), queue=2)
     step = follower.step()
-    assert said == ["r: the lake knows no class till yet"]
+    assert said == ["r: the lake has no class till yet"]
     assert step is not None
     assert [item.at_ns for item in step.alerts] == [10 * SECOND]
     follower.close()
@@ -237,7 +238,7 @@ def steps(spark: SparkSession, of: CorrelateOptions) -> tuple[list[Alert], int, 
     too_late = 0
     # A new one, as after a kill.
     follower = CorrelationStream(spark, of, ignore, files=30)
-    while (step := follower.step()) is not None or follower.behind():
+    while (step := follower.step()) is not None or follower.is_behind():
         if step is not None:
             found += step.alerts
             too_late += step.counts.too_late

@@ -19,7 +19,7 @@ from qmf.errors import QmfError
 from qmf.models.pipeline import console as model
 from qmf.pipeline import LakeError
 from qmf.pipeline.correlate import parse_rules
-from qmf.pipeline.correlate.alert_agent import EVIDENCE, AlertAgent
+from qmf.pipeline.correlate.alert_agent import MAX_EVIDENCE, AlertAgent
 from qmf.pipeline.correlate.alerts import Alert, in_order
 from qmf.pipeline.correlate.ledger import AlertLedger
 from qmf.pipeline.correlate.publishing import AlertPublisher
@@ -59,97 +59,97 @@ class Killed(BaseException):
     """The process is gone."""
 
 
-class AlertSink:
-    """Remembers what it told; dies where it is told to."""
+class FakeSink:
+    """Records what is published; raises `Killed` where a test asks for it."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, bool]] = []
+        self.published: list[tuple[str, bool]] = []
         self.answer = True
         self.dies_before = self.dies_after = False
 
-    def tell(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
+    def publish(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
         if self.dies_before:
             raise Killed
-        self.told += [(alert.key, again) for alert in alerts]
+        self.published += [(alert.key, again) for alert in alerts]
         if self.dies_after:
             raise Killed
         return self.answer
 
 
 class Job:
-    """A teller over a ledger, which can be started anew."""
+    """A publisher with its ledger, which can be restarted."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.voice = AlertSink()
+        self.sink = FakeSink()
         self.now = 10 * HOUR + 10
         self.start()
 
     def start(self) -> None:
         self.ledger = AlertLedger(self.path)
-        self.teller = AlertPublisher(self.voice, self.ledger, threading.Event(), max_age=HOUR, clock=lambda: self.now)
+        self.publisher = AlertPublisher(self.sink, self.ledger, threading.Event(), max_age=HOUR, clock=lambda: self.now)
 
     def restart(self) -> None:
         """As after a kill."""
         self.ledger.close()
         self.start()
-        assert self.teller.resume()
+        assert self.publisher.publish_unconfirmed()
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Iterator[Job]:
-    job = Job(tmp_path / "told" / "ledger.jsonl")
+    job = Job(tmp_path / "published" / "ledger.jsonl")
     yield job
     job.ledger.close()
 
 
 def test_each_is_told_once_however_often_it_is_found(job: Job) -> None:
-    assert job.teller.step([RAISED], 1)
+    assert job.publisher.publish_found([RAISED], 1)
     job.restart()
     assert job.ledger.step == 1
     assert list(job.ledger.open) == ["1"]
-    assert job.teller.step([RAISED, CLEARED], 2)
+    assert job.publisher.publish_found([RAISED, CLEARED], 2)
     job.restart()
-    assert job.teller.step([RAISED, CLEARED])
-    assert job.voice.told == [("1 raised", False), ("1 cleared", False)]
+    assert job.publisher.publish_found([RAISED, CLEARED])
+    assert job.sink.published == [("1 raised", False), ("1 cleared", False)]
     assert job.ledger.open == {}
 
 
 @pytest.mark.parametrize("moment", ["dies_before", "dies_after"])
 def test_what_is_in_doubt_after_a_kill_is_told_again_and_says_so(job: Job, moment: str) -> None:
-    setattr(job.voice, moment, True)
+    setattr(job.sink, moment, True)
     with pytest.raises(Killed):
-        job.teller.step([RAISED], 1)
-    setattr(job.voice, moment, False)
-    job.voice.told.clear()
+        job.publisher.publish_found([RAISED], 1)
+    setattr(job.sink, moment, False)
+    job.sink.published.clear()
     job.restart()
-    assert job.voice.told == [("1 raised", True)]
+    assert job.sink.published == [("1 raised", True)]
     job.restart()
-    assert job.teller.step([RAISED], 1)
-    assert job.voice.told == [("1 raised", True)]
+    assert job.publisher.publish_found([RAISED], 1)
+    assert job.sink.published == [("1 raised", True)]
 
 
 def test_a_stop_while_the_broker_is_away_leaves_it_in_doubt(job: Job) -> None:
-    job.voice.answer = False
-    assert not job.teller.step([RAISED], 1)
+    job.sink.answer = False
+    assert not job.publisher.publish_found([RAISED], 1)
     assert job.ledger.step == 0
-    job.voice.answer = True
+    job.sink.answer = True
     job.restart()
-    assert job.voice.told[-1] == ("1 raised", True)
+    assert job.sink.published[-1] == ("1 raised", True)
 
 
 def test_a_line_that_a_kill_cut_off_was_not_written(job: Job) -> None:
-    job.teller.step([RAISED], 1)
+    job.publisher.publish_found([RAISED], 1)
     job.ledger.close()
     whole = job.path.read_bytes()
     for cut in range(len(whole)):
         job.path.write_bytes(whole[:cut])
-        job.voice.told.clear()
+        job.sink.published.clear()
         job.start()
-        assert job.teller.resume()
-        assert job.teller.step([RAISED], 1)
+        assert job.publisher.publish_unconfirmed()
+        assert job.publisher.publish_found([RAISED], 1)
         assert list(job.ledger.open) == ["1"]
-        assert len(job.voice.told) <= 1
+        assert len(job.sink.published) <= 1
         job.ledger.close()
     job.start()
 
@@ -165,16 +165,16 @@ def test_a_file_that_is_no_ledger_is_told(job: Job) -> None:
 
 def test_incidents_of_the_past_are_told_only_if_they_last(job: Job) -> None:
     old: dict[str, Any] = {"at_ns": 2 * HOUR}
-    assert job.teller.step([other(1, **old), other(2, **old)], 1)
-    assert job.teller.step([other(1, CLEARED, at_ns=3 * HOUR), other(3)], 2)
-    assert job.voice.told == [("3 raised", False)]
+    assert job.publisher.publish_found([other(1, **old), other(2, **old)], 1)
+    assert job.publisher.publish_found([other(1, CLEARED, at_ns=3 * HOUR), other(3)], 2)
+    assert job.sink.published == [("3 raised", False)]
     job.restart()
-    assert job.teller.present()
-    assert job.voice.told == [("3 raised", False), ("2 raised", False)]
+    assert job.publisher.publish_deferred()
+    assert job.sink.published == [("3 raised", False), ("2 raised", False)]
     job.restart()
-    assert job.teller.present()
-    assert job.teller.step([other(2, CLEARED)], 3)
-    assert job.voice.told[2:] == [("2 cleared", False)]
+    assert job.publisher.publish_deferred()
+    assert job.publisher.publish_found([other(2, CLEARED)], 3)
+    assert job.sink.published[2:] == [("2 cleared", False)]
 
 
 def test_order_is_by_time_and_a_raise_comes_before_its_end() -> None:
@@ -221,10 +221,10 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
         try:
             assert agent.name == "qmf:correlate:box"
             await until(lambda: any(a.name == agent.name for a in listener.client.agents), "the agent")
-            teller = AlertPublisher(agent, ledger, stop, clock=lambda: 10 * HOUR)
-            long = "[" + ",".join(f'{{"seq": {n}}}' for n in range(EVIDENCE + 5)) + "]"
+            publisher = AlertPublisher(agent, ledger, stop, clock=lambda: 10 * HOUR)
+            long = "[" + ",".join(f'{{"seq": {n}}}' for n in range(MAX_EVIDENCE + 5)) + "]"
             first = [RAISED, other(2, message="m" * 90_000, evidence=long, agent=None)]
-            assert await asyncio.to_thread(teller.step, first, 1)
+            assert await asyncio.to_thread(publisher.publish_found, first, 1)
             await until(lambda: len(listener.events) == 2, "both events")
             raised, clipped = listener.events
             assert isinstance(raised, model.AlertRaised)
@@ -239,11 +239,11 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
             shown = {item.alertId: item for item in await listener.objects()}
             assert (shown["1"].agentName, shown["1"].objectName, shown["2"].agentName) == ("a", "o", None)
             assert shown["1"].acknowledgedBy is None
-            with pytest.raises(QmfError, match="say who takes care"):
+            with pytest.raises(QmfError, match="give the name of the operator"):
                 await shown["1"].acknowledge(" ", "")
             await shown["1"].acknowledge("me", "on my way")
             await until(lambda: len(listener.events) == 3, "the acknowledgement")
-            assert await asyncio.to_thread(teller.step, [attrs.evolve(CLEARED, alert_id="2")], 2)
+            assert await asyncio.to_thread(publisher.publish_found, [attrs.evolve(CLEARED, alert_id="2")], 2)
             await until(lambda: len(listener.events) == 4, "the end of the alert")
             assert [type(event) for event in listener.events[2:]] == [model.AlertAcknowledged, model.AlertCleared]
             assert listener.events[3].severity == Severity.INFORM
@@ -279,8 +279,8 @@ def test_a_stop_ends_the_waiting_for_a_broker_that_is_away(tmp_path: Path) -> No
     try:
         broker.close()
         threading.Timer(0.1, stop.set).start()
-        assert not AlertPublisher(agent, ledger, stop, clock=lambda: 10 * HOUR).step([RAISED], 1)
-        assert list(ledger.doubtful) == [RAISED.key]
+        assert not AlertPublisher(agent, ledger, stop, clock=lambda: 10 * HOUR).publish_found([RAISED], 1)
+        assert list(ledger.unconfirmed) == [RAISED.key]
     finally:
         agent.close()
         ledger.close()

@@ -8,8 +8,7 @@ import attrs
 import pytest
 
 from qmf.pipeline.correlate import RuleError, load_rules, parse_rules
-from qmf.pipeline.correlate.message_templates import default_message, render
-from qmf.pipeline.correlate.rule_file import template_fields
+from qmf.pipeline.correlate.message_templates import default_message, render, template_fields
 from qmf.pipeline.correlate.rules import (
     AbsenceRule,
     CountRule,
@@ -160,7 +159,7 @@ WRONG = [
     (THRESHOLD + "above = 1\nclear = 2", "rules.toml: r: clear: is on the wrong side of the limit 1"),
     (THRESHOLD + "below = 1\nclear = 0", "rules.toml: r: clear: is on the wrong side of the limit 1"),
     (THRESHOLD + 'above = 1\nfor = "soon"', "rules.toml: r: for: must be a time such as 30s, 1m30s or 2h, not 'soon'"),
-    (THRESHOLD + "above = 1\nfor = -1", "rules.toml: r: for: must be more than no time"),
+    (THRESHOLD + "above = 1\nfor = -1", "rules.toml: r: for: must be longer than 0"),
     (THRESHOLD + "above = 1\nfro = 1", "rules.toml: r: fro: no such key"),
     (THRESHOLD + 'above = 1\nseverity = "bad"', "rules.toml: r: severity: must be one of emerg, alert, crit"),
     (THRESHOLD + 'above = 1\nmessage = "{a.b}"', "rules.toml: r: message: {a.b} must be a plain name"),
@@ -168,13 +167,13 @@ WRONG = [
     (THRESHOLD + 'above = 1\npackage = "p"\n[q]', "rules.toml: q: kind: is missing"),
     (
         '[r]\nkind = "threshold"\nclass = "a:b"\npackage = "c"\nvalue = "x"\nabove = 1',
-        "rules.toml: r: package: class says 'a' already",
+        "rules.toml: r: package: class has the package 'a'",
     ),
     ('[r]\nkind = "absence"\nof = "rain"\nfor = "1m"', "rules.toml: r: of: must be one of samples, events, heartbeats"),
     ('[r]\nkind = "absence"\nof = "events"\nfor = "1m"', "rules.toml: r: event: is missing"),
     (
         '[r]\nkind = "absence"\nof = "heartbeats"\nper = "object"\nfor = "1m"',
-        "rules.toml: r: per: must be agent, or object where samples are missed",
+        "rules.toml: r: per: must be agent, or object for samples",
     ),
     ('[r]\nkind = "absence"\nof = "heartbeats"\nfor = "1m"\nforget = "1m"', "rules.toml: r: forget: must be longer"),
     ('[r]\nkind = "sequence"\nwithin = "1m"\nsteps = [{event = "a"}]', "rules.toml: r: steps: must be a list of two"),

@@ -1,11 +1,11 @@
-"""Who did what to what, with which result: read from events, the only thing on the bus that tells others of it.
+"""Calls: user, operation, target and result, from the events that are raised about them.
 
-Requests and their answers go from one console to one agent and back; no third party sees them. What is told:
+Requests and responses go between one console and one agent; no third party receives them. These events exist:
 
-- qpidd raises an event for what is done to the broker, by management call or otherwise, with user and address;
-- its access control raises one for each request that a rule with a record allowed or denied;
-- agents of this project raise `methodCalled` for each method call and each setting of properties where they were made
-  to (`qmf.agent.CallAudit`).
+- qpidd raises an event for each operation on the broker, by a management call or otherwise, with user and address;
+- its access control raises one for each request that a rule with `log` allowed or denied;
+- agents of this project raise `methodCalled` for each method call and each change of properties by a console, if they
+  are configured to (`qmf.agent.CallAudit`).
 
 Calls that raise no event are not in the table.
 """
@@ -16,7 +16,7 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from qmf.pipeline.audit.schemas import CALLS, shaped
+from qmf.pipeline.audit.schemas import CALLS, conform
 
 OK, FAILED = "ok", "failed"
 
@@ -26,16 +26,16 @@ METHOD_CALLED = "methodCalled"
 
 @attrs.frozen(kw_only=True)
 class CallEvent:
-    """What an event of a class tells of a call; names are those of its arguments, empty where it doesn't tell.
+    """How the events of a class describe a call. An empty name of an argument means that there is none.
 
     Attributes:
         package, name: of the event.
-        operation: what was done.
-        target: argument with what it was done to.
-        user, origin: arguments with who did it, and from where.
-        failed: it failed.
-        text: argument with the reason.
-        results: argument with what came of it.
+        operation: the operation.
+        target: name of the argument with the target.
+        user, origin: names of the arguments with the user and the user's address.
+        failed: the operation failed.
+        text: name of the argument with the reason.
+        results: name of the argument with the results.
     """
 
     package: str = BROKER
@@ -79,40 +79,40 @@ CALL_EVENTS = (
 
 
 def calls(events: DataFrame) -> DataFrame:
-    """The calls that events tell of.
+    """The calls that events describe.
 
     Args:
         events: the table, or some rows of it; a batch or a stream.
 
     Returns:
-        `CALLS`: a row for each event that tells of a call.
+        `CALLS`: a row for each event that describes a call.
     """
     kind = F.concat_ws(":", "package", "class")
-    cases = {f"{told.package}:{told.name}": _foreign(told) for told in CALL_EVENTS}
+    cases = {f"{item.package}:{item.name}": _foreign(item) for item in CALL_EVENTS}
     cases[f"{AUDIT}:{METHOD_CALLED}"] = _own()
     found = F.lit(None)
     for name, call in cases.items():
         found = F.when(kind == name, call).otherwise(found)
-    told = events.withColumn("call", found).where(F.col("call").isNotNull())
+    with_call = events.withColumn("call", found).where(F.col("call").isNotNull())
     own = {"event_id", "time", "time_ns", "agent"}
     inside = (F.col(f"call.{name}").alias(name) for name in CALLS.fieldNames() if name not in {*own, "source"})
-    return shaped(told.select(*sorted(own), *inside, kind.alias("source")), CALLS)
+    return conform(with_call.select(*sorted(own), *inside, kind.alias("source")), CALLS)
 
 
-def _foreign(told: CallEvent) -> Column:
-    failed = F.lit(told.failed)
-    # An access rule names what it decided on: "create queue", say.
-    is_action = told.operation == "action"
-    operation = F.concat_ws(" ", _argument("action"), _argument("objectType")) if is_action else F.lit(told.operation)
+def _foreign(event: CallEvent) -> Column:
+    failed = F.lit(event.failed)
+    # The event of an access rule names the operation, e.g. "create queue".
+    is_action = event.operation == "action"
+    operation = F.concat_ws(" ", _argument("action"), _argument("objectType")) if is_action else F.lit(event.operation)
     return _call(
-        user=_argument(told.user),
-        origin=_argument(told.origin),
+        user=_argument(event.user),
+        origin=_argument(event.origin),
         operation=operation,
-        target=_argument(told.target),
+        target=_argument(event.target),
         arguments=F.col("arguments"),
         failed=failed,
-        text=_argument(told.text) if told.text else F.when(failed, F.lit("denied" if told.package == ACL else None)),
-        results=_argument(told.results),
+        text=_argument(event.text) if event.text else F.when(failed, F.lit("denied" if event.package == ACL else None)),
+        results=_argument(event.results),
     )
 
 

@@ -1,9 +1,9 @@
-"""What properties were, and when: one row per object, property and value, with the interval in which it held.
+"""The history of properties: one row per object, property and value, with the interval in which the value was valid.
 
-The way of slowly changing dimensions, type 2: a row is never changed but by closing it, and the row without an end is
-what holds now. Values follow each other in the order in which recorders heard of them. Times are those that the agent
-told, unless its clock can't be right: a time later than that of hearing, or earlier than that of the value before, is
-replaced by that of hearing. So intervals of one property neither overlap nor run backwards, whatever clocks do.
+These are slowly changing dimensions of type 2: a row changes only when it is closed, and the row without an end is the
+current value. Values are ordered by their arrival. Their times are the agent's, unless its clock can't be right: a time
+after the arrival, or before that of the previous value, is replaced by the time of arrival. So the intervals of one
+property neither overlap nor run backwards, whatever the clocks do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.window import Window
 
-from qmf.pipeline.audit.schemas import LIFE_KEY, TABLES, shaped
+from qmf.pipeline.audit.schemas import LIFE_KEY, TABLES, conform
 
 CHANGED = "changed"
 
@@ -21,11 +21,11 @@ def history(properties: DataFrame, lives: DataFrame) -> DataFrame:
     """The history of each property.
 
     Args:
-        properties: parts, folded.
+        properties: parts, merged.
         lives: the table.
 
     Returns:
-        `TABLES["history"]`; `ended_by` is "changed", or what ended the object's life.
+        `TABLES["history"]`; `ended_by` is "changed", or the end of the object's lifetime.
     """
     points = _ordered(properties)
     values = points.select(*LIFE_KEY, "order", "time_ns", F.explode("values").alias("property", "value"))
@@ -39,7 +39,7 @@ def history(properties: DataFrame, lives: DataFrame) -> DataFrame:
     ends = lives.select(*LIFE_KEY, "ended_ns", F.col("ended_by").alias("life_ended_by"))
     closed = changed.withColumn("next_ns", F.lead("time_ns").over(own)).join(ends, list(LIFE_KEY), "left")
     is_last = F.col("next_ns").isNull()
-    return shaped(
+    return conform(
         closed.select(
             *LIFE_KEY,
             *("property", "value", "previous"),
@@ -54,18 +54,18 @@ def history(properties: DataFrame, lives: DataFrame) -> DataFrame:
 
 
 def _ordered(points: DataFrame) -> DataFrame:
-    """Messages with their place in the order of hearing, and with times that don't run backwards."""
+    """Messages in the order of arrival, with times that don't run backwards."""
     run = Window.partitionBy(*LIFE_KEY, "run").orderBy("seq").rowsBetween(Window.unboundedPreceding, 0)
-    heard = points.withColumn("heard", F.max("received_ns").over(run))
-    own = Window.partitionBy(*LIFE_KEY).orderBy("heard", "run", "seq")
+    arrived = points.withColumn("arrival", F.max("received_ns").over(run))
+    own = Window.partitionBy(*LIFE_KEY).orderBy("arrival", "run", "seq")
     sofar = own.rowsBetween(Window.unboundedPreceding, 0)
-    told = F.least("time_ns", "heard")
-    heard = heard.withColumn("told", told).withColumn(
-        "before", F.max("told").over(own.rowsBetween(Window.unboundedPreceding, -1))
+    claimed = F.least("time_ns", "arrival")
+    arrived = arrived.withColumn("claimed", claimed).withColumn(
+        "before", F.max("claimed").over(own.rowsBetween(Window.unboundedPreceding, -1))
     )
-    right = F.when(F.col("before") > F.col("told"), F.col("heard")).otherwise(F.col("told"))
+    valid = F.when(F.col("before") > F.col("claimed"), F.col("arrival")).otherwise(F.col("claimed"))
     return (
-        heard.withColumn("right", right)
-        .withColumn("time_ns", F.max("right").over(sofar))
-        .withColumn("order", F.struct("heard", "run", "seq"))
+        arrived.withColumn("valid", valid)
+        .withColumn("time_ns", F.max("valid").over(sofar))
+        .withColumn("order", F.struct("arrival", "run", "seq"))
     )

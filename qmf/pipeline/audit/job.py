@@ -1,14 +1,14 @@
-"""Audit of a lake: as a batch, or following it. Both make the same tables by the same functions.
+"""The job `audit` over a lake, as a batch or as a stream. Both make the same tables with the same functions.
 
 ::
 
     OUT/events, OUT/calls                     a batch: by day; a stream: qmf_batch=N, each event once
     OUT/availability, OUT/lives, OUT/history  replaced as a whole
-    OUT/parts/qmf_batch=N                     a stream's parts up to its batch N, folded; the last two are kept
+    OUT/parts/qmf_batch=N                     a stream's merged parts up to its batch N; the last two are kept
 
-What a stream does with a batch costs time by the number of agents, objects and changes so far, not by that of samples.
-Killed at any moment and started again it goes on: events are written under their batch's number, and folding parts
-twice changes nothing.
+The cost of a stream's batch depends on the number of agents, objects and changes so far, not on the number of samples.
+A stream that is killed at any moment can be started again: events are written under their batch's number, and merging
+parts repeatedly doesn't change them.
 """
 
 from __future__ import annotations
@@ -34,51 +34,51 @@ from qmf.pipeline.spark import catalog, sinks
 from qmf.pipeline.spark.batch_progress import PrintLine
 from qmf.pipeline.spark.multi_kind_source import KIND_COLUMN, read_kinds
 
-#: What each kind of row tells.
+#: The kinds of rows that show the presence of agents and recorders.
 _PRESENCE = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)
 
-#: What each of the two queries of a stream reads.
-_TOLD = (RowKind.EVENTS, RowKind.UNTYPED)
-_STATE = (RowKind.OBJECTS, *_PRESENCE)
+#: The kinds of rows that each of the two queries of a stream reads.
+_EVENT_KINDS = (RowKind.EVENTS, RowKind.UNTYPED)
+_PART_KINDS = (RowKind.OBJECTS, *_PRESENCE)
 
 _PART = "part"
 
 
 @attrs.frozen
 class AuditOptions:
-    """What to audit.
+    """Options of an audit.
 
     Attributes:
         lake: path, or any URL that Spark reads.
-        out: where the tables go.
+        out: folder of the tables.
     """
 
     lake: str
     out: str
 
 
-def tables_of(found: Mapping[str, DataFrame], keep: Callable[[str, DataFrame], DataFrame]) -> dict[str, DataFrame]:
-    """The tables that are made of parts.
+def make_tables(found: Mapping[str, DataFrame], keep: Callable[[str, DataFrame], DataFrame]) -> dict[str, DataFrame]:
+    """Make the tables from parts.
 
     Args:
-        found: folded parts by name.
-        keep: called with name and frame of each table; gives the same rows, kept somewhere: tables are made of those
-            before them, which would be made again otherwise.
+        found: merged parts by name.
+        keep: called with name and frame of each table; stores the rows and returns a frame of them. A table is made
+            from those before it, which would be computed again otherwise.
 
     Returns:
-        `schemas.TABLES` by name, as kept.
+        `schemas.TABLES` by name, as returned by `keep`.
     """
     presence = keep("availability", availability(found["runs"], found["signs"], found["changes"]))
     lived = keep("lives", lives(found["objects"], presence))
     return {"availability": presence, "lives": lived, "history": keep("history", history(found["properties"], lived))}
 
 
-def parts_of(rows: Mapping[RowKind, DataFrame], known: DataFrame) -> dict[str, DataFrame]:
-    """Parts by name of some rows: samples as `Frames.any` gives them, heartbeats, agents and gaps.
+def make_parts(rows: Mapping[RowKind, DataFrame], known: DataFrame) -> dict[str, DataFrame]:
+    """Make parts by name from some rows: samples as `Frames.any` returns them, heartbeats, agents and gaps.
 
     Args:
         rows: by kind.
-        known: see `qmf.pipeline.audit.parts.known`.
+        known: see `qmf.pipeline.audit.parts.known_columns`.
     """
     common = [rows[kind].select("_run", "_received_ns") for kind in _PRESENCE]
     return {
@@ -91,7 +91,7 @@ def parts_of(rows: Mapping[RowKind, DataFrame], known: DataFrame) -> dict[str, D
 
 
 def audit_batch(spark: SparkSession, options: AuditOptions, print_line: PrintLine) -> dict[str, int]:
-    """Audit all that a lake holds.
+    """Audit a whole lake.
 
     Returns:
         rows of each table.
@@ -100,7 +100,7 @@ def audit_batch(spark: SparkSession, options: AuditOptions, print_line: PrintLin
         LakeError: there is no lake.
     """
     frames = Frames(spark, options.lake)
-    known = parts.known(spark, catalog.class_versions(options.lake, spark))
+    known = parts.known_columns(spark, catalog.class_versions(options.lake, spark))
     counts: dict[str, int] = {}
 
     def write(name: str, frame: DataFrame, by: str | None = None) -> DataFrame:
@@ -109,41 +109,41 @@ def audit_batch(spark: SparkSession, options: AuditOptions, print_line: PrintLin
         print_line(f"{name}: {counts[name]} rows")
         return written
 
-    # Checkpoints cut the plans short: a lake of many classes is a union of many frames, and planning that once for each
-    # use would cost more than the work.
-    told = parts.once(_all_events(frames, known)).localCheckpoint()
-    write("events", told, "time")
-    write("calls", calls(told), "time")
+    # Checkpoints shorten the plans: a lake of many classes is a union of many frames, and planning that for each use
+    # would cost more than the work.
+    events = parts.deduplicated(_all_events(frames, known)).localCheckpoint()
+    write("events", events, "time")
+    write("calls", calls(events), "time")
     rows = {kind: frames.table(kind) for kind in _PRESENCE} | {RowKind.OBJECTS: frames.any(RowKind.OBJECTS)}
-    found = {name: parts.folded(name, part).localCheckpoint() for name, part in parts_of(rows, known).items()}
-    tables_of(found, write)
+    found = {name: parts.folded(name, part).localCheckpoint() for name, part in make_parts(rows, known).items()}
+    make_tables(found, write)
     return counts
 
 
 def audit_stream(
     spark: SparkSession, options: AuditOptions, *, every: str = "1 minute", once: bool = False
 ) -> list[StreamingQuery]:
-    """Audit a lake, and go on with what comes into it.
+    """Start the audit of a lake as it grows.
 
     Args:
         spark: to run on.
-        options: what.
-        every: time from batch to batch.
-        once: end when everything is read that is there now.
+        options: of the audit.
+        every: time from micro-batch to micro-batch.
+        once: end when everything is read that is in the lake now.
 
     Returns:
-        the running queries: events, and all else.
+        the running queries: one for events, one for all other tables.
 
     Raises:
         LakeError: there is no lake.
     """
     catalog.class_versions(options.lake, spark)
     frames = Frames(spark, options.lake, stream=True)
-    keeper = _PartsTable(options)
+    parts_table = _PartsTable(options)
     shared = {"every": every, "once": once}
     return [
         sinks.start_stream(
-            _rows(frames, _TOLD),
+            _rows(frames, _EVENT_KINDS),
             f"{options.out}/events",
             name="audit events",
             transform=partial(_new_events, options),
@@ -151,11 +151,11 @@ def audit_stream(
             **shared,  # type: ignore[arg-type]
         ),
         sinks.start_stream(
-            _rows(frames, _STATE),
+            _rows(frames, _PART_KINDS),
             f"{options.out}/parts",
             name="audit",
-            transform=keeper.step,
-            on_written=keeper.after,
+            transform=parts_table.transform,
+            on_written=parts_table.on_written,
             **shared,  # type: ignore[arg-type]
         ),
     ]
@@ -167,13 +167,13 @@ def _all_events(frames: Frames, known: DataFrame) -> DataFrame:
 
 
 def _write(frame: DataFrame, path: str, by: str | None = None) -> DataFrame:
-    """Replace a table as a whole; by day where `by` is a time. Gives what it holds then."""
-    # Days that no longer have rows must go, too: the default replaces only those that have some.
+    """Replace a table as a whole, partitioned by day where `by` is a time; returns its rows."""
+    # Days without rows must be removed, too: the default replaces only days that have rows.
     writer = (
         (sinks.with_date(frame, by) if by else frame).write.mode("overwrite").option("partitionOverwriteMode", "static")
     )
     (writer.partitionBy(sinks.DATE_COLUMN) if by else writer).parquet(path)
-    # Reading it back costs less than making it twice.
+    # Reading it back costs less than computing it twice.
     return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
@@ -181,7 +181,7 @@ def _write(frame: DataFrame, path: str, by: str | None = None) -> DataFrame:
 
 
 def _rows(frames: Frames, kinds: tuple[RowKind, ...]) -> DataFrame:
-    """Rows of several kinds as one stream, told apart by `KIND_COLUMN`."""
+    """Rows of several kinds as one stream, distinguished by `KIND_COLUMN`."""
     if catalog.is_local(frames.lake):
         return read_kinds(frames.spark, frames.lake, kinds)
     tagged = [
@@ -198,14 +198,14 @@ def _of_kind(batch: DataFrame, kind: RowKind) -> DataFrame:
 
 
 def _known(batch: DataFrame, options: AuditOptions) -> DataFrame:
-    """Asked for each batch: classes that are new have been told by then."""
+    """The columns of all classes; read again for each batch, as the lake may have new classes."""
     spark = batch.sparkSession
     found: list[ClassVersion] = catalog.class_versions(options.lake, spark)
-    return parts.known(spark, found)
+    return parts.known_columns(spark, found)
 
 
-def _before(batch: DataFrame, path: str, number: int) -> DataFrame | None:
-    """What earlier batches wrote."""
+def _earlier_rows(batch: DataFrame, path: str, number: int) -> DataFrame | None:
+    """The rows of earlier batches."""
     found = sinks.read_table(batch.sparkSession, path)
     return (
         None
@@ -216,16 +216,16 @@ def _before(batch: DataFrame, path: str, number: int) -> DataFrame | None:
 
 def _new_events(options: AuditOptions, batch: DataFrame, number: int) -> DataFrame:
     typed = parts.events(_of_kind(batch, RowKind.EVENTS), _known(batch, options))
-    told = parts.once(typed.unionByName(parts.untyped_events(_of_kind(batch, RowKind.UNTYPED))))
-    before = _before(batch, f"{options.out}/events", number)
+    events = parts.deduplicated(typed.unionByName(parts.untyped_events(_of_kind(batch, RowKind.UNTYPED))))
+    before = _earlier_rows(batch, f"{options.out}/events", number)
     if before is None:
-        return told
-    # Files know their times, so only those of the same time are read.
-    times = told.agg(F.min("time_ns"), F.max("time_ns")).first()
+        return events
+    # Parquet files have statistics of their times, so only those of the same time are read.
+    times = events.agg(F.min("time_ns"), F.max("time_ns")).first()
     if times is None or times[0] is None:
-        return told
+        return events
     near = before.where(F.col("time_ns").between(times[0], times[1])).select("event_id")
-    return told.join(near, "event_id", "left_anti").select(*EVENTS.fieldNames())
+    return events.join(near, "event_id", "left_anti").select(*EVENTS.fieldNames())
 
 
 def _write_calls(options: AuditOptions, written: DataFrame, number: int) -> None:
@@ -234,41 +234,41 @@ def _write_calls(options: AuditOptions, written: DataFrame, number: int) -> None
 
 
 class _PartsTable:
-    """Keeps the parts of a stream, and its tables."""
+    """The parts of a stream, and the tables that are made from them."""
 
     def __init__(self, options: AuditOptions) -> None:
         self._options = options
         self._path = f"{options.out}/parts"
         self._batch: DataFrame | None = None
 
-    def step(self, batch: DataFrame, number: int) -> DataFrame:
+    def transform(self, batch: DataFrame, number: int) -> DataFrame:
         """All parts up to a batch, in one frame."""
-        # It is read several times, and only once from the lake. What is made here is used when this has returned.
+        # It is read several times, but only once from the lake. The result is used after the return.
         self._batch = batch.persist()
-        rows = {kind: _of_kind(batch, kind) for kind in _STATE}
-        found = parts_of(rows, _known(batch, self._options))
-        before = _before(batch, self._path, number)
+        rows = {kind: _of_kind(batch, kind) for kind in _PART_KINDS}
+        found = make_parts(rows, _known(batch, self._options))
+        before = _earlier_rows(batch, self._path, number)
         if before is not None:
             last = before.where(F.col(sinks.BATCH_COLUMN) == number - 1)
             found = {name: part.unionByName(_part(last, name)) for name, part in found.items()}
         each = [parts.folded(name, part).withColumn(_PART, F.lit(name)) for name, part in found.items()]
         return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), each)
 
-    def after(self, written: DataFrame, number: int) -> None:
-        """Make the tables of the parts, and forget older ones."""
+    def on_written(self, written: DataFrame, number: int) -> None:
+        """Make the tables from the parts, and remove older parts."""
         if self._batch is not None:
             self._batch.unpersist()
         found = {name: _part(written, name) for name in PARTS}
-        tables_of(found, lambda name, frame: _write(frame, f"{self._options.out}/{name}"))
-        _forget(written.sparkSession, f"{self._path}/{sinks.BATCH_COLUMN}={number - 2}")
+        make_tables(found, lambda name, frame: _write(frame, f"{self._options.out}/{name}"))
+        _remove_folder(written.sparkSession, f"{self._path}/{sinks.BATCH_COLUMN}={number - 2}")
 
 
 def _part(frame: DataFrame, name: str) -> DataFrame:
     return frame.where(F.col(_PART) == name).select(*PARTS[name].fieldNames())
 
 
-def _forget(spark: SparkSession, path: str) -> None:
-    """Remove a folder of any Hadoop file system, if it is there."""
+def _remove_folder(spark: SparkSession, path: str) -> None:
+    """Remove a folder of any Hadoop file system, if it exists."""
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     folder = jvm.org.apache.hadoop.fs.Path(path)

@@ -1,7 +1,7 @@
-"""Rows of a lake as parts. Functions of some rows only, so that parts can be made of a lake or of a few new files.
+"""Parts: partial aggregates of a lake's rows, made from a whole lake or from a few new files.
 
-`folded` joins parts that tell of one thing. It is idempotent, and the order of rows and of foldings doesn't matter;
-that is what makes tables of a stream, whose parts are folded batch by batch, equal those of a batch.
+`folded` merges parts with the same key. It is idempotent, and the order of rows and of merges doesn't matter. So the
+tables of a stream, whose parts are merged batch by batch, are equal to those of a batch.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, shaped
+from qmf.pipeline.audit.schemas import EVENTS, LIFE_KEY, PARTS, conform
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.columns import ClassVersion, ColumnType, LakeColumn, MemberKind, MemberPart
 
-#: Reasons in the table of gaps that tell of the recorder's own connection.
+#: Reasons in the table of gaps that are about the recorder's own connection.
 DISCONNECTED, CONNECTED = "disconnected", "connected again"
 
 _CLASS = ("package", "class", "hash")
@@ -26,13 +26,13 @@ _MAP = "map<string,string>"
 
 _TEXT = T.StringType()
 _COLUMN = T.StructType([T.StructField(name, _TEXT) for name in ("name", "property", "cell")])
-_KNOWN = T.StructType(
+_VERSIONS = T.StructType(
     [*(T.StructField(name, _TEXT) for name in _CLASS), T.StructField("columns", T.ArrayType(_COLUMN))]
 )
 
 
-def known(spark: SparkSession, tables: Iterable[ClassVersion]) -> DataFrame:
-    """What is needed to read the JSON of `Frames.any`: the properties or arguments of each version of each class."""
+def known_columns(spark: SparkSession, tables: Iterable[ClassVersion]) -> DataFrame:
+    """The properties or arguments of each class version: what is needed to read the JSON of `Frames.any`."""
     rows: list[dict[str, object]] = [
         {
             **{"package": table.package, "class": table.name, "hash": table.hash},
@@ -45,47 +45,47 @@ def known(spark: SparkSession, tables: Iterable[ClassVersion]) -> DataFrame:
         for table in tables
     ]
     pa = import_pyarrow()
-    # The driver holds it: rows of Python's would be sent and read again by each query.
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=to_arrow_schema(_KNOWN)), _KNOWN)
+    # Spark keeps an Arrow table in the driver; rows of Python would be serialized again by each query.
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=to_arrow_schema(_VERSIONS)), _VERSIONS)
 
 
 def runs(rows: DataFrame) -> DataFrame:
-    """When recorders were listening, as rows of any kind show."""
-    told = rows.select(
+    """The time of each recorder's run, from rows of any kind."""
+    found = rows.select(
         F.col("_run").alias("run"), F.col("_received_ns").alias("first_ns"), F.col("_received_ns").alias("last_ns")
     )
-    return _fold_runs(shaped(told, PARTS["runs"]))
+    return _fold_runs(conform(found, PARTS["runs"]))
 
 
 def signs(heartbeats: DataFrame) -> DataFrame:
     """The first and last heartbeat of each agent in each run."""
-    told = heartbeats.select(
+    found = heartbeats.select(
         *(F.col("_agent").alias("agent"), _epoch(), F.col("_run").alias("run")),
         *(F.col("_seq").alias(f"{which}_seq") for which in ("first", "last")),
         *(F.col("_received_ns").alias(f"{which}_ns") for which in ("first", "last")),
     )
-    return _fold_signs(shaped(told, PARTS["signs"]))
+    return _fold_signs(conform(found, PARTS["signs"]))
 
 
 def arrivals(agents: DataFrame) -> DataFrame:
-    """Agents that came, went or started anew."""
-    return shaped(agents.select(*_numbered(), "change", "reason", "interval"), PARTS["changes"])
+    """Agents that were added, removed or restarted."""
+    return conform(agents.select(*_numbered(), "change", "reason", "interval"), PARTS["changes"])
 
 
 def breaks(gaps: DataFrame) -> DataFrame:
-    """Losses and returns of the recorders' connections."""
-    told = gaps.where(F.col("reason").isin(DISCONNECTED, CONNECTED)).select(
+    """Losses and recoveries of the recorders' connections."""
+    found = gaps.where(F.col("reason").isin(DISCONNECTED, CONNECTED)).select(
         *_numbered(),
         F.col("reason").alias("change"),
         F.col("subject").alias("reason"),
         F.lit(None).alias("interval"),
     )
-    return shaped(told, PARTS["changes"])
+    return conform(found, PARTS["changes"])
 
 
 def objects(samples: DataFrame) -> DataFrame:
-    """What samples, as `Frames.any` gives them, tell of the lives of objects."""
-    told = samples.select(
+    """The lifetimes of objects, from samples as `Frames.any` returns them."""
+    found = samples.select(
         *_life(),
         F.col("_object_epoch").isNotNull().alias("transient"),
         F.col("_ts_ns").alias("first_ns"),
@@ -93,17 +93,17 @@ def objects(samples: DataFrame) -> DataFrame:
         F.col("_received_ns").alias("received_ns"),
         F.when(F.col("_delete_ns") > 0, F.col("_delete_ns")).alias("deleted_ns"),
     )
-    return _fold_objects(shaped(told, PARTS["objects"]))
+    return _fold_objects(conform(found, PARTS["objects"]))
 
 
 def properties(samples: DataFrame, known: DataFrame) -> DataFrame:
-    """The properties that messages held, as text.
+    """The properties in messages, as text.
 
     Args:
-        samples: as `Frames.any` gives them.
-        known: of their classes.
+        samples: as `Frames.any` returns them.
+        known: see `known_columns`.
     """
-    told = _typed(samples.where(F.col("_properties")), known).select(
+    found = _typed(samples.where(F.col("_properties")), known).select(
         *_life(),
         F.col("_run").alias("run"),
         F.col("_seq").alias("seq"),
@@ -111,15 +111,15 @@ def properties(samples: DataFrame, known: DataFrame) -> DataFrame:
         F.col("_received_ns").alias("received_ns"),
         F.col("typed").alias("values"),
     )
-    return shaped(told, PARTS["properties"])
+    return conform(found, PARTS["properties"])
 
 
 def events(rows: DataFrame, known: DataFrame) -> DataFrame:
-    """Events, still as often as they were recorded, see `once`.
+    """Events, as often as they were recorded, see `deduplicated`.
 
     Args:
-        rows: as `Frames.any` gives them.
-        known: of their classes.
+        rows: as `Frames.any` returns them.
+        known: see `known_columns`.
     """
     arguments = F.to_json(F.map_filter("typed", lambda _name, value: value.isNotNull()))
     return _events(
@@ -135,8 +135,8 @@ def events(rows: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def untyped_events(rows: DataFrame) -> DataFrame:
-    """Events whose schema no agent told."""
-    told = rows.where(F.col("event")).select(
+    """Events whose schema is unknown."""
+    found = rows.where(F.col("event")).select(
         *_numbered(),
         F.col("_ts_ns").alias("time_ns"),
         "package",
@@ -146,27 +146,27 @@ def untyped_events(rows: DataFrame) -> DataFrame:
         "object",
         F.col("values").alias("arguments"),
     )
-    return _events(told)
+    return _events(found)
 
 
-def once(events: DataFrame) -> DataFrame:
-    """Each event once: as it was recorded first.
+def deduplicated(events: DataFrame) -> DataFrame:
+    """Each event once: its first record.
 
-    An event may arrive twice, when an agent isn't sure that the first got through; and two recorders write it twice.
-    It is the same when agent, class, time to the nanosecond, severity and arguments are.
+    An event arrives twice when an agent repeats it after a lost connection, and when two recorders write one lake.
+    Events are the same when agent, class, time to the nanosecond, severity and arguments are.
     """
     names = [name for name in EVENTS.fieldNames() if name != "event_id"]
     row = F.min(F.struct(*_ARRIVAL, *(name for name in names if name not in _ARRIVAL)))
     kept = events.groupBy("event_id").agg(row.alias("row"))
-    return shaped(kept.select("event_id", *(F.col(f"row.{name}").alias(name) for name in names)), EVENTS)
+    return conform(kept.select("event_id", *(F.col(f"row.{name}").alias(name) for name in names)), EVENTS)
 
 
 def folded(name: str, parts: DataFrame) -> DataFrame:
-    """Parts of one name, with one row for each thing that they tell of."""
-    return shaped(_FOLDS[name](parts), PARTS[name])
+    """Parts of one name, merged to one row per key."""
+    return conform(_FOLDS[name](parts), PARTS[name])
 
 
-#: What says which of several records came first.
+#: The columns that order the records of an event.
 _ARRIVAL = ("received_ns", "run", "seq")
 
 
@@ -209,18 +209,18 @@ _FOLDS: Mapping[str, Callable[[DataFrame], DataFrame]] = MappingProxyType(
 
 
 def _numbered() -> list[Column]:
-    """Where a row comes from, under the names that parts use."""
+    """The origin of a row, under the names that parts use."""
     names = {"_run": "run", "_seq": "seq", "_received_ns": "received_ns", "_agent": "agent"}
     return [*(F.col(name).alias(alias) for name, alias in names.items()), _epoch()]
 
 
 def _epoch() -> Column:
-    """The epoch; an agent that is known by its name only is recorded with 0."""
+    """The epoch; null where an agent is known by its name only, which is recorded as 0."""
     return F.nullif("_epoch", F.lit(0)).alias("epoch")
 
 
 def _life() -> list[Column]:
-    """`LIFE_KEY` of samples. What isn't told is 0: a null would be unequal to itself."""
+    """`LIFE_KEY` of samples. Unknown values are 0: a null would be unequal to itself."""
     values = {
         "agent": F.col("_agent"),
         "object": F.col("_object"),
@@ -231,12 +231,12 @@ def _life() -> list[Column]:
 
 
 def _typed(rows: DataFrame, known: DataFrame) -> DataFrame:
-    """Add `typed`: the values of a class by name as text, the same whoever wrote the JSON; all of them, null or not."""
+    """Add `typed`: all values of a class by name as text, null or not, in the same form whatever wrote the JSON."""
     found = rows.join(F.broadcast(known), list(_CLASS), "left").withColumn("text", F.from_json("values", _MAP))
 
     def entry(column: Column) -> Column:
         text = F.element_at(F.col("text"), column["name"])
-        # The only numbers that can be written in more than one way.
+        # The only types whose values have more than one text.
         value = (
             F.when(column["cell"] == ColumnType.FLOAT.value, text.cast("float").cast("string"))
             .when(column["cell"] == ColumnType.DOUBLE.value, text.cast("double").cast("string"))
@@ -248,12 +248,12 @@ def _typed(rows: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def _events(frame: DataFrame) -> DataFrame:
-    """Events with their id; without the epoch, which a recorder may not know yet."""
-    told = ("agent", *_CLASS, "severity", "time_ns", "object", "arguments")
-    parts = (F.coalesce(F.col(name).cast("string"), F.lit("")) for name in told)
-    return shaped(frame.withColumn("event_id", F.sha2(F.to_json(F.array(*parts)), 256)), EVENTS)
+    """Events with their id, which ignores the epoch: a recorder may not know that yet."""
+    identity = ("agent", *_CLASS, "severity", "time_ns", "object", "arguments")
+    parts = (F.coalesce(F.col(name).cast("string"), F.lit("")) for name in identity)
+    return conform(frame.withColumn("event_id", F.sha2(F.to_json(F.array(*parts)), 256)), EVENTS)
 
 
 def _property(column: LakeColumn) -> str:
-    """What the value is called: a time is stored under another name."""
+    """The name of the property: a time is stored under another name."""
     return column.member if column.part is MemberPart.NANOSECONDS else column.name

@@ -1,4 +1,4 @@
-"""The layouts of parts and tables. Every time is there twice: as a timestamp in UTC, and with all nanoseconds."""
+"""The schemas of parts and tables. Every time has two columns: a timestamp in UTC, and all nanoseconds."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def _struct(**fields: T.DataType) -> T.StructType:
 
 _OBJECT: dict[str, T.DataType] = {"package": _TEXT, "class": _TEXT, "agent": _TEXT, "object": _TEXT}
 
-#: Who an object is. One that is made again under its name has another time of creation or epoch.
+#: Identifies one lifetime of an object. An object that is created again has another time of creation or epoch.
 LIFE_KEY = ("package", "class", "agent", "object", "created_ns", "epoch")
 
-#: What tables are made of, by name.
+#: The parts, by name.
 PARTS: Mapping[str, T.StructType] = MappingProxyType(
     {
-        # When a run of a recorder was listening, by its own clock.
+        # The time of a recorder's run, by its own clock.
         "runs": _struct(run=_TEXT, first_ns=_LONG, last_ns=_LONG),
         # The first and the last heartbeat of an agent in a run.
         "signs": _struct(
             agent=_TEXT, epoch=_LONG, run=_TEXT, first_seq=_LONG, first_ns=_LONG, last_seq=_LONG, last_ns=_LONG
         ),
-        # Agents that came and went; without an agent, the recorder's own connection.
+        # Agents that were added, removed or restarted; without an agent, the recorder's own connection.
         "changes": _struct(
             run=_TEXT,
             seq=_LONG,
@@ -41,7 +41,7 @@ PARTS: Mapping[str, T.StructType] = MappingProxyType(
             reason=_TEXT,
             interval=T.DoubleType(),
         ),
-        # What is known of an object's life.
+        # The rows of an object's lifetime.
         "objects": _struct(
             **_OBJECT,
             created_ns=_LONG,
@@ -52,7 +52,7 @@ PARTS: Mapping[str, T.StructType] = MappingProxyType(
             received_ns=_LONG,
             deleted_ns=_LONG,
         ),
-        # The properties that a message held.
+        # The properties in a message.
         "properties": _struct(
             **_OBJECT,
             created_ns=_LONG,
@@ -66,19 +66,19 @@ PARTS: Mapping[str, T.StructType] = MappingProxyType(
     }
 )
 
-#: Events, each once, whoever recorded it how often.
+#: Events, each once.
 EVENTS = _struct(
     event_id=_TEXT, time=_TIME, time_ns=_LONG, received_ns=_LONG, run=_TEXT, seq=_LONG, package=_TEXT, class_=_TEXT,
     hash=_TEXT, severity=T.ShortType(), agent=_TEXT, epoch=_LONG, object=_TEXT, arguments=_TEXT,
 )  # fmt: skip
 
-#: Who did what to what, and what came of it.
+#: Calls, with their results.
 CALLS = _struct(
     event_id=_TEXT, time=_TIME, time_ns=_LONG, agent=_TEXT, user=_TEXT, origin=_TEXT, operation=_TEXT, target=_TEXT,
     arguments=_TEXT, result=_TEXT, code=_LONG, text=_TEXT, results=_TEXT, duration_ns=_LONG, source=_TEXT,
 )  # fmt: skip
 
-#: The tables that are made of parts, by name.
+#: The tables that are made from parts, by name.
 TABLES: Mapping[str, T.StructType] = MappingProxyType(
     {
         "availability": _struct(
@@ -123,12 +123,12 @@ TABLES: Mapping[str, T.StructType] = MappingProxyType(
 
 
 def timestamp(time_ns: Column) -> Column:
-    """A time in nanoseconds as a timestamp, cut to microseconds."""
+    """A time in nanoseconds as a timestamp, truncated to microseconds."""
     return F.timestamp_micros(F.floor(time_ns / F.lit(1000)).cast(T.LongType()))
 
 
-def shaped(frame: DataFrame, schema: T.StructType) -> DataFrame:
-    """Bring a frame into a schema's order and types; a timestamp `x` that is missing is made of `x_ns`."""
+def conform(frame: DataFrame, schema: T.StructType) -> DataFrame:
+    """Bring a frame into the order and types of a schema; a missing timestamp `x` is made from `x_ns`."""
     present = set(frame.columns)
     columns = [
         (F.col(field.name) if field.name in present else timestamp(F.col(f"{field.name}_ns")))

@@ -1,17 +1,20 @@
-"""Correlation: rules that look for patterns in a lake, the table of alerts, and an agent that tells the bus.
+"""Correlation: rules that detect patterns in a lake, the table of alerts, and an agent that publishes alerts.
 
 From the rule outwards:
 
-* `rules` and `rulefile`: what a rule is, and reading it from TOML;
-* `messages` and `machines`: what rules do with signals, pure and without Spark;
-* `signals` and `evaluate`: rows of the lake as signals, and the machines over all of them, on Spark;
-* `times`, `table` and `jobs`: as a batch, or step by step as the lake grows, each step exactly once;
-* `ledger`, `telling` and `agent`: alerts as events and objects on the bus.
+* `rules`, `rule_file`, `rule_table`: rules as values, and reading them from TOML;
+* `message_templates`, `detectors`: what each kind of rule does with its signals, pure and without Spark;
+* `plan`, `expressions`, `signals`: rows of the lake as signals, computed by Spark;
+* `evaluation`, `spark_evaluation`: runs the detectors over all signals;
+* `event_time`, `arrivals`, `table`: event time, arrival of rows, and the table of alerts;
+* `options`, `batch`, `stream`: the job over a whole lake, or step by step as the lake grows, each step exactly once;
+* `ledger`, `publishing`, `alert_agent`, `reporter`: alerts as events and objects on the bus.
 """
 
 from __future__ import annotations
 
-from qmf.pipeline.correlate.rule_file import RuleError, load_rules, parse_rules
+from qmf.pipeline.correlate.rule_file import load_rules, parse_rules
+from qmf.pipeline.correlate.rule_table import RuleError
 from qmf.pipeline.correlate.rules import Rule, RuleKind
 
 __all__ = ["Rule", "RuleError", "RuleKind", "load_rules", "parse_rules"]

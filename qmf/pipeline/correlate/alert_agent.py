@@ -1,4 +1,4 @@
-"""The agent that tells the bus of alerts: an event when one is raised or ends, and an object while it is open."""
+"""The agent that publishes alerts: an event when an alert is raised or cleared, and an object while it is open."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PRODUCT = "correlate"
 #: Seconds between publications of the objects.
 INTERVAL = 5.0
 
-#: Samples and events that an event or object carries at most; the table has all of them.
-EVIDENCE = 20
+#: Samples and events in the evidence of an event or object at most; the table has all of them.
+MAX_EVIDENCE = 20
 
 #: Octets of a text at most.
-_TEXT = 60_000
+_MAX_TEXT = 60_000
 
-#: Seconds between looks at whether the broker has confirmed.
+#: Seconds between checks whether the broker has confirmed.
 _TICK = 0.02
 
 
@@ -51,14 +51,17 @@ class AlertObject(model.Alert):
         self._owner = agent
 
     def acknowledge(self, by: str, note: str) -> None:
-        """Somebody takes care of it."""
+        """An operator takes care of the alert."""
         if not by.strip():
-            raise MethodError("say who takes care of it")
+            raise MethodError("give the name of the operator")
         self._owner.acknowledge(self, by, note)
 
 
 class AlertAgent:
-    """Runs in a thread of its own; `tell` and the counts belong to the job's thread."""
+    """The `AlertSink` of a job: an agent in a thread of its own.
+
+    `publish` and the statistics of `job` belong to the job's thread.
+    """
 
     def __init__(
         self,
@@ -72,16 +75,16 @@ class AlertAgent:
         domain: str = "default",
         state_dir: Path | None = None,
     ) -> None:
-        """Connect, and show what is open.
+        """Connect, and publish the alerts that are open.
 
         Args:
             url: of the broker.
-            rules: that are followed.
-            ledger: what was told before.
-            lake, late: what is told of the job.
+            rules: that are evaluated.
+            ledger: of published alerts.
+            lake, late: properties of the job.
             instance: last part of the agent's name.
             domain: QMF domain.
-            state_dir: folder that remembers the agent's starts.
+            state_dir: folder of the agent's epoch file.
 
         Raises:
             ConnectError, AuthenticationError, LinkError, CallerError: as of `Agent`.
@@ -95,7 +98,7 @@ class AlertAgent:
             domain=domain,
             interval=INTERVAL,
             state_dir=state_dir,
-            # What is found is told, however much it is: `tell` waits for the broker, so nothing piles up.
+            # All alerts are published, whatever their number: `publish` waits for the broker, so no queue can grow.
             event_limit=None,
         )
         self._agent = self._thread.agent
@@ -104,57 +107,57 @@ class AlertAgent:
         self._agent.add(self.job)
         self._rules: dict[str, model.Rule] = {}
         for rule in rules:
-            self._rules[rule.name] = made = model.Rule(
+            self._rules[rule.name] = rule_object = model.Rule(
                 name=rule.name,
                 correlatorRef=self.job,
                 kind=rule.kind.value,
                 hash=rule.hash,
                 severity=int(rule.severity),
             )
-            self._agent.add(made)
+            self._agent.add(rule_object)
         self._objects: dict[str, AlertObject] = {}
         for alert in ledger.open.values():
-            self._show(alert)
+            self._add_object(alert)
 
     @property
     def name(self) -> str:
         """``vendor:product:instance``."""
         return self._agent.name
 
-    def tell(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
-        """Raise the events of some alerts, and wait until the broker has them.
+    def publish(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
+        """Raise the events of some alerts, and wait until the broker has confirmed them.
 
         Args:
             alerts: in order.
-            stop: gives up waiting.
-            again: they may have been told before.
+            stop: ends the waiting.
+            again: they may have been published before.
 
         Returns:
-            False where it was given up: nobody knows what the broker has.
+            False where it was stopped; then it is unknown which events the broker has.
 
         Raises:
             PipelineError: the broker refused events.
         """
-        before = self._settled()
+        settled = self._settled()
         refused = self._refused()
         for alert in alerts:
             if alert.raised:
-                self._show(alert)  # first: who hears of it may look for it at once
+                self._add_object(alert)  # before the event: consoles may look for the object at once
             self._agent.raise_event(_event(alert, again=again), severity=_severity(alert))
-        while self._settled() - before < len(alerts):
+        while self._settled() - settled < len(alerts):
             if stop.wait(_TICK):
                 return False
         if self._refused() > refused:
-            raise PipelineError("the broker refuses events of alerts; its log tells why")
+            raise PipelineError("the broker refuses events of alerts; its log has the reason")
         for alert in alerts:
             self._count(alert)
         return True
 
-    def acknowledge(self, shown: AlertObject, by: str, note: str) -> None:
-        """Remember it, and tell."""
-        alert = shown.alert
+    def acknowledge(self, alert_object: AlertObject, by: str, note: str) -> None:
+        """Record an acknowledgement, and publish it."""
+        alert = alert_object.alert
         self._ledger.acknowledge(alert.alert_id, by, note)
-        shown.acknowledgedBy, shown.note = by, note
+        alert_object.acknowledgedBy, alert_object.note = by, note
         self._agent.raise_event(
             model.AlertAcknowledged(
                 alertId=alert.alert_id, rule=alert.rule, subject=_clip(alert.subject), by=by, note=note
@@ -162,7 +165,7 @@ class AlertAgent:
         )
 
     def close(self) -> None:
-        """Say goodbye."""
+        """Close the agent."""
         self._thread.close()
 
     def _settled(self) -> int:
@@ -172,22 +175,22 @@ class AlertAgent:
         return self._agent.statistics.events_dropped + self._agent.statistics.unencodable
 
     def _count(self, alert: Alert) -> None:
-        for counts in (self.job, self._rules.get(alert.rule)):
-            if counts is not None:
-                (counts.raised if alert.raised else counts.cleared).inc()
-        if not alert.raised and (shown := self._objects.pop(alert.alert_id, None)) is not None:
-            self._agent.remove(shown)
+        for counted in (self.job, self._rules.get(alert.rule)):
+            if counted is not None:
+                (counted.raised if alert.raised else counted.cleared).inc()
+        if not alert.raised and (alert_object := self._objects.pop(alert.alert_id, None)) is not None:
+            self._agent.remove(alert_object)
             self._set_open(alert.rule)
 
-    def _show(self, alert: Alert) -> None:
+    def _add_object(self, alert: Alert) -> None:
         rule = self._rules.get(alert.rule)
         if rule is None or alert.alert_id in self._objects:
-            return  # the rule is gone: the next step ends the alert
-        shown = self._objects[alert.alert_id] = AlertObject(alert, rule, self)
+            return  # without its rule, the next step clears the alert
+        alert_object = self._objects[alert.alert_id] = AlertObject(alert, rule, self)
         known = self._ledger.acknowledged.get(alert.alert_id)
         if known is not None:
-            shown.acknowledgedBy, shown.note = known.by, known.note
-        self._agent.add(shown)
+            alert_object.acknowledgedBy, alert_object.note = known.by, known.note
+        self._agent.add(alert_object)
         self._set_open(alert.rule)
 
     def _set_open(self, name: str) -> None:
@@ -196,7 +199,7 @@ class AlertAgent:
 
 
 def _severity(alert: Alert) -> int | None:
-    """That of the rule for a beginning, and of the class for an end."""
+    """The rule's severity for a raised alert; None, for that of the event's class, for a cleared one."""
     return alert.severity if alert.raised else None
 
 
@@ -216,21 +219,21 @@ def _event(alert: Alert, *, again: bool) -> model.AlertRaised | model.AlertClear
 
 
 def _evidence(alert: Alert) -> dict[str, Any]:
-    """The evidence as a map: the youngest of it, with the window that it spans."""
+    """The evidence as a map: its newest rows, and their time window."""
     rows = json.loads(alert.evidence)
-    shown: dict[str, Any] = {
+    found: dict[str, Any] = {
         "windowStart": alert.window_start_ns,
         "windowEnd": alert.window_end_ns,
-        "rows": rows[-EVIDENCE:],
+        "rows": rows[-MAX_EVIDENCE:],
     }
     if alert.value is not None:
-        shown["value"] = alert.value
-    if len(rows) > EVIDENCE:
-        shown["leftOut"] = len(rows) - EVIDENCE
-    return shown
+        found["value"] = alert.value
+    if len(rows) > MAX_EVIDENCE:
+        found["leftOut"] = len(rows) - MAX_EVIDENCE
+    return found
 
 
 def _clip(text: str) -> str:
-    """As much of a text as fits."""
+    """A text of limited length."""
     data = text.encode("utf-8", "replace")
-    return data[:_TEXT].decode("utf-8", "ignore")
+    return data[:_MAX_TEXT].decode("utf-8", "ignore")

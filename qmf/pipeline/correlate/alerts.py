@@ -9,19 +9,19 @@ import attrs
 
 @attrs.frozen(kw_only=True)
 class Alert:
-    """A row of the table of alerts: one is raised, or ends.
+    """A row of the table of alerts: an alert is raised or cleared.
 
     Attributes:
-        alert_id: the same for both.
+        alert_id: the same in both rows.
         change: ``raised`` or ``cleared``.
         rule, rule_hash, kind, severity: of the rule.
-        subject, agent, object: what it is about.
+        subject, agent, object: subject of the alert, and its agent and object.
         message: text.
-        reason: why it ended.
+        reason: why it was cleared.
         value: that decided, or None.
         began_ns: when the incident began.
-        at_ns: when it was raised, or ended.
-        window_start_ns, window_end_ns: time that was looked at.
+        at_ns: when it was raised or cleared.
+        window_start_ns, window_end_ns: time of the evidence.
         evidence: samples and events, JSON.
     """
 
@@ -45,15 +45,15 @@ class Alert:
 
     @property
     def raised(self) -> bool:
-        """It is the beginning."""
+        """True where the alert is raised, False where it is cleared."""
         return self.change == "raised"
 
     @property
     def key(self) -> str:
-        """Tells it from every other row of every table."""
+        """Identifies the row among those of all tables."""
         return f"{self.alert_id} {self.change}"
 
 
 def in_order(alerts: Iterable[Alert]) -> list[Alert]:
-    """By time; of one time and one alert the raise first."""
+    """By time; at one time, an alert is raised before it is cleared."""
     return sorted(alerts, key=lambda item: (item.at_ns, item.alert_id, not item.raised))

@@ -1,7 +1,7 @@
-"""The job as a batch: all rules over what a lake holds, the alerts into a table.
+"""The job as a batch: all rules over a whole lake, the alerts into a table.
 
-A batch replaces the table of the batch before; running it again gives the same rows, with the same ids. It begins
-without knowing what was before its first day: an alert that was open then is found when its rule is fulfilled anew.
+A batch replaces the table of the batch before; running it again gives the same rows, with the same ids. It knows
+nothing from before its first day: an alert that was open then is found when its rule is fulfilled again.
 """
 
 from __future__ import annotations
@@ -13,52 +13,26 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from qmf.pipeline.correlate.alerts import Alert, in_order
+from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.correlate.detectors import DetectorContext
-from qmf.pipeline.correlate.evaluation import ALERT, EvaluationCounts, EvaluationPass
-from qmf.pipeline.correlate.event_time import ConnectionChange, outages
+from qmf.pipeline.correlate.evaluation import EvaluationCounts, EvaluationPass
+from qmf.pipeline.correlate.event_time import CONNECTION_REASONS, ConnectionChange, outages
+from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.plan import InputTable, ReadPlan, read_plan, with_counters
 from qmf.pipeline.correlate.rules import AbsenceRule, Rule
-from qmf.pipeline.correlate.signals import InputTable, ReadPlan, SignalBuilder, plan, with_counters
-from qmf.pipeline.correlate.spark_evaluation import counts, results
-from qmf.pipeline.correlate.table import finished
+from qmf.pipeline.correlate.signals import SignalBuilder
+from qmf.pipeline.correlate.spark_evaluation import evaluate_on_spark, total_counts
+from qmf.pipeline.correlate.table import alert_table, alerts_from_results
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.spark import catalog, sinks
 
-#: Reasons of gaps that are about the recorder's connection.
-PAUSES = {"disconnected": False, "connected again": True}
-
-#: ns that rows may be late, see `times`.
-DEFAULT_LATE = 30 * 10**9
-
-
-@attrs.frozen(kw_only=True)
-class CorrelateOptions:
-    """What to correlate.
-
-    Attributes:
-        lake: path, or for a batch any URL that Spark reads.
-        out: where the tables go; for a stream a folder of this machine.
-        rules: to follow.
-        file: of the rules, for messages.
-        first, last: days of a batch, ``2030-01-31``, both included; None for no bound.
-        late: ns that rows may be late, see `times`.
-    """
-
-    lake: str
-    out: str
-    rules: tuple[Rule, ...]
-    file: str = "rules"
-    first: str | None = None
-    last: str | None = None
-    late: int = DEFAULT_LATE
-
 
 @attrs.frozen
 class BatchResult:
-    """What a batch found.
+    """The result of a batch.
 
     Attributes:
         alerts: rows of the table, by time.
@@ -72,55 +46,52 @@ class BatchResult:
 def correlate_batch(
     spark: SparkSession, options: CorrelateOptions, print_line: Callable[[str], None], *, until: int | None = None
 ) -> BatchResult:
-    """Follow the rules through what a lake holds, and write the table.
+    """Evaluate the rules over a lake, and write the table.
 
     Args:
         spark: to run on.
-        options: what.
-        say: told of classes that rules look at and the lake doesn't know.
-        until: look at the time before only, ns since 1970; None for all.
-
-    Returns:
-        what was found.
+        options: of the job.
+        print_line: called for each class of a rule that the lake doesn't have.
+        until: evaluate the time before this only, ns since 1970; None for all.
 
     Raises:
         RuleError: a rule doesn't fit its class.
         LakeError: no lake.
     """
     frames = Frames(spark, options.lake, first=options.first, last=options.last)
-    what = plan(options.rules, known_classes(options.lake, spark), options.file)
-    for text in what.missing:
+    plan = read_plan(options.rules, known_classes(options.lake, spark), options.file)
+    for text in plan.missing:
         print_line(text)
-    found = correlate(frames, options.rules, what, options.late, until=until).persist()
+    results = correlate(frames, options.rules, plan, options.late, until=until).persist()
     try:
-        sinks.overwrite(finished(found).coalesce(1), f"{options.out.rstrip('/')}/batch", by=())
-        rows = finished(found).select(*(name for name, _ in ALERT)).collect()
-        return BatchResult(in_order(Alert(**row.asDict()) for row in rows), counts(found))
+        sinks.overwrite(alert_table(results).coalesce(1), f"{options.out.rstrip('/')}/batch", by=())
+        return BatchResult(alerts_from_results(results), total_counts(results))
     finally:
-        found.unpersist()
+        results.unpersist()
 
 
 def correlate(
-    frames: Frames, rules: Sequence[Rule], what: ReadPlan, late: int, *, until: int | None = None
+    frames: Frames, rules: Sequence[Rule], plan: ReadPlan, late: int, *, until: int | None = None
 ) -> DataFrame:
-    """The work of a batch, as results of the machines; `table.finished` makes the table of it.
+    """Evaluate the rules over a lake; `table.alert_table` makes the table from the results.
 
     Args:
         frames: the lake.
-        rules: to follow.
-        what: the plan for them.
-        late, until: as in `correlate_batch`.
+        rules: to evaluate.
+        plan: what they read.
+        late, until: as of `correlate_batch`.
     """
-    last, silent = _recorded(frames, rules, what)
+    last, not_recorded = _recorded_time(frames, rules, plan)
     end = last + 1 if until is None else min(until, last + 1)
-    span = EvaluationPass(begin=-(1 << 62), end=end, keep=False, context=DetectorContext(silent))
-    signals = SignalBuilder(what, late)
-    parts = [signals.of(_table(frames, read, what), read) for read in what.uses]
-    return results(frames.spark, parts, with_counters(rules, what), [rule.hash for rule in rules], span)
+    evaluation_pass = EvaluationPass(begin=-(1 << 62), end=end, keep=False, context=DetectorContext(not_recorded))
+    builder = SignalBuilder(plan, late)
+    parts = [builder.signals(_rows(frames, table, plan), table) for table in plan.inputs]
+    hashes = [rule.hash for rule in rules]
+    return evaluate_on_spark(frames.spark, parts, with_counters(rules, plan), hashes, evaluation_pass)
 
 
 def known_classes(lake: str, spark: SparkSession) -> list[ClassVersion]:
-    """The class versions that a lake knows; none where only heartbeats came so far.
+    """The class versions of a lake; none where it holds only heartbeats so far.
 
     Raises:
         LakeError: there is no lake, or nothing in it.
@@ -133,26 +104,24 @@ def known_classes(lake: str, spark: SparkSession) -> list[ClassVersion]:
         return []
 
 
-def _table(frames: Frames, read: InputTable, what: ReadPlan) -> DataFrame:
-    return frames.class_rows(what.tables[read]) if read.name else frames.table(RowKind(read.kind))
+def _rows(frames: Frames, table: InputTable, plan: ReadPlan) -> DataFrame:
+    return frames.class_rows(plan.versions[table]) if table.name else frames.table(table.row_kind)
 
 
-def _recorded(frames: Frames, rules: Sequence[Rule], what: ReadPlan) -> tuple[int, list[tuple[int, int]]]:
-    """The last arrival, and when nobody recorded; the second only for rules that ask for it, as it costs a pass."""
+def _recorded_time(frames: Frames, rules: Sequence[Rule], plan: ReadPlan) -> tuple[int, list[tuple[int, int]]]:
+    """The last arrival, and the outages of recording; the second only for absence rules, as it costs a pass."""
     if any(isinstance(rule, AbsenceRule) for rule in rules):
+        # Every row shows that a recorder was running.
         known = known_classes(frames.lake, frames.spark)
-        # Whatever came tells that it was recorded.
-        of = [*catalog.choose_classes(known), *catalog.choose_classes(known, events=True)]
-        tables = [frames.class_rows(item) for item in of]
+        classes = [*catalog.choose_classes(known), *catalog.choose_classes(known, events=True)]
+        tables = [frames.class_rows(versions) for versions in classes]
         tables += [frames.table(kind) for kind in (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS, RowKind.UNTYPED)]
     else:
-        tables = [
-            frames.class_rows(what.tables[read]) if read.name else frames.table(RowKind(read.kind))
-            for read in what.uses
-        ]
+        tables = [_rows(frames, table, plan) for table in plan.inputs]
     arrivals = reduce(DataFrame.unionByName, (frame.select("_run", "_received_ns") for frame in tables))
     spans = arrivals.groupBy("_run").agg(F.min("_received_ns"), F.max("_received_ns")).collect()
     runs = {run: (first, last) for run, first, last in spans}
-    gaps = frames.table(RowKind.GAPS).where(F.col("reason").isin(*PAUSES)).select("_run", "_received_ns", "reason")
-    pauses = [ConnectionChange(run, at, PAUSES[reason]) for run, at, reason in gaps.collect()]
-    return max((last for _, last in runs.values()), default=-1), outages(runs, pauses)
+    gaps = frames.table(RowKind.GAPS).where(F.col("reason").isin(*CONNECTION_REASONS))
+    rows = gaps.select("_run", "_received_ns", "reason").collect()
+    changes = [ConnectionChange(run, at, CONNECTION_REASONS[reason]) for run, at, reason in rows]
+    return max((last for _, last in runs.values()), default=-1), outages(runs, changes)

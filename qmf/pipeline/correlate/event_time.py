@@ -1,13 +1,13 @@
-"""When things happened, how far time has come, and when nobody was recording. Pure.
+"""Event time: when things happened, how far the time of a lake has advanced, and when no recorder was running. Pure.
 
-Agents' clocks are believed as long as they can be right: nothing happened after it was recorded, and nothing came more
-than `late` after it happened. Whatever says otherwise counts as of its arrival. So a clock that is wrong, or that is
-put forward or back, costs precision and not alerts; and since this depends on the row alone, all readers of a lake
-agree.
+The time that an agent gives counts as long as it can be right: nothing happens after it was recorded, and nothing
+arrives more than `late` after it happened. Every other row counts at the time of its arrival. So a clock that is wrong,
+or that is set forward or back, costs precision and no alerts; and since this depends on the row alone, all readers of a
+lake agree.
 
-Everything before the horizon is over: the youngest arrival less `late`. A row that comes into the lake with an older
-time (its recorder was killed before the commit, and entered the file when it was started again) is left out, and
-counted.
+Everything before the horizon is complete. The horizon is the newest arrival less `late`. A row that enters the lake
+with an older time (its recorder was killed before the commit, and added the file when it was started again) is dropped
+and counted.
 """
 
 from __future__ import annotations
@@ -18,15 +18,21 @@ import attrs
 
 from qmf.pipeline.correlate.detectors import NEVER
 
+#: First and last arrival of the rows of each recorder's run.
+Runs = Mapping[str, tuple[int, int]]
+
+#: The reasons of gaps that are about the recorder's connection, and whether it is connected afterwards.
+CONNECTION_REASONS = {"disconnected": False, "connected again": True}
+
 
 @attrs.frozen
 class ConnectionChange:
-    """A recorder lost its connection, or has it again.
+    """A recorder lost its connection, or is connected again.
 
     Attributes:
         run: of the recorder.
-        at: when, by its clock.
-        again: it has it again.
+        at: when, by the recorder's clock.
+        again: it is connected again.
     """
 
     run: str
@@ -34,8 +40,8 @@ class ConnectionChange:
     again: bool
 
 
-def merged_runs(*several: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-    """First and last arrival of each run, from several of such."""
+def merged_runs(*several: Runs) -> dict[str, tuple[int, int]]:
+    """First and last arrival of each run, of several such mappings."""
     merged: dict[str, tuple[int, int]] = {}
     for runs in several:
         for run, (first, last) in runs.items():
@@ -44,33 +50,42 @@ def merged_runs(*several: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int,
     return merged
 
 
-def outages(runs: Mapping[str, tuple[int, int]], pauses: Iterable[ConnectionChange] = ()) -> list[tuple[int, int]]:
-    """Times in which no recorder recorded, from the first arrival on; one that has not ended lasts for ever.
+def outages(runs: Runs, changes: Iterable[ConnectionChange] = ()) -> list[tuple[int, int]]:
+    """Intervals in which no recorder was recording, from the first arrival on; one that has not ended has no limit.
 
     Args:
         runs: first and last arrival of each run.
-        pauses: of the runs' connections.
+        changes: of the runs' connections.
     """
-    recorded: list[tuple[int, int]] = []
-    by_run: dict[str, list[ConnectionChange]] = {}
-    for pause in pauses:
-        by_run.setdefault(pause.run, []).append(pause)
-    for run, (first, last) in runs.items():
-        begin: int | None = first
-        for pause in sorted(by_run.get(run, ()), key=lambda item: (item.at, item.again)):
-            if pause.again:
-                begin = pause.at if begin is None else begin
-            elif begin is not None:
-                recorded.append((begin, pause.at))
-                begin = None
-        if begin is not None:
-            recorded.append((begin, last))
+    changes_by_run: dict[str, list[ConnectionChange]] = {}
+    for change in changes:
+        changes_by_run.setdefault(change.run, []).append(change)
+    recorded = sorted(
+        interval
+        for run, (first, last) in runs.items()
+        for interval in _connected(first, last, changes_by_run.get(run, ()))
+    )
     found: list[tuple[int, int]] = []
     end: int | None = None
-    for begin, until in sorted(recorded):
+    for begin, until in recorded:
         if end is not None and begin > end:
             found.append((end, begin))
         end = until if end is None else max(end, until)
     if end is not None and end < max(last for _, last in runs.values()):
         found.append((end, NEVER))
+    return found
+
+
+def _connected(first: int, last: int, changes: Iterable[ConnectionChange]) -> list[tuple[int, int]]:
+    """The intervals in which one run was connected."""
+    found: list[tuple[int, int]] = []
+    begin: int | None = first
+    for change in sorted(changes, key=lambda item: (item.at, item.again)):
+        if change.again:
+            begin = change.at if begin is None else begin
+        elif begin is not None:
+            found.append((begin, change.at))
+            begin = None
+    if begin is not None:
+        found.append((begin, last))
     return found

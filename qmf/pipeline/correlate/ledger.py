@@ -1,8 +1,8 @@
-"""What was told to the bus: a file of lines, each written to the disk before the next thing is done.
+"""The ledger of published alerts: a file of lines, each synced to the disk before the next action.
 
-An alert is noted before it is told and after the broker has confirmed it. A kill in between leaves it in doubt: it is
-told again, and says so. So every alert reaches the bus at least once, and at most once without the mark `again`;
-nothing can do better, as no broker tells whether it has an event already.
+An alert is recorded before it is published, and again after the broker has confirmed it. After a kill in between, the
+alert is unconfirmed: it is published again, and marked as such. So every alert reaches the bus at least once, and at
+most once without the mark `again`. More is not possible, as a broker cannot be asked whether it has an event already.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 import attrs
 
 from qmf.pipeline.correlate.alerts import Alert
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.errors import LakeError, lake_errors
 
 
 @attrs.frozen
 class Acknowledgement:
-    """Somebody takes care of an alert.
+    """An operator takes care of an alert.
 
     Attributes:
-        by: who.
-        note: what they said.
+        by: name of the operator.
+        note: the operator's remark.
     """
 
     by: str
@@ -34,31 +34,33 @@ class Acknowledgement:
 
 
 class AlertLedger:
-    """Reads the file, and adds to it. Any thread may call."""
+    """Reads the file, and appends to it. May be called from any thread.
+
+    Attributes:
+        step: the last step of the stream that was published completely.
+        open: published alerts that are not cleared, by id.
+        deferred: alerts of the past that are not published yet, by id.
+        unconfirmed: alerts whose publication began and was not confirmed, by key, in order.
+        acknowledged: acknowledgements of open alerts, by id.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Take up what was written.
+        """Read an existing file, or create one.
 
         Raises:
-            LakeError: the file system refused, or the file is no ledger.
+            LakeError: the file system failed, or the file is not a ledger.
         """
         self._path = path
         self._lock = threading.Lock()
-        #: The last step of the stream that was told wholly.
         self.step = 0
-        #: Alerts on the bus that have not ended, by id.
         self.open: dict[str, Alert] = {}
-        #: Raised long before they were found, and not told yet.
-        self.held: dict[str, Alert] = {}
-        #: Begun to be told, and not confirmed: in order.
-        self.doubtful: dict[str, Alert] = {}
+        self.deferred: dict[str, Alert] = {}
+        self.unconfirmed: dict[str, Alert] = {}
         self.acknowledged: dict[str, Acknowledgement] = {}
         self._done: set[str] = set()
-        try:
+        with lake_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("a+b")
-        except OSError as error:
-            raise LakeError(f"{path}: {error.strerror or error}") from error
         try:
             self._read()
         except LakeError:
@@ -66,31 +68,31 @@ class AlertLedger:
             raise
 
     def is_done(self, alert: Alert) -> bool:
-        """It was told, or is not to be told."""
+        """True where an alert was published, or skipped."""
         return alert.key in self._done
 
     def begin(self, alerts: Sequence[Alert]) -> None:
-        """These are about to be told."""
+        """Record that the publication of some alerts begins."""
         self._write({"begin": [attrs.asdict(alert) for alert in alerts]})
 
-    def end(self, alerts: Sequence[Alert]) -> None:
-        """The broker has these."""
+    def confirm(self, alerts: Sequence[Alert]) -> None:
+        """Record that the broker has confirmed some alerts."""
         self._write({"end": [alert.key for alert in alerts]})
 
     def skip(self, alerts: Sequence[Alert]) -> None:
-        """These are not told: they were over long before they were found."""
+        """Record that some alerts are not published: they were cleared long before they were found."""
         self._write({"skip": [alert.key for alert in alerts]})
 
-    def hold(self, alerts: Sequence[Alert]) -> None:
-        """These are told later, if they don't end before."""
+    def defer(self, alerts: Sequence[Alert]) -> None:
+        """Record that some alerts are published later, unless they are cleared before."""
         self._write({"hold": [attrs.asdict(alert) for alert in alerts]})
 
-    def finish(self, step: int) -> None:
-        """All of a step was dealt with."""
+    def finish_step(self, step: int) -> None:
+        """Record that all alerts of a step were published, deferred or skipped."""
         self._write({"step": step})
 
     def acknowledge(self, alert_id: str, by: str, note: str) -> None:
-        """Somebody takes care of an alert."""
+        """Record that an operator takes care of an alert."""
         self._write({"acknowledge": [alert_id, by, note]})
 
     def close(self) -> None:
@@ -101,12 +103,10 @@ class AlertLedger:
         if [] in entry.values():
             return
         with self._lock:
-            try:
+            with lake_errors(self._path):
                 self._file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
                 self._file.flush()
                 os.fsync(self._file.fileno())
-            except OSError as error:
-                raise LakeError(f"{self._path}: {error.strerror or error}") from error
             self._apply(entry)
 
     def _read(self) -> None:
@@ -114,7 +114,7 @@ class AlertLedger:
         whole = 0
         for number, line in enumerate(self._file, 1):
             if not line.endswith(b"\n"):
-                break  # a kill cut it off, so what it would have said was not done
+                break  # cut off by a kill, so the action that it announces did not happen
             whole += len(line)
             try:
                 self._apply(json.loads(line))
@@ -125,10 +125,10 @@ class AlertLedger:
     def _apply(self, entry: dict[str, Any]) -> None:
         for item in entry.get("begin", ()):
             alert = Alert(**item)
-            self.doubtful[alert.key] = alert
-            self.held.pop(alert.alert_id, None)
+            self.unconfirmed[alert.key] = alert
+            self.deferred.pop(alert.alert_id, None)
         for key in entry.get("end", ()):
-            alert = self.doubtful.pop(key)
+            alert = self.unconfirmed.pop(key)
             self._done.add(key)
             if alert.raised:
                 self.open[alert.alert_id] = alert
@@ -137,10 +137,10 @@ class AlertLedger:
                 self.acknowledged.pop(alert.alert_id, None)
         for key in entry.get("skip", ()):
             self._done.add(key)
-            self.held.pop(key.partition(" ")[0], None)
+            self.deferred.pop(key.partition(" ")[0], None)
         for item in entry.get("hold", ()):
             alert = Alert(**item)
-            self.held[alert.alert_id] = alert
+            self.deferred[alert.alert_id] = alert
         self.step = entry.get("step", self.step)
         if "acknowledge" in entry:
             alert_id, by, note = entry["acknowledge"]

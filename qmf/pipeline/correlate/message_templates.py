@@ -1,4 +1,4 @@
-"""The text of an alert: the rule's template, or that of its kind, filled with what the evidence says."""
+"""The text of an alert: the template of the rule, or of its kind, with values from the evidence."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from qmf.pipeline.correlate.rules import (
 )
 from qmf.pipeline.durations import format_duration
 
-#: Names in templates that are no columns.
-BASE = frozenset({"rule", "subject", "agent", "object", "value", "count", "began", "at", "limit", "duration"})
+#: Names in templates that are not columns.
+BUILT_IN_FIELDS = frozenset(
+    {"rule", "subject", "agent", "object", "value", "count", "began", "at", "limit", "duration"}
+)
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
@@ -33,8 +35,24 @@ def iso(ns: int) -> str:
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
+def template_fields(template: str) -> tuple[str, ...]:
+    """The names in a template's braces.
+
+    Raises:
+        ValueError: braces don't match, or a name is not a plain name.
+    """
+    names = []
+    for _, name, spec, conversion in string.Formatter().parse(template):
+        if name is None:
+            continue
+        if not name.isidentifier() or conversion or "{" in (spec or ""):
+            raise ValueError(f"{{{name}}} must be a plain name, optionally followed by a colon and a format")
+        names.append(name)
+    return tuple(dict.fromkeys(names))
+
+
 class _Formatter(string.Formatter):
-    """Never fails: a name that isn't there becomes ``?``, and a value that doesn't fit its format is shown plainly."""
+    """Never fails: an unknown name becomes ``?``, a value that doesn't fit its format is shown without it."""
 
     def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ARG002
         value = kwargs.get(str(key))
@@ -61,29 +79,29 @@ def render(rule: Rule, values: Mapping[str, Any]) -> str:
 
 
 def default_message(rule: Rule) -> str:
-    """The template of a rule that has none."""
+    """The template for a rule without one."""
     match rule:
         case ThresholdRule():
             side = "above" if rule.limits.above else "below"
-            return _plain(f"{rule.value} is ") + "{value:g}, " + side + " {limit:g}" + _lasting(rule.limits.duration)
+            return _escaped(f"{rule.value} is ") + "{value:g}, " + side + " {limit:g}" + _lasting(rule.limits.duration)
         case RateRule():
             side = "above" if rule.limits.above else "below"
             return (
-                _plain(f"{rule.value} changes by ")
+                _escaped(f"{rule.value} changes by ")
                 + "{value:g} per second, "
                 + side
                 + " {limit:g}"
                 + _lasting(rule.limits.duration)
             )
         case AbsenceRule():
-            return _plain(f"no {rule.of.class_text} for ") + "{duration}"
+            return _escaped(f"no {rule.of.class_text} for ") + "{duration}"
         case SequenceRule():
-            return _plain(", then ".join(step.class_text for step in rule.steps)) + " within {duration}"
+            return _escaped(", then ".join(step.class_text for step in rule.steps)) + " within {duration}"
         case CountRule():
-            return "{count} times " + _plain(rule.of.class_text) + " within {duration}"
+            return "{count} times " + _escaped(rule.of.class_text) + " within {duration}"
         case JoinRule():
             state = f": {rule.object.where}" if rule.object.where else ""
-            return _plain(f"{rule.event.class_text} while {rule.object.class_text}{state}")
+            return _escaped(f"{rule.event.class_text} while {rule.object.class_text}{state}")
         case _:
             return "{subject}"
 
@@ -92,6 +110,6 @@ def _lasting(duration: int) -> str:
     return " for {duration}" if duration else ""
 
 
-def _plain(text: str) -> str:
-    """A text whose braces are no template's."""
+def _escaped(text: str) -> str:
+    """A text as a template, with its braces escaped."""
     return text.replace("{", "{{").replace("}", "}}")

@@ -1,7 +1,7 @@
-"""Which alerts are told to the bus, and when: each that was found, once, unless it was over long before it was found.
+"""Which alerts are published on the bus, and when: each once, unless it was cleared long before it was found.
 
-A job that takes up an old lake finds incidents of the past. Those that ended are in the table, and nobody is woken for
-them; those that last are told when the job has come to the present.
+A job that starts with an old lake finds incidents of the past. Alerts that were cleared since are in the table only;
+those that are still open are published when the job has reached the present.
 """
 
 from __future__ import annotations
@@ -17,93 +17,94 @@ from qmf.pipeline.correlate.ledger import AlertLedger
 #: ns after which an incident is one of the past.
 MAX_AGE = 3600 * 10**9
 
-#: Events told between two entries of the ledger.
-BATCH = 500
+#: Alerts that are published between two entries of the ledger.
+CHUNK = 500
 
 
 class AlertSink(Protocol):
-    """Who tells: see `AlertAgent`."""
+    """Sends alerts to the bus, see `AlertAgent`."""
 
-    def tell(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
-        """Tell some alerts, and wait until they have arrived."""
+    def publish(self, alerts: Sequence[Alert], stop: threading.Event, *, again: bool = False) -> bool:
+        """Publish some alerts, and wait until the broker has confirmed them."""
         ...
 
 
 class AlertPublisher:
-    """Decides; the ledger remembers."""
+    """Decides what is published when, and records it in the ledger."""
 
     def __init__(
         self,
-        voice: AlertSink,
+        sink: AlertSink,
         ledger: AlertLedger,
         stop: threading.Event,
         *,
         max_age: int = MAX_AGE,
         clock: Callable[[], int] = time.time_ns,
     ) -> None:
-        """Make one.
+        """Make a publisher.
 
         Args:
-            voice: tells.
-            ledger: remembers.
-            stop: gives up waiting for the broker; what is in doubt then is told again at the next start.
+            sink: sends the alerts.
+            ledger: of published alerts.
+            stop: ends waiting for the broker; unconfirmed alerts are published again at the next start.
             max_age: ns after which an incident is one of the past.
             clock: ns since 1970.
         """
-        self._voice = voice
+        self._sink = sink
         self._ledger = ledger
         self._stop = stop
         self._max_age = max_age
         self._clock = clock
 
-    def resume(self) -> bool:
-        """Tell what is in doubt; first thing after a start.
+    def publish_unconfirmed(self) -> bool:
+        """Publish unconfirmed alerts again; the first action after a start.
 
         Returns:
             False where it was stopped.
         """
-        doubtful = list(self._ledger.doubtful.values())
-        return self._tell(doubtful, again=True) if doubtful else True
+        unconfirmed = list(self._ledger.unconfirmed.values())
+        return self._publish(unconfirmed, again=True) if unconfirmed else True
 
-    def step(self, alerts: Sequence[Alert], number: int | None = None) -> bool:
-        """Deal with what a step, or a batch, found.
+    def publish_found(self, alerts: Sequence[Alert], step: int | None = None) -> bool:
+        """Publish, defer or skip the alerts that a step or a batch found.
 
         Args:
             alerts: in order.
-            number: of the step; None for a batch.
+            step: its number; None for a batch.
 
         Returns:
             False where it was stopped.
         """
-        fresh = [alert for alert in alerts if not self._ledger.is_done(alert)]
         now: list[Alert] = []
-        for alert in fresh:
+        for alert in alerts:
+            if self._ledger.is_done(alert):
+                continue
             if alert.raised and alert.at_ns < self._clock() - self._max_age:
-                self._ledger.hold([alert])
-            elif not alert.raised and alert.alert_id in self._ledger.held:
-                self._ledger.skip([self._ledger.held[alert.alert_id], alert])
+                self._ledger.defer([alert])
+            elif not alert.raised and alert.alert_id in self._ledger.deferred:
+                self._ledger.skip([self._ledger.deferred[alert.alert_id], alert])
             else:
                 now.append(alert)
-        if not self._tell(now):
+        if not self._publish(now):
             return False
-        if number is not None:
-            self._ledger.finish(number)
+        if step is not None:
+            self._ledger.finish_step(step)
         return True
 
-    def present(self) -> bool:
-        """The job has come to the present: incidents of the past that last are told.
+    def publish_deferred(self) -> bool:
+        """Publish alerts of the past that are still open; called when the job has reached the present.
 
         Returns:
             False where it was stopped.
         """
-        return self._tell(list(self._ledger.held.values()))
+        return self._publish(list(self._ledger.deferred.values()))
 
-    def _tell(self, alerts: Sequence[Alert], *, again: bool = False) -> bool:
-        for start in range(0, len(alerts), BATCH):
-            part = alerts[start : start + BATCH]
+    def _publish(self, alerts: Sequence[Alert], *, again: bool = False) -> bool:
+        for start in range(0, len(alerts), CHUNK):
+            chunk = alerts[start : start + CHUNK]
             if not again:
-                self._ledger.begin(part)
-            if not self._voice.tell(part, self._stop, again=again):
+                self._ledger.begin(chunk)
+            if not self._sink.publish(chunk, self._stop, again=again):
                 return False
-            self._ledger.end(part)
+            self._ledger.confirm(chunk)
         return True

@@ -1,27 +1,24 @@
-"""A job's alerts on the bus: agent, ledger and teller together, for one folder of tables."""
+"""Reports the alerts and statistics of a job on the bus: agent, ledger and publisher of one folder of tables."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from qmf.pipeline.correlate.alert_agent import AlertAgent
 from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.correlate.ledger import AlertLedger
 from qmf.pipeline.correlate.publishing import MAX_AGE, AlertPublisher
 from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.spark import catalog
-
-if TYPE_CHECKING:
-    from qmf.pipeline.correlate.stream import StepResult
-    from qmf.pipeline.correlate.table import StreamTable
+from qmf.pipeline.correlate.stream import StepResult
+from qmf.pipeline.correlate.table import StreamTable
+from qmf.pipeline.spark.catalog import local_path
 
 _FOLDER = "_told"
 
 
 class CorrelationReporter:
-    """From its making, which connects, to `close`. Belongs to the job's thread."""
+    """Connects when it is made, until `close`. Belongs to the job's thread."""
 
     def __init__(
         self,
@@ -36,22 +33,22 @@ class CorrelationReporter:
         domain: str = "default",
         max_age: int = MAX_AGE,
     ) -> None:
-        """Connect, and show what is open.
+        """Connect, and publish the alerts that are open.
 
         Args:
             url: of the broker.
-            rules: that are followed.
-            out: of the job; a folder of this machine, which remembers what was told.
-            stop: gives up waiting for the broker.
-            lake, late: what is told of the job.
+            rules: that are evaluated.
+            out: of the job; a folder of this machine, which holds the ledger.
+            stop: ends waiting for the broker.
+            lake, late: properties of the job.
             instance: last part of the agent's name.
             domain: QMF domain.
             max_age: ns, see `AlertPublisher`.
 
         Raises:
-            QmfError: no connection; the file system refused.
+            QmfError: no connection; the file system failed.
         """
-        folder = catalog.local_path(out) / _FOLDER
+        folder = local_path(out) / _FOLDER
         self._ledger = AlertLedger(folder / "ledger.jsonl")
         self._agent = AlertAgent(
             url,
@@ -63,23 +60,23 @@ class CorrelationReporter:
             domain=domain,
             state_dir=folder,
         )
-        self._teller = AlertPublisher(self._agent, self._ledger, stop, max_age=max_age)
+        self._publisher = AlertPublisher(self._agent, self._ledger, stop, max_age=max_age)
 
     @property
     def name(self) -> str:
-        """Of the agent."""
+        """Name of the agent."""
         return self._agent.name
 
     def catch_up(self, table: StreamTable) -> None:
-        """Tell what was committed, and not told before the job ended."""
-        if not self._teller.resume():
+        """Publish the alerts of committed steps that were not published before the job ended."""
+        if not self._publisher.publish_unconfirmed():
             return
         for number in table.steps(self._ledger.step):
-            if not self._teller.step(table.alerts(number), number):
+            if not self._publisher.publish_found(table.alerts(number), number):
                 return
 
-    def step(self, step: StepResult) -> None:
-        """Tell what a step found."""
+    def report_step(self, step: StepResult) -> None:
+        """Publish the alerts and statistics of a step."""
         job = self._agent.job
         job.steps.inc()
         job.rows.inc(step.counts.rows)
@@ -88,18 +85,18 @@ class CorrelationReporter:
         job.stepTime.sample(round(step.seconds * 10**9))
         job.horizon = max(0, step.horizon)
         if step.alerts:
-            self._teller.step(step.alerts, step.number)
+            self._publisher.publish_found(step.alerts, step.number)
 
-    def batch(self, alerts: Sequence[Alert]) -> None:
-        """Tell what a batch found and no one before."""
-        if self._teller.resume() and self._teller.step(alerts):
-            self._teller.present()
+    def report_batch(self, alerts: Sequence[Alert]) -> None:
+        """Publish the alerts of a batch that were not published before."""
+        if self._publisher.publish_unconfirmed() and self._publisher.publish_found(alerts):
+            self._publisher.publish_deferred()
 
-    def present(self) -> None:
-        """The job has come to the present."""
-        self._teller.present()
+    def report_present(self) -> None:
+        """Publish deferred alerts: the job has reached the present."""
+        self._publisher.publish_deferred()
 
     def close(self) -> None:
-        """Say goodbye."""
+        """Close the agent and the ledger."""
         self._agent.close()
         self._ledger.close()

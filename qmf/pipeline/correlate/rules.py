@@ -1,7 +1,6 @@
-"""Rules as values: what to look at, when to raise an alert, and what it says. Pure: no file, no Spark.
+"""Rules as values: which rows to select, when to raise an alert, and its text. Pure: no file, no Spark.
 
-A rule belongs to one of six kinds. What all have is in `Rule`, what a kind adds in its class. `rulefile` makes them of
-TOML, `machines` say what they do.
+There are six kinds of rules, each a subclass of `Rule`. `rule_file` reads rules from TOML, `detectors` evaluate them.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ SECOND = 10**9
 
 
 class RuleKind(enum.Enum):
-    """What a rule watches for; the value is the word in the file."""
+    """What a rule detects; the value is the keyword in the file."""
 
     THRESHOLD = "threshold"
     RATE = "rate"
@@ -39,13 +38,13 @@ class RowSource(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class Selector:
-    """Which rows a rule looks at.
+    """The rows that a rule selects.
 
     Attributes:
         source: the table.
-        package, name: of the class; None for any package (there must be one only), and for heartbeats.
-        agent, object: patterns with ``*`` and ``?`` that the names must fit; None for all.
-        where: condition in Spark's SQL on the columns of the class; None for none.
+        package, name: of the class; None for any package (only one may have the class), and for heartbeats.
+        agent, object: patterns with ``*`` and ``?`` that the names must match; None for all.
+        where: condition in Spark's SQL on the columns of the class; None for no condition.
     """
 
     source: RowSource
@@ -57,19 +56,19 @@ class Selector:
 
     @property
     def class_text(self) -> str:
-        """The class as in a message."""
+        """The class, for messages."""
         return f"{self.package}:{self.name}" if self.package else self.name or self.source.value
 
 
 @attrs.frozen(kw_only=True)
 class Rule:
-    """What all rules have.
+    """Base of all rules.
 
     Attributes:
-        name: tells it apart; part of its alerts' ids.
+        name: unique; part of its alerts' ids.
         severity: of its alerts.
-        message: template of the text; None for that of the kind.
-        evidence: columns that are kept with each sample or event of the evidence.
+        message: template of the alerts' text; None for that of the kind.
+        evidence: columns to keep with each sample or event of the evidence.
     """
 
     kind: ClassVar[RuleKind]
@@ -81,26 +80,26 @@ class Rule:
 
     @property
     def hash(self) -> str:
-        """12 hex digits that change with anything in the rule."""
+        """12 hex digits that depend on everything in the rule."""
         content = {"kind": self.kind.value, **attrs.asdict(self, value_serializer=_plain)}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
     @property
     def selectors(self) -> tuple[Selector, ...]:
-        """All rows it looks at; a signal's role is the place here."""
+        """Its selectors; the role of a signal is the index of its selector."""
         raise NotImplementedError
 
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """When a number counts as bad, and when as good again.
+    """When a value is bad, and when it is good again.
 
     Attributes:
-        limit: bad is beyond it.
-        above: beyond is higher; lower otherwise.
-        clear: good again is here, or on the good side of it: hysteresis.
-        duration: ns that it must be bad without a break; 0 for at once.
-        stale: ns after which a value without a newer one is forgotten; None for never.
+        limit: a value beyond it is bad.
+        above: beyond means higher; otherwise lower.
+        clear: a value here, or on the good side of it, is good again: hysteresis.
+        duration: ns that the value must be bad without interruption; 0 for at once.
+        stale: ns after which a value without a newer one is discarded; None for never.
     """
 
     limit: float
@@ -110,11 +109,11 @@ class Limits:
     stale: int | None = None
 
     def is_bad(self, value: float) -> bool:
-        """It is beyond the limit."""
+        """True where a value is beyond the limit."""
         return value > self.limit if self.above else value < self.limit
 
     def is_good(self, value: float) -> bool:
-        """An alert ends."""
+        """True where a value clears the alert."""
         return value <= self.clear if self.above else value >= self.clear
 
 
@@ -125,7 +124,7 @@ class ThresholdRule(Rule):
     Attributes:
         of: the objects.
         value: column, or an expression in Spark's SQL.
-        limits: see there.
+        limits: for the value.
     """
 
     kind = RuleKind.THRESHOLD
@@ -145,9 +144,9 @@ class RateRule(Rule):
 
     Attributes:
         of, value: as of `ThresholdRule`.
-        limits: on the change per second.
-        over: ns that the change is measured over; 0 for the step from one sample to the next.
-        counter: the value counts up, so a lower one is a restart; None asks the schema.
+        limits: for the change per second.
+        over: ns over which the change is measured; 0 for the step from one sample to the next.
+        counter: the value only grows, so a lower one is a restart; None to find out from the schema.
         continued: counters outlive restarts of their agents: only a lower value is a restart.
     """
 
@@ -167,14 +166,14 @@ class RateRule(Rule):
 
 @attrs.frozen(kw_only=True)
 class AbsenceRule(Rule):
-    """Nothing was heard of somebody who was there.
+    """Nothing arrived from an agent or object that was there before.
 
     Attributes:
-        of: what should come.
-        per_agent: whoever is missed is an agent; an object otherwise.
-        duration: ns without anything, while the bus was recorded.
-        goodbye: agents that took their leave, and objects that were deleted, are missed, too.
-        forget: ns without anything after which the alert ends and nobody is expected any more; None for never.
+        of: the rows that are expected.
+        per_agent: the subject is an agent; otherwise an object.
+        duration: ns without a row, while the bus was recorded.
+        goodbye: also for agents that said goodbye, and objects that were deleted.
+        forget: ns without a row after which the alert is cleared and none is expected any more; None for never.
     """
 
     kind = RuleKind.ABSENCE
@@ -192,13 +191,13 @@ class AbsenceRule(Rule):
 
 @attrs.frozen(kw_only=True)
 class SequenceRule(Rule):
-    """Events come one after the other within a time.
+    """Events arrive one after the other within a time.
 
     Attributes:
         steps: the events, in order; at least two.
         by: columns or expressions that must be the same in all of them.
         within: ns from the first to the last.
-        clear_after: ns without another whole sequence, after which the alert ends.
+        clear_after: ns without another complete sequence, after which the alert is cleared.
     """
 
     kind = RuleKind.SEQUENCE
@@ -215,13 +214,13 @@ class SequenceRule(Rule):
 
 @attrs.frozen(kw_only=True)
 class CountRule(Rule):
-    """So many events of a group come within a time.
+    """A number of events of a group arrive within a time.
 
     Attributes:
         of: the events.
-        by: columns or expressions that make the groups.
-        at_least: how many.
-        within: ns; the alert ends when fewer are that young.
+        by: columns or expressions that define the groups.
+        at_least: number of events.
+        within: ns; the alert is cleared when fewer events are that recent.
     """
 
     kind = RuleKind.COUNT
@@ -238,13 +237,13 @@ class CountRule(Rule):
 
 @attrs.frozen(kw_only=True)
 class JoinRule(Rule):
-    """An event comes, and the object that it is about is in a state of interest.
+    """An event arrives while the object that it is about is in a certain state.
 
     Attributes:
-        event, object: what to join; `object.where` is the state of interest.
+        event, object: the rows to join; `object.where` is the state.
         event_id, object_id: columns or expressions that must be the same, besides the agent.
         same_agent: the event's agent must be the object's.
-        within: ns between the two at most: an older state is not known any more, a newer one comes too late.
+        within: ns between the two at most.
     """
 
     kind = RuleKind.JOIN

@@ -1,4 +1,4 @@
-"""One pass of the machines over signals, on Spark: the code that batches and streams share."""
+"""One evaluation pass on Spark; batches and streams share this code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from qmf.pipeline.correlate.evaluation import (
     OUT_COUNTS,
-    SIGNAL,
+    SIGNAL_COLUMNS,
     STATE,
     UNKNOWN,
     EvaluationCounts,
@@ -19,80 +19,80 @@ from qmf.pipeline.correlate.evaluation import (
     evaluate,
 )
 from qmf.pipeline.correlate.rules import Rule
-from qmf.pipeline.correlate.signals import SCHEMA
+from qmf.pipeline.correlate.signals import SIGNAL_SCHEMA
 from qmf.pipeline.correlate.table import RESULT_SCHEMA
 from qmf.pipeline.errors import MissingExtraError
 
 
-def results(
+def evaluate_on_spark(
     spark: SparkSession,
     signals: Sequence[DataFrame],
     rules: Sequence[Rule],
     hashes: Sequence[str],
-    span: EvaluationPass,
+    evaluation_pass: EvaluationPass,
 ) -> DataFrame:
-    """Alerts, states and counts.
+    """Evaluate rules: alerts, states and counts.
 
     Args:
         spark: to run on.
-        signals: of `SCHEMA`; states among them.
+        signals: frames of `SIGNAL_SCHEMA`; states included.
         rules: by their numbers in the signals.
         hashes: of the rules as the user wrote them.
-        span: what to cover.
+        evaluation_pass: the pass.
 
     Returns:
         `RESULT_SCHEMA`.
 
     Raises:
-        MissingExtraError: no pandas, or one that is too old.
+        MissingExtraError: pandas is not installed, or too old.
     """
-    empty = spark.createDataFrame([], SCHEMA)
+    empty = spark.createDataFrame([], SIGNAL_SCHEMA)
     frame = reduce(DataFrame.unionByName, signals) if signals else empty
     parts = int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    # States have the least time there is, so that they come first.
+    # States have the lowest possible time, so that they come first.
     ordered = (
-        frame.where(F.col("at") < span.end)
+        frame.where(F.col("at") < evaluation_pass.end)
         .repartition(parts, "rule", "key")
         .sortWithinPartitions("rule", "key", "at", "ts", "run", "seq")
     )
-    work = partial(evaluate, rules=rules, hashes=hashes, span=span)
+    function = partial(evaluate, rules=rules, hashes=hashes, evaluation_pass=evaluation_pass)
     with warnings.catch_warnings():
-        # Spark insists on pandas for all that is Arrow, and warns of versions newer than itself; none of it is used.
+        # Spark requires pandas for every use of Arrow, and warns about versions newer than itself; pandas isn't used.
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         try:
-            return ordered.select(*(name for name, _ in SIGNAL)).mapInArrow(work, RESULT_SCHEMA)
+            return ordered.select(*(name for name, _ in SIGNAL_COLUMNS)).mapInArrow(function, RESULT_SCHEMA)
         except ImportError as error:
             raise MissingExtraError("pandas") from error
 
 
-def counts(frame: DataFrame) -> EvaluationCounts:
-    """The counts among some results, added up."""
-    found = frame.where(F.col("out") == OUT_COUNTS)
+def total_counts(results: DataFrame) -> EvaluationCounts:
+    """The sum of the counts among some results."""
+    found = results.where(F.col("out") == OUT_COUNTS)
     (row,) = found.agg(F.sum("rows"), F.sum("misdated"), F.sum("too_late"), F.min("due")).collect()
     rows, misdated, too_late, due = (int(value or 0) for value in row)
     return EvaluationCounts(rows, misdated, too_late, due)
 
 
-def states(frame: DataFrame, hashes: Sequence[str]) -> DataFrame:
-    """States as signals that come first.
+def states_as_signals(results: DataFrame, hashes: Sequence[str]) -> DataFrame:
+    """The states of detectors as signals that come first.
 
     Args:
-        frame: results of the pass before.
-        hashes: of the rules that are followed.
+        results: of the pass before.
+        hashes: of the rules that are evaluated.
     """
     number = F.lit(UNKNOWN)
     for index, hash in enumerate(hashes):
         number = F.when(F.col("rule_hash") == hash, index).otherwise(number)
-    least = -(1 << 63)
+    lowest = -(1 << 63)
     columns = {
         "rule": number,
         "key": F.col("key"),
-        "at": F.lit(least),
-        "ts": F.lit(least),
+        "at": F.lit(lowest),
+        "ts": F.lit(lowest),
         "run": F.col("rule_hash"),
         "role": F.lit(STATE),
         "fields": F.col("state"),
     }
-    return frame.select(
-        *(columns.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in SCHEMA)
+    return results.select(
+        *(columns.get(field.name, F.lit(None)).cast(field.dataType).alias(field.name) for field in SIGNAL_SCHEMA)
     )

@@ -1,9 +1,9 @@
 """The job as a stream: step by step as the lake grows, each step exactly once.
 
-Why no Spark streaming query: rules join several tables, of which some are silent for days, so that watermarks of theirs
-would stand still; absence must be noticed when nothing comes at all; and a file of rules may change between two starts,
-which a checkpoint forbids. So the lake's log is the source, a step is the very pass that a batch makes, over the time
-that became complete, and the machines' states lie between the steps as a table.
+Why it is not a Spark streaming query: rules join several tables, some of which have no rows for days, so that their
+watermarks would not advance; absence must be detected when no row arrives at all; and a file of rules may change
+between two starts, which a checkpoint forbids. So the source is the lake's log; a step is the same pass as that of a
+batch, over the time that became complete; and the detectors' states are stored as a table between the steps.
 """
 
 from __future__ import annotations
@@ -11,31 +11,31 @@ from __future__ import annotations
 import fcntl
 import time
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatch
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from qmf.pipeline.correlate.alerts import Alert
-from qmf.pipeline.correlate.batch import PAUSES, CorrelateOptions
+from qmf.pipeline.correlate.arrivals import committed_at, entry_arrivals, is_recording
 from qmf.pipeline.correlate.detectors import DetectorContext
 from qmf.pipeline.correlate.evaluation import OUT_STATE, EvaluationCounts, EvaluationPass
-from qmf.pipeline.correlate.event_time import ConnectionChange, merged_runs, outages
-from qmf.pipeline.correlate.signals import InputTable, ReadPlan, SignalBuilder, plan, with_counters
-from qmf.pipeline.correlate.spark_evaluation import results, states
+from qmf.pipeline.correlate.event_time import merged_runs, outages
+from qmf.pipeline.correlate.options import CorrelateOptions
+from qmf.pipeline.correlate.plan import InputTable, ReadPlan, read_plan, with_counters
+from qmf.pipeline.correlate.signals import SignalBuilder
+from qmf.pipeline.correlate.spark_evaluation import evaluate_on_spark, states_as_signals
 from qmf.pipeline.correlate.table import RESULT_SCHEMA, StreamProgress, StreamTable
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.errors import LakeError, lake_errors
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.lake.layout import LOG, RECORDED_FILES, LakePartition
-from qmf.pipeline.lake.transaction_log import LogEntry, entry_name
+from qmf.pipeline.lake.layout import LakePartition
+from qmf.pipeline.lake.transaction_log import LogEntry
 from qmf.pipeline.spark import catalog
 
-#: Files that one step reads at most: what bounds its memory.
+#: Files of one step at most: what limits its memory.
 DEFAULT_FILES = 1000
 
 #: Runs of recorders, and losses of their connections, that are remembered.
@@ -44,14 +44,14 @@ _RUNS = 1000
 
 @attrs.frozen
 class StepResult:
-    """What a step did.
+    """The result of a step.
 
     Attributes:
         number: of the step.
         alerts: rows of the table, by time.
         counts: of the signals.
-        horizon: everything before this time was looked at.
-        seconds: that it took.
+        horizon: everything before this time was evaluated.
+        seconds: duration of the step.
     """
 
     number: int
@@ -73,22 +73,22 @@ class CorrelationStream:
         clock: Callable[[], int] = time.time_ns,
         files: int = DEFAULT_FILES,
     ) -> None:
-        """Take up the state that is there.
+        """Continue from the stored state.
 
         Args:
             spark: to run on.
-            options: what; days don't count.
-            say: told of classes that rules look at and the lake doesn't know.
+            options: of the job; `first` and `last` are ignored.
+            print_line: called for each class of a rule that the lake doesn't have.
             clock: ns since 1970.
-            files: most files in one step.
+            files: files of one step at most.
 
         Raises:
-            LakeError: the file system refused, or another process follows into this folder.
-            PipelineError: the lake or `out` are no folders.
+            LakeError: the file system failed, or another process uses this folder.
+            PipelineError: the lake or `out` is not a local folder.
         """
         self._spark = spark
         self._options = options
-        self._say = print_line
+        self._print_line = print_line
         self._clock = clock
         self._files = files
         self._lake = Lake(catalog.local_path(options.lake))
@@ -97,61 +97,113 @@ class CorrelationStream:
         self._lock = _lock(self.table.root)
         self._progress = self.table.open()
         self._is_first = True
-        self._told: set[str] = set()
-        self._signals: SignalBuilder | None = None
+        self._printed: set[str] = set()
+        self._builder: SignalBuilder | None = None
 
     @property
     def progress(self) -> StreamProgress:
-        """How far it came."""
+        """The progress so far."""
         return self._progress
 
     def close(self) -> None:
-        """Let others follow into the folder."""
+        """Release the folder for other processes."""
         self._lock.close()
 
     def step(self) -> StepResult | None:
-        """Look at what became complete.
+        """Evaluate the time that became complete.
 
         Returns:
-            what was done, or None where there was nothing to do.
+            the result, or None where there was nothing to do.
 
         Raises:
             RuleError: a rule doesn't fit its class.
-            LakeError: files were swept away before they were read; the file system refused.
+            LakeError: files were deleted before they were read; the file system failed.
         """
         started = time.monotonic()
         before = self._progress
-        fresh, behind = self._fresh(before.entry)
-        after = self._arrived(before, fresh, idle=not behind)
-        signals = self._known(fresh)
-        what = signals.plan
-        old = list(self._entries(before.pending)) if what.uses else []
-        if not self._is_due(what, old, fresh, after):
+        new, more = self._new_entries(before.entry)
+        after = self._advanced(before, new, idle=not more)
+        builder = self._signal_builder(new)
+        plan = builder.plan
+        pending = list(self._entries(before.pending)) if plan.inputs else []
+        if not self._is_due(plan, pending, new, after):
             self._progress = after
             return None
-        span = EvaluationPass(
-            begin=before.begin, end=after.begin, keep=True, context=DetectorContext(outages(after.runs, after.pauses))
-        )
-        parts = [part.where(F.col("at") >= before.begin) for part in self._parts(signals, old)]
-        parts += self._parts(signals, fresh)
-        if before.folder is not None and self.table.has(before.folder, OUT_STATE):
-            parts.append(states(self._state(before.folder), self._hashes))
-        found = results(self._spark, parts, with_counters(self._options.rules, what), self._hashes, span)
+        context = DetectorContext(outages(after.runs, after.pauses))
+        evaluation_pass = EvaluationPass(begin=before.begin, end=after.begin, keep=True, context=context)
+        parts = [part.where(F.col("at") >= before.begin) for part in self._signals(builder, pending)]
+        parts += self._signals(builder, new)
+        if before.folder is not None and self.table.has_states(before.folder):
+            parts.append(states_as_signals(self._states(before.folder), self._hashes))
+        rules = with_counters(self._options.rules, plan)
+        results = evaluate_on_spark(self._spark, parts, rules, self._hashes, evaluation_pass)
         number = before.step + 1
-        writer = found.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("out")
+        writer = results.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("out")
         writer.parquet(self.table.state_path(str(number)))
-        alerts, count = self.table.write(number)
-        self._progress = attrs.evolve(after, step=number, folder=str(number), due=count.due)
+        alerts, counts = self.table.write_alerts(number)
+        self._progress = attrs.evolve(after, step=number, folder=str(number), due=counts.due)
         self.table.commit(self._progress)
-        return StepResult(number, alerts, count, after.begin, time.monotonic() - started)
+        return StepResult(number, alerts, counts, after.begin, time.monotonic() - started)
 
-    def behind(self) -> bool:
-        """There are entries of the log that were not read."""
+    def is_behind(self) -> bool:
+        """True while there are entries of the log that were not read."""
         return self._lake.last_entry() > self._progress.entry
 
-    # -- what there is to do
+    # -- time
 
-    def _fresh(self, after: int) -> tuple[list[LogEntry], bool]:
+    def _advanced(self, before: StreamProgress, new: Sequence[LogEntry], *, idle: bool) -> StreamProgress:
+        """The progress after reading some entries."""
+        runs, pauses, pending = dict(before.runs), list(before.pauses), dict(before.pending)
+        base, lag = before.base, before.lag
+        if new and not before.entry and self._lake.last_checkpoint() == new[0].number:
+            base = new[0].number
+        for entry in new:
+            if entry.moved:
+                continue
+            arrivals = entry_arrivals(self._lake, entry)
+            runs = merged_runs(runs, arrivals.runs)
+            pauses += arrivals.changes
+            if arrivals.runs:
+                pending[entry.number] = max(last for _, last in arrivals.runs.values())
+                first = min(first for first, _ in arrivals.runs.values())
+                lag = max(0, committed_at(self._lake, entry) - first)
+        last = max((last for _, last in runs.values()), default=0)
+        if idle and not new and runs and is_recording(self._lake):
+            # No row arrives because nothing happens: time advances all the same.
+            run = max(runs, key=lambda name: runs[name][1])
+            last = max(last, self._clock() - lag)
+            runs[run] = (runs[run][0], last)
+        begin = max(before.begin, last - self._options.late)
+        latest = sorted(runs, key=lambda name: runs[name][1])[-_RUNS:]
+        return attrs.evolve(
+            before,
+            entry=new[-1].number if new else before.entry,
+            base=base,
+            lag=lag,
+            begin=begin,
+            pending={number: last for number, last in pending.items() if last >= begin},
+            runs={run: runs[run] for run in latest},
+            pauses=tuple(pause for pause in pauses[-2 * _RUNS :] if pause.run in latest),
+        )
+
+    def _is_due(
+        self, plan: ReadPlan, pending: Sequence[LogEntry], new: Sequence[LogEntry], after: StreamProgress
+    ) -> bool:
+        """True where there is something to evaluate."""
+        before = self._progress
+        if self._is_first:
+            self._is_first = False
+            if before.folder is not None:
+                return True  # the rules may have changed
+        if any(self._paths(table, plan, new) for table in plan.inputs):
+            return True
+        if after.begin <= before.begin:
+            return False
+        return before.due < after.begin or any(self._paths(table, plan, pending) for table in plan.inputs)
+
+    # -- the lake
+
+    def _new_entries(self, after: int) -> tuple[list[LogEntry], bool]:
         """New entries, as many as fit one step, and whether there are more."""
         taken: list[LogEntry] = []
         files, last = 0, self._lake.last_entry()
@@ -171,152 +223,54 @@ class CorrelationStream:
             else:
                 yield from self._lake.entries(number - 1, number)
 
-    def _arrived(self, before: StreamProgress, fresh: Sequence[LogEntry], *, idle: bool) -> StreamProgress:
-        """How far time has come with some entries."""
-        runs, pauses, pending = dict(before.runs), list(before.pauses), dict(before.pending)
-        base, lag = before.base, before.lag
-        if fresh and not before.entry and self._lake.last_checkpoint() == fresh[0].number:
-            base = fresh[0].number
-        for entry in fresh:
-            if entry.moved:
-                continue
-            own, paused = self._look(entry)
-            runs = merged_runs(runs, own)
-            pauses += paused
-            if own:
-                pending[entry.number] = max(last for _, last in own.values())
-                lag = max(0, self._committed(entry) - min(first for first, _ in own.values()))
-        newest = max((last for _, last in runs.values()), default=0)
-        last = newest
-        if idle and not fresh and runs and self._is_recording():
-            # Nothing comes because there is nothing: time goes on all the same.
-            run = max(runs, key=lambda name: runs[name][1])
-            newest = last = max(last, self._clock() - lag)
-            runs[run] = (runs[run][0], last)
-        begin = max(before.begin, last - self._options.late)
-        latest = sorted(runs, key=lambda name: runs[name][1])[-_RUNS:]
-        return attrs.evolve(
-            before,
-            entry=fresh[-1].number if fresh else before.entry,
-            base=base,
-            lag=lag,
-            begin=begin,
-            pending={number: last for number, last in pending.items() if last >= begin},
-            runs={run: runs[run] for run in latest},
-            pauses=tuple(pause for pause in pauses[-2 * _RUNS :] if pause.run in latest),
-        )
-
-    def _is_due(
-        self, what: ReadPlan, old: Sequence[LogEntry], fresh: Sequence[LogEntry], after: StreamProgress
-    ) -> bool:
-        before = self._progress
-        if self._is_first:
-            self._is_first = False
-            if before.folder is not None:
-                return True  # rules may be others than before
-        if any(self._paths(read, what, fresh) for read in what.uses):
-            return True
-        passed = after.begin > before.begin
-        return passed and (before.due < after.begin or any(self._paths(read, what, old) for read in what.uses))
-
-    def _known(self, fresh: Sequence[LogEntry]) -> SignalBuilder:
-        """What to read; found out anew when the lake learns of a class."""
-        news = any(path.startswith(f"{RowKind.SCHEMAS.value}/") for entry in fresh for path in entry.added)
-        if self._signals is None or news:
+    def _signal_builder(self, new: Sequence[LogEntry]) -> SignalBuilder:
+        """The builder; made again when the lake has a new class version."""
+        has_schemas = any(path.startswith(f"{RowKind.SCHEMAS.value}/") for entry in new for path in entry.added)
+        if self._builder is None or has_schemas:
             try:
                 known = catalog.class_versions(str(self._lake.root))
             except LakeError:
-                known = []  # it is not there yet, or nothing is in it
-            self._signals = SignalBuilder(plan(self._options.rules, known, self._options.file), self._options.late)
-            for text in self._signals.plan.missing:
-                if text not in self._told:
-                    self._told.add(text)
-                    self._say(text)
-        return self._signals
+                known = []  # the lake doesn't exist yet, or is empty
+            plan = read_plan(self._options.rules, known, self._options.file)
+            self._builder = SignalBuilder(plan, self._options.late)
+            for text in plan.missing:
+                if text not in self._printed:
+                    self._printed.add(text)
+                    self._print_line(text)
+        return self._builder
 
-    # -- the lake
-
-    def _look(self, entry: LogEntry) -> tuple[dict[str, tuple[int, int]], list[ConnectionChange]]:
-        """First and last arrival of an entry's runs, and what its gaps tell."""
-        runs: dict[str, tuple[int, int]] = {}
-        pauses: list[ConnectionChange] = []
-        for path in entry.added:
-            if path.startswith(f"{RowKind.SCHEMAS.value}/"):
-                continue
-            file = import_pyarrow().parquet.ParquetFile(self._lake.find(path))
-            runs = merged_runs(runs, _runs(path, file))
-            if path.startswith(f"{RowKind.GAPS.value}/"):
-                for row in file.read(["reason", "_received_ns", "_run"]).to_pylist():
-                    if row["reason"] in PAUSES:
-                        pauses.append(ConnectionChange(row["_run"], row["_received_ns"], PAUSES[row["reason"]]))
-        return runs, pauses
-
-    def _committed(self, entry: LogEntry) -> int:
-        """When an entry was made."""
-        path = self._lake.root / LOG / entry_name(entry.number)
-        return path.stat().st_mtime_ns if path.exists() else 0
-
-    def _is_recording(self) -> bool:
-        """A recorder holds its lock."""
-        for path in self._lake.root.glob("_lock_*"):
-            if path.name == "_lock_upkeep":
-                continue
-            try:
-                with path.open(encoding="utf-8") as file:
-                    fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            except OSError as error:
-                raise LakeError(f"{path}: {error.strerror or error}") from error
-        return False
-
-    def _paths(self, read: InputTable, what: ReadPlan, entries: Sequence[LogEntry]) -> list[str]:
-        kind = RowKind(read.kind)
-        of = what.tables[read]
-        folders = tuple(f"{LakePartition(kind, t.package, t.name, t.hash, '').folder}/" for t in of) or (
-            f"{kind.value}/",
-        )
+    def _paths(self, table: InputTable, plan: ReadPlan, entries: Sequence[LogEntry]) -> list[str]:
+        """The files of a table among those that some entries added."""
+        kind = table.row_kind
+        partitions = [LakePartition(kind, item.package, item.name, item.hash) for item in plan.versions[table]]
+        folders = tuple(f"{partition.folder}/" for partition in partitions) or (f"{kind.value}/",)
         return [path for entry in entries if not entry.moved for path in entry.added if path.startswith(folders)]
 
-    def _parts(self, signals: SignalBuilder, entries: Sequence[LogEntry]) -> list[DataFrame]:
+    def _signals(self, builder: SignalBuilder, entries: Sequence[LogEntry]) -> list[DataFrame]:
         parts = []
-        what = signals.plan
-        for read in what.uses:
-            paths = [str(self._lake.find(path)) for path in self._paths(read, what, entries)]
+        plan = builder.plan
+        for table in plan.inputs:
+            paths = [str(self._lake.find(path)) for path in self._paths(table, plan, entries)]
             if paths:
-                schema = catalog.kind_schema(RowKind(read.kind), what.tables[read])
-                parts.append(signals.of(self._spark.read.schema(schema).parquet(*paths), read))
+                schema = catalog.kind_schema(table.row_kind, plan.versions[table])
+                parts.append(builder.signals(self._spark.read.schema(schema).parquet(*paths), table))
         return parts
 
-    def _state(self, folder: str) -> DataFrame:
+    def _states(self, folder: str) -> DataFrame:
         return self._spark.read.schema(RESULT_SCHEMA).parquet(f"{self.table.state_path(folder)}/out={OUT_STATE}")
 
 
 def _lock(root: Path) -> IO[str]:
-    """Keep others out of a folder until the file is closed; a killed process lets go by itself."""
-    try:
+    """Lock a folder until the returned file is closed, or the process ends."""
+    with lake_errors(root):
         root.mkdir(parents=True, exist_ok=True)
         file = (root / "_lock").open("a", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise LakeError(f"{root}: another process follows into this folder") from None
         except OSError:
             file.close()
             raise
-    except BlockingIOError:
-        raise LakeError(f"{root}: another process follows into this folder") from None
-    except OSError as error:
-        raise LakeError(f"{root}: {error.strerror or error}") from error
     return file
-
-
-def _runs(path: str, file: Any) -> dict[str, tuple[int, int]]:
-    """First and last arrival of each run in a file: from its statistics, unless it was joined of several files."""
-    if not fnmatch(Path(path).name, RECORDED_FILES):
-        rows = file.read(["_run", "_received_ns"]).group_by("_run")
-        found = rows.aggregate([("_received_ns", "min"), ("_received_ns", "max")]).to_pylist()
-        return {row["_run"]: (row["_received_ns_min"], row["_received_ns_max"]) for row in found}
-    index = file.schema_arrow.get_field_index("_received_ns")
-    groups = [file.metadata.row_group(number).column(index) for number in range(file.metadata.num_row_groups)]
-    spans = [(group.statistics.min, group.statistics.max) for group in groups]
-    run = Path(path).name.split("-")[1]
-    return {run: (min(first for first, _ in spans), max(last for _, last in spans))} if spans else {}

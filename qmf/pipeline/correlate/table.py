@@ -1,13 +1,14 @@
-"""The table of alerts, and what a stream remembers from step to step.
+"""The table of alerts, and the state of a stream between its steps.
 
 ::
 
-    OUT/batch/*.parquet                    what the last batch found
-    OUT/stream/qmf_batch=N/*.parquet       what step N of the stream found, where it found something
-    OUT/stream/_state/N/out=.../*.parquet  states of the rules' machines after step N
-    OUT/stream/_state/current.json         the last step, and how far it came: replacing this file commits the step
+    OUT/batch/*.parquet                    alerts of the last batch
+    OUT/stream/qmf_batch=N/*.parquet       alerts of step N of the stream, where there are any
+    OUT/stream/_state/N/out=.../*.parquet  states of the rules' detectors after step N
+    OUT/stream/_state/current.json         the last step, and its progress: replacing this file commits the step
 
-A step that is killed before that is done again, from the state of the step before, and replaces what it had written.
+A step that is killed before its commit is done again, from the state of the step before, and replaces what it had
+written.
 """
 
 from __future__ import annotations
@@ -26,41 +27,53 @@ from pyspark.sql import types as T
 
 from qmf.pipeline.correlate.alerts import Alert, in_order
 from qmf.pipeline.correlate.detectors import NEVER
-from qmf.pipeline.correlate.evaluation import ALERT, OUT_ALERT, OUT_COUNTS, RESULT, EvaluationCounts
+from qmf.pipeline.correlate.evaluation import (
+    ALERT_COLUMNS,
+    OUT_ALERT,
+    OUT_COUNTS,
+    OUT_STATE,
+    RESULT_COLUMNS,
+    EvaluationCounts,
+)
 from qmf.pipeline.correlate.event_time import ConnectionChange
-from qmf.pipeline.errors import LakeError
+from qmf.pipeline.errors import lake_errors
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.spark.sinks import BATCH_COLUMN, read_table
 
 _STATE = "_state"
 _CURRENT = "current.json"
 
-_TYPES: dict[str, T.DataType] = {
+_SPARK_TYPES: dict[str, T.DataType] = {
     "string": T.StringType(),
     "int16": T.ShortType(),
     "int64": T.LongType(),
     "double": T.DoubleType(),
 }
 
-#: The schema of what machines give out.
-RESULT_SCHEMA = T.StructType([T.StructField(name, _TYPES[kind]) for name, kind in RESULT])
+#: The Spark schema of the results of an evaluation.
+RESULT_SCHEMA = T.StructType([T.StructField(name, _SPARK_TYPES[type]) for name, type in RESULT_COLUMNS])
+
+_ALERT_NAMES = [name for name, _type in ALERT_COLUMNS]
+
+#: The timestamps of the table, made from `began_ns` and `at_ns`, and the index of the first of them.
+_TIMESTAMPS, _TIMESTAMP_INDEX = ("began", "at"), 12
 
 
 @attrs.frozen(kw_only=True)
 class StreamProgress:
-    """How far a stream came.
+    """The progress of a stream. The names of the attributes are those in `current.json`.
 
     Attributes:
         step: number of the last step.
         folder: of `_state` that holds the states; None for no state.
         entry: of the lake's log, the last one that was read.
-        begin: everything before this time was looked at, ns.
+        begin: everything before this time was evaluated, ns.
         due: when a state has something to do.
-        pending: entries that may hold rows that are not looked at yet, with their last arrival.
-        base: the checkpoint of the log that was begun with, which stands for all entries up to its number.
-        lag: ns that rows waited for their commit, as the last entry tells.
+        pending: entries that may hold rows that are not evaluated yet, with their last arrival.
+        base: the checkpoint of the log that the stream started with; it replaces all entries up to its number.
+        lag: ns that the rows of the last entry waited for their commit.
         runs: first and last arrival of each recorder's run.
-        pauses: of the runs' connections.
+        pauses: changes of the runs' connections.
     """
 
     step: int = 0
@@ -75,12 +88,12 @@ class StreamProgress:
     pauses: tuple[ConnectionChange, ...] = ()
 
     def to_json(self) -> str:
-        """As text."""
+        """The content of `current.json`."""
         return json.dumps(attrs.asdict(self))
 
     @classmethod
     def parse(cls, text: str) -> StreamProgress:
-        """The way back."""
+        """The reverse of `to_json`."""
         content: dict[str, Any] = json.loads(text)
         content["pending"] = {int(key): value for key, value in content["pending"].items()}
         content["runs"] = {key: (value[0], value[1]) for key, value in content["runs"].items()}
@@ -89,18 +102,17 @@ class StreamProgress:
 
 
 class StreamTable:
-    """The stream's part of the table; for one process at a time."""
+    """The stream's part of the table; for one process at a time.
+
+    Methods raise `LakeError` where the file system fails.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def open(self) -> StreamProgress:
-        """How far the stream came; clears up what a killed step left.
-
-        Raises:
-            LakeError: the file system refused.
-        """
-        try:
+        """The stream's progress; removes what a killed step left."""
+        with lake_errors(self.root):
             (self.root / _STATE).mkdir(parents=True, exist_ok=True)
             progress = self.progress()
             for path in (self.root / _STATE).iterdir():
@@ -109,72 +121,59 @@ class StreamTable:
             for number, path in self._steps():
                 if number > progress.step:
                     _remove(path)
-        except OSError as error:
-            raise LakeError(f"{self.root}: {error.strerror or error}") from error
         return progress
 
     def progress(self) -> StreamProgress:
-        """How far the stream came."""
+        """The progress of the last committed step."""
         path = self.root / _STATE / _CURRENT
         return StreamProgress.parse(path.read_text(encoding="utf-8")) if path.exists() else StreamProgress()
 
     def state_path(self, folder: str) -> str:
-        """Where a folder of states is."""
+        """The path of a folder of states."""
         return str(self.root / _STATE / folder)
 
     def step_path(self, step: int) -> str:
-        """Where the alerts of a step are."""
+        """The path of a step's alerts."""
         return str(self.root / f"{BATCH_COLUMN}={step}")
 
-    def has(self, folder: str, out: str) -> bool:
-        """A folder of `_state` has results of a kind."""
-        return any(self._results(folder, out))
+    def has_states(self, folder: str) -> bool:
+        """True where a folder of `_state` holds states."""
+        return any(self._results(folder, OUT_STATE))
 
-    def write(self, step: int) -> tuple[list[Alert], EvaluationCounts]:
-        """Take the alerts out of a step's results, and write them into the table.
+    def write_alerts(self, step: int) -> tuple[list[Alert], EvaluationCounts]:
+        """Read the results of a step, and write its alerts into the table.
 
         Returns:
-            them, and the counts.
-
-        Raises:
-            LakeError: the file system refused.
+            the alerts, and the counts.
         """
-        names = [name for name, _ in ALERT]
-        alerts = in_order(Alert(**row) for row in self._rows(str(step), OUT_ALERT, names))
-        told = self._rows(str(step), OUT_COUNTS, ["rows", "misdated", "too_late", "due"])
+        alerts = in_order(Alert(**row) for row in self._rows(str(step), OUT_ALERT, _ALERT_NAMES))
+        rows = self._rows(str(step), OUT_COUNTS, ["rows", "misdated", "too_late", "due"])
         counts = EvaluationCounts(
-            rows=sum(row["rows"] for row in told),
-            misdated=sum(row["misdated"] for row in told),
-            too_late=sum(row["too_late"] for row in told),
-            due=min((row["due"] for row in told), default=NEVER),
+            rows=sum(row["rows"] for row in rows),
+            misdated=sum(row["misdated"] for row in rows),
+            too_late=sum(row["too_late"] for row in rows),
+            due=min((row["due"] for row in rows), default=NEVER),
         )
         folder = Path(self.step_path(step))
-        try:
+        with lake_errors(folder):
             if folder.exists():
                 _remove(folder)
             if alerts:
                 folder.mkdir()
-                import_pyarrow().parquet.write_table(_arrow(alerts), folder / "alerts.parquet")
-        except OSError as error:
-            raise LakeError(f"{folder}: {error.strerror or error}") from error
+                import_pyarrow().parquet.write_table(_arrow_table(alerts), folder / "alerts.parquet")
         return alerts, counts
 
     def _results(self, folder: str, out: str) -> Iterator[Path]:
         return (Path(self.state_path(folder)) / f"out={out}").glob("*.parquet")
 
     def _rows(self, folder: str, out: str, names: list[str]) -> list[dict[str, Any]]:
-        files = sorted(self._results(folder, out))
-        return [row for path in files for row in import_pyarrow().parquet.ParquetFile(path).read(names).to_pylist()]
+        return _read_rows(sorted(self._results(folder, out)), names)
 
     def commit(self, progress: StreamProgress) -> None:
-        """Make a step count, and drop the states of the one before.
-
-        Raises:
-            LakeError: the file system refused; the step does not count.
-        """
+        """Commit a step, and remove the states of the step before. A step that fails here is not committed."""
         target = self.root / _STATE / _CURRENT
         temporary = target.with_name(f".{_CURRENT}.tmp")
-        try:
+        with lake_errors(target):
             before = self.progress().folder
             with temporary.open("w", encoding="utf-8") as file:
                 file.write(progress.to_json())
@@ -183,20 +182,16 @@ class StreamTable:
             temporary.replace(target)
             if before is not None and before != progress.folder:
                 _remove(self.root / _STATE / before)
-        except OSError as error:
-            raise LakeError(f"{target}: {error.strerror or error}") from error
 
     def steps(self, after: int) -> list[int]:
-        """Steps that found something, in order, beginning behind `after`; committed ones only."""
+        """The committed steps after `after` that have alerts, in order."""
         last = self.progress().step
         return sorted(number for number, _ in self._steps() if after < number <= last)
 
     def alerts(self, step: int) -> list[Alert]:
-        """What a step found, in order."""
-        names = [name for name, _ in ALERT]
+        """The alerts of a step, in order."""
         files = sorted(Path(self.step_path(step)).glob("*.parquet"))
-        rows = [row for path in files for row in import_pyarrow().parquet.ParquetFile(path).read(names).to_pylist()]
-        return in_order(Alert(**row) for row in rows)
+        return in_order(Alert(**row) for row in _read_rows(files, _ALERT_NAMES))
 
     def _steps(self) -> Iterator[tuple[int, Path]]:
         for path in self.root.glob(f"{BATCH_COLUMN}=*"):
@@ -205,12 +200,17 @@ class StreamTable:
                 yield int(number), path
 
 
-def finished(results: DataFrame) -> DataFrame:
-    """The table of alerts, of what machines gave out."""
-    names = [name for name, _ in ALERT]
+def alert_table(results: DataFrame) -> DataFrame:
+    """The table of alerts, from the results of an evaluation."""
     alerts = results.where(F.col("out") == OUT_ALERT)
-    times = [F.timestamp_micros(F.expr(f"{name}_ns div 1000")).alias(name) for name in ("began", "at")]
-    return alerts.select(*names[:12], *times, *names[12:])
+    times = [F.timestamp_micros(F.expr(f"{name}_ns div 1000")).alias(name) for name in _TIMESTAMPS]
+    return alerts.select(*_ALERT_NAMES[:_TIMESTAMP_INDEX], *times, *_ALERT_NAMES[_TIMESTAMP_INDEX:])
+
+
+def alerts_from_results(results: DataFrame) -> list[Alert]:
+    """The alerts among the results of an evaluation, in order."""
+    rows = results.where(F.col("out") == OUT_ALERT).select(*_ALERT_NAMES).collect()
+    return in_order(Alert(**row.asDict()) for row in rows)
 
 
 def alerts(spark: SparkSession, out: str, *, by: str = "stream") -> DataFrame | None:
@@ -224,16 +224,20 @@ def alerts(spark: SparkSession, out: str, *, by: str = "stream") -> DataFrame | 
     return read_table(spark, f"{out.rstrip('/')}/{by}")
 
 
-def _arrow(alerts: Sequence[Alert]) -> Any:
-    """What `finished` gives, without Spark."""
+def _read_rows(files: Sequence[Path], names: list[str]) -> list[dict[str, Any]]:
+    return [row for path in files for row in import_pyarrow().parquet.ParquetFile(path).read(names).to_pylist()]
+
+
+def _arrow_table(alerts: Sequence[Alert]) -> Any:
+    """`alert_table` without Spark."""
     pa = import_pyarrow()
     table = pa.Table.from_pylist(
         [attrs.asdict(alert) for alert in alerts],
-        schema=pa.schema([pa.field(name, pa.type_for_alias(kind)) for name, kind in ALERT]),
+        schema=pa.schema([pa.field(name, pa.type_for_alias(type)) for name, type in ALERT_COLUMNS]),
     )
-    for place, name in ((12, "began"), (13, "at")):
+    for index, name in enumerate(_TIMESTAMPS, _TIMESTAMP_INDEX):
         micros = [value // 1000 for value in table.column(f"{name}_ns").to_pylist()]
-        table = table.add_column(place, name, pa.array(micros, pa.timestamp("us", tz="UTC")))
+        table = table.add_column(index, name, pa.array(micros, pa.timestamp("us", tz="UTC")))
     return table
 
 

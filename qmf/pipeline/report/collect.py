@@ -15,7 +15,7 @@ from pyspark.sql.window import Window
 
 from qmf.pipeline.audit import parts
 from qmf.pipeline.audit.calls import calls
-from qmf.pipeline.audit.job import parts_of, tables_of
+from qmf.pipeline.audit.job import make_parts, make_tables
 from qmf.pipeline.errors import LakeError
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.kinds import RowKind
@@ -238,15 +238,15 @@ def _add_audit(spark: SparkSession, options: ReportOptions, report: Report) -> R
     time_range = report.time_range
     first, last = time_range.days_with_past
     frames = Frames(spark, options.lake, first=first, last=last)
-    known = parts.known(spark, catalog.class_versions(options.lake, spark))
+    known = parts.known_columns(spark, catalog.class_versions(options.lake, spark))
     presence = (RowKind.HEARTBEATS, RowKind.AGENTS, RowKind.GAPS)
     rows = {kind: frames.table(kind) for kind in presence} | {RowKind.OBJECTS: frames.any(RowKind.OBJECTS)}
-    found = {name: parts.folded(name, part).localCheckpoint() for name, part in parts_of(rows, known).items()}
+    found = {name: parts.folded(name, part).localCheckpoint() for name, part in make_parts(rows, known).items()}
     typed = parts.events(frames.any(RowKind.EVENTS), known)
     untyped = parts.untyped_events(frames.table(RowKind.UNTYPED))
     inside = F.col("time_ns").between(time_range.first_ns, time_range.last_ns - 1)
-    events = parts.once(typed.unionByName(untyped)).where(inside).localCheckpoint()
-    made = tables_of(found, lambda _name, frame: frame.localCheckpoint())
+    events = parts.deduplicated(typed.unionByName(untyped)).where(inside).localCheckpoint()
+    made = make_tables(found, lambda _name, frame: frame.localCheckpoint())
     intervals = tables.availability_intervals(made["availability"], time_range)
     ended, ended_left = tables.last_ended(made["lives"], time_range, options.top)
     shown_calls, calls_left = tables.last_calls(calls(events), options.top)

@@ -1,7 +1,7 @@
-"""What the rules do: one state machine per rule and subject, fed with signals in the order of time. Pure.
+"""Detectors: state machines that evaluate one rule for one subject, fed with signals in the order of time. Pure.
 
-A machine knows nothing but its rule and what it was fed, and its state can be written down between any two signals:
-that is why a batch over a whole lake and a stream over the same lake in any parts raise the same alerts.
+A detector depends on its rule and its signals only, and its state can be stored between any two signals. So a batch
+over a whole lake and a stream over the same lake, in steps of any size, raise the same alerts.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
 
 
 def create_detector(rule: Rule, key: str, context: DetectorContext) -> Detector:
-    """A machine in its first state.
+    """A detector in its initial state.
 
     Args:
-        rule: what to do.
-        key: the subject: its parts with a line break between.
-        context: what all machines know.
+        rule: to evaluate.
+        key: of the subject: its parts, separated by line breaks.
+        context: common to all detectors.
     """
     match rule:
         case ThresholdRule():
@@ -59,4 +59,4 @@ def create_detector(rule: Rule, key: str, context: DetectorContext) -> Detector:
         case JoinRule():
             return JoinDetector(rule, key)
         case _:
-            raise TypeError(f"no machine for {rule!r}")
+            raise TypeError(f"no detector for {rule!r}")

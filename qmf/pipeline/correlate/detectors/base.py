@@ -1,6 +1,7 @@
-"""What all machines share: signals in, changes out, alerts that are open, and the state as JSON.
+"""The base of all detectors: signals in, changes of alerts out, the open alert, and the state as JSON.
 
-Times are nanoseconds since 1970. A deadline that falls on the time of a signal comes after that signal.
+Times are nanoseconds since 1970. A deadline at the time of a signal comes after that signal. Stored states use the JSON
+keys of `dump`, and of the detectors' `_state`.
 """
 
 from __future__ import annotations
@@ -15,29 +16,29 @@ import attrs
 from qmf.pipeline.correlate.message_templates import iso, render
 from qmf.pipeline.correlate.rules import Rule
 
-#: A time that doesn't come.
+#: A time that is never reached.
 NEVER = (1 << 63) - 1
 
-#: The role of a signal that says: the object was deleted, or the agent took its leave.
+#: The role of a signal of a deleted object, or of an agent that said goodbye.
 GONE = -1
 
-#: Events that are remembered for telling those that were recorded twice.
-_IDENTS = 16
+#: Identities of events that are remembered, to recognise events that were recorded twice.
+_IDENTITIES = 16
 
 
 class Signal(NamedTuple):
-    """A row of the lake, as far as a rule is concerned.
+    """A row of the lake, as a rule sees it.
 
     Attributes:
-        at: when it counts: its own time, or that of its arrival where its own can't be right.
+        at: its time for the rule: its own time, or that of its arrival where its own can't be right.
         ts: its own time.
-        run, seq: where it is in the lake.
+        run, seq: identify the row in the lake.
         epoch: of the agent.
-        role: what it is for the rule; `GONE`, or as the machine says.
+        role: its meaning for the rule; `GONE`, or as the detector defines.
         value: of the rule's expression.
-        ident: same for the same event.
-        agent, object: whose.
-        fields: the columns that the rule's message and evidence want, as JSON.
+        ident: the same for an event that was recorded twice.
+        agent, object: of the row.
+        fields: the columns for the rule's message and evidence, as JSON.
     """
 
     at: int
@@ -55,10 +56,10 @@ class Signal(NamedTuple):
 
 @attrs.frozen
 class DetectorContext:
-    """What machines know besides their signals.
+    """What detectors know besides their signals.
 
     Attributes:
-        outages: times in which nobody recorded, as (begin, end), in order.
+        outages: intervals in which no recorder was recording, as (begin, end), in order.
     """
 
     outages: Sequence[tuple[int, int]] = ()
@@ -66,17 +67,17 @@ class DetectorContext:
 
 @attrs.frozen(kw_only=True)
 class AlertChange:
-    """An alert is raised or ends.
+    """An alert is raised or cleared.
 
     Attributes:
-        raised: or cleared.
-        began: when the incident began; together with rule and subject its identity.
-        at: when the rule was fulfilled, or the alert ended.
-        window: the time that the evidence spans.
+        raised: True for raised, False for cleared.
+        began: when the incident began; rule, subject and this time identify the alert.
+        at: when the rule was fulfilled, or the alert was cleared.
+        window: the time of the evidence.
         value: that decided.
-        agent, object: whose; None where the subject is none.
+        agent, object: of the alert; None where the subject has none.
         message: text of the alert.
-        reason: why it ended; empty for one that is raised.
+        reason: why it was cleared; empty for a raised one.
         evidence: samples and events.
     """
 
@@ -92,39 +93,39 @@ class AlertChange:
     evidence: list[dict[str, Any]]
 
 
-#: What is kept of a signal for evidence, short and ready for JSON: at, ts, run, seq, value, fields.
+#: A signal as evidence, short and ready for JSON: at, ts, run, seq, value, fields.
 Evidence = list[Any]
 
 
 def evidence_of(signal: Signal, value: float | None = None) -> Evidence:
-    """Keep a signal as evidence."""
+    """A signal as evidence; `value` replaces its own."""
     shown = signal.value if value is None else value
     return [signal.at, signal.ts, signal.run, signal.seq, shown, signal.fields]
 
 
-def fields_of(kept: Evidence) -> dict[str, Any]:
-    """The columns kept with it."""
-    found: dict[str, Any] = json.loads(kept[5]) if kept[5] else {}
+def fields_of(evidence: Evidence) -> dict[str, Any]:
+    """The columns of a piece of evidence."""
+    found: dict[str, Any] = json.loads(evidence[5]) if evidence[5] else {}
     return found
 
 
-def told(kept: Evidence) -> dict[str, Any]:
+def published(evidence: Evidence) -> dict[str, Any]:
     """Evidence as it is published."""
-    at, ts, run, seq, value, _fields = kept
+    at, ts, run, seq, value, _fields = evidence
     shown: dict[str, Any] = {"time": iso(ts), "run": run, "seq": seq}
     if at != ts:
         shown["counted"] = iso(at)
     if value is not None:
         shown["value"] = value
-    return shown | fields_of(kept)
+    return shown | fields_of(evidence)
 
 
 class Detector:
-    """Base of all machines.
+    """Base of all detectors.
 
     Attributes:
-        changes: what came out; whoever drives the machine takes them.
-        due: `advance` has something to do once this time is over; `NEVER` for nothing.
+        changes: of alerts, so far.
+        due: `advance` has something to do after this time; `NEVER` for nothing.
     """
 
     def __init__(self, rule: Rule, key: str) -> None:
@@ -134,31 +135,31 @@ class Detector:
         self.due = NEVER
         #: The alert that is open: began, raised at, message, agent, object.
         self._open: list[Any] | None = None
-        self._idents: list[int] = []
+        self._recent_idents: list[int] = []
 
     def feed(self, signal: Signal) -> None:
-        """Take a signal; `advance` was called with its time before."""
+        """Process a signal; the caller has called `advance` with its time."""
         raise NotImplementedError
 
     def advance(self, now: int) -> None:
-        """Do what was due before `now`."""
+        """Process deadlines before `now`."""
         raise NotImplementedError
 
     def dump(self, now: int) -> str | None:
-        """The state after everything before `now`, or None for that of a new machine."""
+        """The state after everything before `now` as JSON, or None for that of a new detector."""
         state = {name: value for name, value in self._state(now).items() if value not in (None, [])}
         if self._open is not None:
             state["open"] = self._open
             state["rule"] = [self._rule.name, self._rule.kind.value, int(self._rule.severity)]
-        if state and self._idents:
-            state["idents"] = self._idents
+        if state and self._recent_idents:
+            state["idents"] = self._recent_idents
         return json.dumps(state, separators=(",", ":")) if state else None
 
     def load(self, text: str) -> None:
-        """Take up a state that `dump` gave."""
+        """Restore a state from `dump`."""
         state = json.loads(text)
         self._open = state.pop("open", None)
-        self._idents = state.pop("idents", [])
+        self._recent_idents = state.pop("idents", [])
         self._restore(state)
 
     # -- for subclasses
@@ -170,28 +171,28 @@ class Detector:
         raise NotImplementedError
 
     def _is_new(self, signal: Signal) -> bool:
-        """It is not an event that was recorded twice."""
+        """True unless the signal is an event that was recorded twice."""
         ident = signal.ident
         if ident is None:
             return True
-        if ident in self._idents:
+        if ident in self._recent_idents:
             return False
-        self._idents = [*self._idents[1 - _IDENTS :], ident]
+        self._recent_idents = [*self._recent_idents[1 - _IDENTITIES :], ident]
         return True
 
-    def _begin(
+    def _raise_alert(
         self,
         at: int,
         began: int,
-        kept: Sequence[Evidence],
+        evidence: Sequence[Evidence],
         *,
         value: float | None = None,
-        whose: tuple[str | None, str | None],
+        origin: tuple[str | None, str | None],
         count: int | None = None,
     ) -> None:
-        """Raise an alert."""
+        """Raise an alert; `origin` is its agent and object."""
         fields: dict[str, Any] = {}
-        for item in kept:
+        for item in evidence:
             fields |= fields_of(item)
         message = render(
             self._rule,
@@ -199,32 +200,32 @@ class Detector:
                 **fields,
                 "rule": self._rule.name,
                 "subject": subject_of(self._key),
-                "agent": whose[0],
-                "object": whose[1],
+                "agent": origin[0],
+                "object": origin[1],
                 "value": value,
                 "count": count,
                 "began": iso(began),
                 "at": iso(at),
             },
         )
-        self._open = [began, at, message, *whose]
+        self._open = [began, at, message, *origin]
         self.changes.append(
             AlertChange(
                 raised=True,
                 began=began,
                 at=at,
-                window=(min([began, *(item[0] for item in kept)]), at),
+                window=(min([began, *(item[0] for item in evidence)]), at),
                 value=value,
-                agent=whose[0],
-                object=whose[1],
+                agent=origin[0],
+                object=origin[1],
                 message=message,
                 reason="",
-                evidence=[told(item) for item in kept],
+                evidence=[published(item) for item in evidence],
             )
         )
 
-    def _end(self, at: int, reason: str, kept: Sequence[Evidence], value: float | None = None) -> None:
-        """Clear the alert."""
+    def _clear_alert(self, at: int, reason: str, evidence: Sequence[Evidence], value: float | None = None) -> None:
+        """Clear the open alert."""
         assert self._open is not None
         began, raised_at, message, agent, object_ = self._open
         self._open = None
@@ -239,16 +240,16 @@ class Detector:
                 object=object_,
                 message=message,
                 reason=reason,
-                evidence=[told(item) for item in kept],
+                evidence=[published(item) for item in evidence],
             )
         )
 
 
 def subject_of(key: str) -> str:
-    """A key as people read it."""
+    """The subject of a key, for people."""
     return ", ".join(part for part in key.split("\n") if part)
 
 
 def alert_id(rule: str, key: str, began: int) -> str:
-    """The identity of an alert: 32 hex digits, the same whenever the same incident is found."""
+    """The id of an alert: 32 hex digits, always the same for the same incident."""
     return hashlib.sha256(f"{rule}\x1f{key}\x1f{began}".encode()).hexdigest()[:32]

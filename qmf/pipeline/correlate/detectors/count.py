@@ -1,4 +1,4 @@
-"""So many events within a time: a window that slides with the events."""
+"""A number of events within a time: a window that slides with the events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qmf.pipeline.correlate.rules import CountRule
 
 
 class CountDetector(Detector):
-    """Keeps the youngest events, as many as the rule counts: the oldest of them decides."""
+    """Keeps the newest events, as many as the rule counts: the oldest of them decides."""
 
     def __init__(self, rule: CountRule, key: str) -> None:
         super().__init__(rule, key)
@@ -26,18 +26,18 @@ class CountDetector(Detector):
         oldest = self._events[0][0]
         if signal.at - oldest < self._of.within:
             if self._open is None:
-                self._begin(
+                self._raise_alert(
                     signal.at,
                     oldest,
                     self._events,
-                    whose=(signal.agent, signal.object),
+                    origin=(signal.agent, signal.object),
                     count=len(self._events),
                 )
             self.due = oldest + self._of.within
 
     def advance(self, now: int) -> None:
         if self._open is not None and self.due < now:
-            self._end(self.due, f"fewer than {self._of.at_least}", [])
+            self._clear_alert(self.due, f"fewer than {self._of.at_least}", [])
         self.due = NEVER if self._open is None else self.due
 
     def _state(self, now: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""A number beyond a limit for some time, and back again: thresholds, and the second half of rates.
+"""A value beyond a limit for some time, and back again: for thresholds, and for the second half of rates.
 
-A value counts until the next one comes: agents publish what changed, so silence means that it is still the same. Where
-that is not so, `stale` says for how long.
+A value is valid until the next one: agents publish changes only, so without a message it is still the same. For other
+agents, `stale` limits that time.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from qmf.pipeline.correlate.rules import Limits, RateRule, ThresholdRule
 
 
 class LimitDetector(Detector):
-    """Watches a number; subclasses say which."""
+    """Compares a number with the limits; subclasses provide the number."""
 
     def __init__(self, rule: ThresholdRule | RateRule, key: str) -> None:
         super().__init__(rule, key)
         self._limits: Limits = rule.limits
         self._since: int | None = None
         self._last_at = 0
-        #: Of the bad time: the first sample, the one farthest out, the last one.
+        #: Of the bad time: the first sample, the worst, the last.
         self._kept: list[Evidence] = []
-        self._whose: list[str | None] = [None, None]
+        self._origin: list[str | None] = [None, None]
 
-    def _take(self, signal: Signal, value: float) -> None:
-        """Take the number of this time."""
+    def _compare(self, signal: Signal, value: float) -> None:
+        """Process the number of a signal."""
         limits = self._limits
         self._last_at = signal.at
         if self._open is not None:
             if limits.is_good(value):
                 self._since = None
-                self._end(signal.at, f"back at {value:g}", [evidence_of(signal, value)], value)
+                self._clear_alert(signal.at, f"back at {value:g}", [evidence_of(signal, value)], value)
                 self._kept = []
         elif limits.is_bad(value):
             kept = evidence_of(signal, value)
@@ -41,20 +41,20 @@ class LimitDetector(Detector):
                 self._kept = [kept, kept, kept]
             else:
                 worst = self._kept[1][4]
-                farther = value > worst if limits.above else value < worst
-                self._kept = [self._kept[0], kept if farther else self._kept[1], kept]
-            self._whose = [signal.agent, signal.object]
+                is_worst = value > worst if limits.above else value < worst
+                self._kept = [self._kept[0], kept if is_worst else self._kept[1], kept]
+            self._origin = [signal.agent, signal.object]
             if signal.at - self._since >= limits.duration:
-                self._raise(signal.at)
+                self._raise_due(signal.at)
         else:
             self._since = None
             self._kept = []
         self._set_due()
 
     def _gone(self, at: int, reason: str) -> None:
-        """There is no number any more."""
+        """The number doesn't exist any more."""
         if self._open is not None:
-            self._end(at, reason, [])
+            self._clear_alert(at, reason, [])
         self._since = None
         self._kept = []
         self._set_due()
@@ -65,16 +65,16 @@ class LimitDetector(Detector):
                 assert self._limits.stale is not None
                 self._gone(self.due, f"no sample for {self._limits.stale / 10**9:g} s")
             else:
-                self._raise(self.due)
+                self._raise_due(self.due)
                 self._set_due()
 
-    def _raise(self, at: int) -> None:
+    def _raise_due(self, at: int) -> None:
         assert self._since is not None
         samples = {(item[2], item[3]): item for item in self._kept}
         value = self._kept[2][4]
-        agent, object_ = self._whose
-        self._begin(
-            at, self._since, sorted(samples.values(), key=lambda item: item[0]), value=value, whose=(agent, object_)
+        agent, object_ = self._origin
+        self._raise_alert(
+            at, self._since, sorted(samples.values(), key=lambda item: item[0]), value=value, origin=(agent, object_)
         )
         self._since = None
         self._kept = []
@@ -88,10 +88,10 @@ class LimitDetector(Detector):
         fires = NEVER if self._since is None or self._open is not None else self._since + self._limits.duration
         self.due = min(fires, self._stale_at())
 
-    def _state(self, now: int) -> dict[str, Any]:  # noqa: ARG002 - others forget with time
+    def _state(self, now: int) -> dict[str, Any]:  # noqa: ARG002 - other detectors need it
         state: dict[str, Any] = {}
         if self._since is not None:
-            state = {"since": self._since, "kept": self._kept, "whose": self._whose}
+            state = {"since": self._since, "kept": self._kept, "whose": self._origin}
         if self._since is not None or self._open is not None:
             state["last"] = self._last_at
         return state
@@ -99,16 +99,16 @@ class LimitDetector(Detector):
     def _restore(self, state: Mapping[str, Any]) -> None:
         self._since = state.get("since")
         self._kept = state.get("kept", [])
-        self._whose = state.get("whose", [None, None])
+        self._origin = state.get("whose", [None, None])
         self._last_at = state.get("last", 0)
         self._set_due()
 
 
 class ThresholdDetector(LimitDetector):
-    """The value of a sample is the number."""
+    """The number is the value of a sample."""
 
     def feed(self, signal: Signal) -> None:
         if signal.role == GONE:
             self._gone(signal.at, "the object was deleted")
         elif signal.value is not None:
-            self._take(signal, signal.value)
+            self._compare(signal, signal.value)

@@ -1,7 +1,7 @@
-"""How fast a value changes.
+"""The speed of a value's change.
 
-Counters that go down, or whose agent has another epoch, count from zero, as in rollups. Other values begin anew with
-another epoch: what was before belongs to another life of the agent.
+Counters that go down, or whose agent has another epoch, continue from zero, as in rollups. Other values start again
+with another epoch: earlier samples belong to an earlier run of the agent.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from qmf.pipeline.correlate.rules import SECOND, RateRule
 
 
 class RateDetector(LimitDetector):
-    """The change per second, over the rule's time or since the sample before, is the number."""
+    """The number is the change per second, over the rule's time or since the sample before."""
 
     def __init__(self, rule: RateRule, key: str) -> None:
         super().__init__(rule, key)
         self._of = rule
-        #: Times and growth since the oldest, one of them at or before the beginning of the rule's time.
+        #: Times, and growth since the oldest of them; one is at or before the start of the rule's time.
         self._window: list[list[float]] = []
         self._value: float | None = None
         self._epoch: int | None = None
@@ -44,7 +44,7 @@ class RateDetector(LimitDetector):
             return
         total = self._window[-1][1] + growth
         if signal.at == self._window[-1][0]:
-            # Recorded twice, or two samples of one moment: no time to divide by.
+            # Recorded twice, or two samples of one time: a division by zero.
             self._window[-1][1] = total
             return
         self._window.append([signal.at, total])
@@ -55,11 +55,11 @@ class RateDetector(LimitDetector):
             self._window = self._window[-2:]
         at, before = self._window[0]
         if self._of.over and at > start:
-            return  # not known for as long as the rule wants yet
-        self._take(signal, (total - before) * SECOND / (signal.at - at))
+            return  # the samples don't cover the rule's time yet
+        self._compare(signal, (total - before) * SECOND / (signal.at - at))
 
     def _growth(self, value: float, epoch: int | None) -> float | None:
-        """Growth since the sample before; None where there is none to compare with."""
+        """Growth since the sample before; None where there is no comparable one."""
         if self._value is None:
             return None
         restarted = epoch is not None and self._epoch is not None and epoch != self._epoch and not self._of.continued
