@@ -47,7 +47,7 @@ def encode(message: Message, subject: str | None = None, to: str | None = None) 
             AmqpMessage(
                 durable=bool(message.durable),
                 priority=DEFAULT_PRIORITY if message.priority is None else _priority(message.priority),
-                ttl=message.ttl,
+                ttl=None if message.ttl is None else _ttl(message.ttl),
                 message_id=_id("id", message.id),
                 user_id=None if message.user_id is None else message.user_id.encode(),
                 to=to if message.to is None else message.to,
@@ -141,6 +141,12 @@ def _priority(value: object) -> int:
     if isinstance(value, int) and 0 <= value <= 255:
         return value
     raise EncodeError(text=f"priority must be 0 to 255, not {value!r}")
+
+
+def _ttl(value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value * 1000 < 2**32:
+        return value
+    raise EncodeError(text=f"ttl must be a number of seconds below {2**32 // 1000}, not {value!r}")
 
 
 def _id(name: str, value: object) -> object:

@@ -76,9 +76,8 @@ class _Parser:
         while text[pos:].strip():
             match = _TOKEN.match(text, pos)
             if match is None or match.lastgroup is None:
-                raise SelectorError(
-                    f"selector {text!r}, character {pos + 1}: {text[pos:].strip()[0]!r} is not expected"
-                )
+                start = len(text) - len(text[pos:].lstrip())
+                raise SelectorError(f"selector {text!r}, character {start + 1}: {text[start]!r} is not expected")
             kind, value = match.lastgroup, match[match.lastgroup]
             if kind == "name" and value.upper() in _KEYWORDS:
                 kind, value = "keyword", value.upper()
