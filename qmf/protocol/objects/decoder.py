@@ -104,13 +104,13 @@ class ObjectDecoder:
 
     def _object(self, body: bytes, found: Recognized) -> ObjectData:
         """An object whose maps have known shapes."""
-        outer, starts, class_key, shape, begin, end, value_starts = found
+        envelope, starts, class_key, shape, begin, end, value_starts = found
         self.matched += 1
-        place = outer.object_id
-        object_id = (
-            None if place is None else self.object_ids.decode(body, starts[place[0]] + place[1], starts[place[0] + 1])
-        )
-        update, create, delete = outer.times(body, starts)
+        object_id = None
+        if envelope.object_id is not None:
+            run, offset = envelope.object_id
+            object_id = self.object_ids.decode(body, starts[run] + offset, starts[run + 1])
+        update, create, delete = envelope.times(body, starts)
         values = ShapeValues(shape, body, begin, end, value_starts)
         return make_object(values, object_id, class_key, update, create, delete, EMPTY, False)
 

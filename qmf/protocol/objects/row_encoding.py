@@ -6,6 +6,7 @@ other columns are packed together with it by one `struct`, in a function compile
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,12 +32,7 @@ class RowEncoder:
     Values are ints for integer columns, floats, bools, UUIDs, text, maps (or object ids) and lists; None where there is
     none.
 
-    Attributes:
-        row: makes a row. Takes update, create and delete time of the object, in nanoseconds since 1970 or 0 for none;
-            its lead; and the values of the columns behind the lead. Raises EncodeError as `lead`.
     """
-
-    __slots__ = ("_agent", "_bits", "_class_key", "_columns", "_layout", "_lead_lengths", "_lead_struct", "row")
 
     def __init__(self, class_key: ClassKey, agent: ObjectId, columns: Sequence[Column], leading: int) -> None:
         """Make one.
@@ -61,11 +57,17 @@ class RowEncoder:
         lead_codes = self._layout.codes[:leading]
         self._lead_struct = struct.Struct(">" + "".join(ROW_FORMATS.get(code, "") for code in lead_codes))
         self._lead_lengths = struct.Struct(f">{1 + sum(code not in ROW_FORMATS for code in lead_codes)}I")
+
+    @functools.cached_property
+    def row(self) -> Callable[[int, int, int, Lead, Sequence[Any]], bytes]:
+        """Makes a row.
+
+        Takes update, create and delete time of the object, in nanoseconds since 1970 or 0 for none; its lead; and the
+        values of the columns behind the lead. Raises EncodeError as `lead`.
+        """
         names = [f"a{i}" for i, _ in self._columns]
         steps = [f"{', '.join(names)}, = values"] if names else []
-        self.row: Callable[[int, int, int, Lead, Sequence[Any]], bytes] = self.row_function(
-            SourcePart(steps, names, {}), "update, create, delete, lead, values"
-        )
+        return self.row_function(SourcePart(steps, names, {}), "update, create, delete, lead, values")
 
     def row_function(self, reading: SourcePart, parameters: str) -> Callable[..., bytes]:
         """A function that reads the values behind the lead and makes a row.
