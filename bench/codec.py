@@ -25,10 +25,9 @@ import proton
 from figures import Figure, parser, report
 
 from qmf.codec import amqp010, amqp10, typed
-from qmf.codec.type_codes import LIST, MAP
 from qmf.protocol.objects import Column, RowEncoder
 from qmf.protocol.objects.keyed_encoding import entry_encoder
-from qmf.protocol.objects.nested_values import NestedValues
+from qmf.protocol.objects.nested_values import nested_values
 from qmf.protocol.objects.rows import RowDecoder, RowValues
 from qmf.protocol.objects.shapes import ShapeValues, learn
 from qmf.protocol.values import ObjectId
@@ -118,7 +117,7 @@ class Shapes:
 
     def __init__(self, first: bytes) -> None:
         (count,) = struct.unpack_from(">I", first, 4)
-        shape = learn(first, 8, count, {code: NestedValues(code, 3) for code in (MAP, LIST)})
+        shape = learn(first, 8, count, nested_values(3))
         assert shape is not None
         self._shape = shape
 

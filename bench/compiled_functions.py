@@ -12,7 +12,7 @@ from __future__ import annotations
 import statistics
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -33,14 +33,14 @@ from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.event_raiser import EventWriter
 from qmf.agent.publishing.object_writer import columns_of
 from qmf.codec import amqp010
-from qmf.codec.type_codes import LIST, MAP, UUID16
+from qmf.codec.type_codes import UUID16
 from qmf.models.broker.agent import Broker, Subscribe, Vhost
 from qmf.protocol import ObjectDecoder, ObjectId
 from qmf.protocol.objects import RowEncoder, list_body
 from qmf.protocol.objects.columns import LENGTHS, NESTED, ROW_FORMATS
 from qmf.protocol.objects.general import event_from_map
 from qmf.protocol.objects.keyed_encoding import entry_encoder
-from qmf.protocol.objects.nested_values import NestedValues
+from qmf.protocol.objects.nested_values import NestedValues, nested_values
 from qmf.protocol.objects.rows import RowDecoder
 from qmf.protocol.objects.shapes import Shape, learn
 from qmf.protocol.values import ObjectData
@@ -72,7 +72,7 @@ class Pair:
 class ShapeLoops:
     """What a shape's functions do, run by run."""
 
-    def __init__(self, shape: Shape, nested: dict[int, NestedValues]) -> None:
+    def __init__(self, shape: Shape, nested: Mapping[int, NestedValues]) -> None:
         self._nested = nested
         self._names = shape.names
         self._runs: list[tuple[int, int, int, int | None, Any]] = []
@@ -129,7 +129,7 @@ def keyed() -> list[Pair]:
     schema = queue_schema()
     plain = queues(schema)
     items = [amqp010.encode_map(with_widths(schema, item)) for item in plain]
-    nested = {code: NestedValues(code, 3) for code in (MAP, LIST)}
+    nested = nested_values(3)
     shape = learn(items[0], 8, len(plain[0]), nested)
     assert shape is not None
     loops = ShapeLoops(shape, nested)

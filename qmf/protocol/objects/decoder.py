@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 
 from qmf.codec import amqp010
 from qmf.codec.message import SectionMemory
-from qmf.codec.type_codes import LIST, MAP
+from qmf.codec.type_codes import MAP
 from qmf.errors import DecodeError
 from qmf.protocol.fields import mapping
 from qmf.protocol.objects.event_forms import EventForms
 from qmf.protocol.objects.general import block_from_map, event_from_map, objects_from_list
 from qmf.protocol.objects.known_shapes import KnownShapes, Recognized
-from qmf.protocol.objects.nested_values import NestedValues
+from qmf.protocol.objects.nested_values import nested_values
 from qmf.protocol.objects.object_ids import ObjectIdDecoder, decoded_map
 from qmf.protocol.objects.row_objects import EMPTY, RowObjects, make_object
 from qmf.protocol.objects.rows import RowDecoder
@@ -52,9 +52,10 @@ class ObjectDecoder:
         self.matched = self.general = 0
         self.sections = SectionMemory()
         self.object_ids = ObjectIdDecoder()
-        nested = {code: NestedValues(code, _VALUE_DEPTH) for code in (MAP, LIST)}
+        nested = nested_values(_VALUE_DEPTH)
         self.shapes = KnownShapes(nested)
         self.event_forms = EventForms(nested, self.object_ids.decode)
+        self._row_nested = nested_values(0)
         self.row_decoders: dict[tuple[tuple[str, ...], bytes], RowDecoder] = {}
 
     def objects(self, body: bytes) -> Sequence[ObjectData]:
@@ -120,7 +121,7 @@ class ObjectDecoder:
         decoder = self.row_decoders.get(key)
         if decoder is not None:
             return RowObjects(block, decoder)
-        decoder = RowDecoder(*key)
+        decoder = RowDecoder(*key, self._row_nested)
         found = RowObjects(block, decoder)
         if sum(map(len, block.columns)) <= MAX_KEYS_SIZE:
             if len(self.row_decoders) >= MAX_LAYOUTS:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 
 from qmf.codec.amqp010 import decode_list_at, decode_map_at
-from qmf.codec.type_codes import MAP
+from qmf.codec.type_codes import LIST, MAP
 from qmf.errors import DecodeError
 
 #: Maps or lists remembered, and bytes that each may have.
-MAX_NESTED, MAX_NESTED_SIZE = 1000, 1000
+MAX_NESTED, MAX_NESTED_SIZE = 1000, 500
 
 
 class NestedValues:
@@ -59,6 +59,11 @@ class NestedValues:
             self.known.clear()
         items = value.values() if isinstance(value, dict) else value
         self.known[raw] = None if any(isinstance(item, dict | list) for item in items) else value
+
+
+def nested_values(depth: int) -> dict[int, NestedValues]:
+    """What reads maps and lists at one depth, by type code."""
+    return {code: NestedValues(code, depth) for code in (MAP, LIST)}
 
 
 def text_or_bytes(raw: bytes) -> str | bytes:

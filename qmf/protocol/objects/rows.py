@@ -7,14 +7,14 @@ row. Only agents and consoles of this project know rows. `row_encoding` writes t
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from qmf.codec.type_codes import BINARY32, LIST, MAP, TEXT16, UUID16
 from qmf.errors import DecodeError
 from qmf.protocol.objects.columns import ROW_FORMATS
 from qmf.protocol.objects.lazy_values import LazyValues
-from qmf.protocol.objects.nested_values import NestedValues, text_or_bytes
+from qmf.protocol.objects.nested_values import NestedValues, nested_values, text_or_bytes
 from qmf.protocol.objects.row_functions import Unpack, check_function, unpack_function
 from qmf.protocol.objects.row_layout import LENGTH, MAX_COLUMNS, TIMES, RowLayout
 
@@ -72,8 +72,14 @@ class RowDecoder:
 
     __slots__ = ("_head", "_lengths", "_readers", "_unpack", "bitmaps", "check", "layout", "nested")
 
-    def __init__(self, columns: tuple[str, ...], codes: bytes) -> None:
+    def __init__(
+        self, columns: tuple[str, ...], codes: bytes, nested: Mapping[int, NestedValues] | None = None
+    ) -> None:
         """Make a decoder.
+
+        Args:
+            columns, codes: of the rows.
+            nested: what reads maps and lists, `nested_values(0)`; decoders of one connection share it.
 
         Raises:
             DecodeError: the columns make no layout, or are more than `MAX_COLUMNS`.
@@ -81,7 +87,7 @@ class RowDecoder:
         layout = self.layout = RowLayout(columns, codes)
         if len(columns) > MAX_COLUMNS:
             raise DecodeError(f"rows of {len(columns)} columns; the limit is {MAX_COLUMNS}")
-        self.nested = {code: NestedValues(code, 0) for code in (MAP, LIST)}
+        self.nested = nested_values(0) if nested is None else nested
         skipped = layout.lengths_at - LENGTH - layout.bitmap_size - TIMES
         self._head = struct.Struct(f">{LENGTH + layout.bitmap_size}xqqq{skipped}xI").unpack_from
         self._lengths = struct.Struct(">" + layout.lengths).unpack_from

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, amqp010
-from qmf.codec.type_codes import LIST, MAP
+from qmf.codec.type_codes import MAP
 from qmf.errors import DecodeError
-from qmf.protocol.objects.nested_values import MAX_NESTED, MAX_NESTED_SIZE, NestedValues
+from qmf.protocol.objects.nested_values import MAX_NESTED, MAX_NESTED_SIZE, NestedValues, nested_values
 from qmf.protocol.objects.shapes import MAX_VARIABLE, Shape, ShapeValues, learn
 
 DEPTH = 3
@@ -42,13 +42,9 @@ NESTED = st.recursive(
 MAPS = st.dictionaries(st.text(max_size=10), st.one_of(NUMBERS, TEXTS, NESTED), max_size=12)
 
 
-def nested_at(depth: int) -> dict[int, NestedValues]:
-    return {code: NestedValues(code, depth) for code in (MAP, LIST)}
-
-
 def learned(data: bytes, nested: dict[int, NestedValues] | None = None) -> Shape:
     (count,) = struct.unpack_from(">I", data, 4)
-    shape = learn(data, 8, count, nested or nested_at(DEPTH))
+    shape = learn(data, 8, count, nested or nested_values(DEPTH))
     assert shape is not None
     return shape
 
@@ -218,7 +214,7 @@ def test_encodings_that_we_do_not_send(code: int, body: bytes) -> None:
 def test_rare_maps_get_no_shape(data: bytes) -> None:
     general = amqp010.decode_map(data)
     assert general
-    assert learn(data, 8, struct.unpack_from(">I", data, 4)[0], nested_at(DEPTH)) is None
+    assert learn(data, 8, struct.unpack_from(">I", data, 4)[0], nested_values(DEPTH)) is None
 
 
 def test_text_must_be_utf8_and_binary_need_not() -> None:
@@ -232,7 +228,7 @@ def test_text_must_be_utf8_and_binary_need_not() -> None:
 
 def test_a_nested_map_is_checked_and_remembered() -> None:
     good = amqp010.encode_map({"m": {"k": 1}})
-    nested = nested_at(DEPTH)
+    nested = nested_values(DEPTH)
     shape = learned(good, nested)
     broken = good.replace(b"\x01k\x31", b"\x01k\xb0")
     with pytest.raises(DecodeError):
@@ -246,7 +242,7 @@ def test_a_nested_map_is_checked_and_remembered() -> None:
 def test_a_list_is_not_taken_for_a_map_of_the_same_bytes() -> None:
     raw = struct.pack(">II", 7, 1) + b"\x00\x02\x07"  # a map with one empty key, or a list with an error in it
     as_map, as_list = a_map(entry(b"m", 0xA8, raw)), a_map(entry(b"m", 0xA9, raw))
-    nested = nested_at(DEPTH)
+    nested = nested_values(DEPTH)
     assert learned(as_map, nested).match(as_map, 8, len(as_map)) is not None
     shape = Shape(("m",), b"\xa9", nested)
     assert shape.match(as_list, 8, len(as_list)) is None
@@ -255,7 +251,7 @@ def test_a_list_is_not_taken_for_a_map_of_the_same_bytes() -> None:
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    nested = nested_at(DEPTH)
+    nested = nested_values(DEPTH)
     shape = learned(amqp010.encode_map({"m": {}}), nested)
     known = nested[MAP].known
     for number in range(MAX_NESTED + 10):
@@ -273,8 +269,8 @@ def test_a_nested_map_too_deep_for_the_general_decoder_matches_nothing() -> None
     for _ in range(29):
         deep = {"d": deep}
     nested = amqp010.encode_map({"m": deep})
-    assert learned(data, nested_at(2)).match(nested, 8, len(nested)) is not None
-    assert learned(data, nested_at(3)).match(nested, 8, len(nested)) is None
+    assert learned(data, nested_values(2)).match(nested, 8, len(nested)) is not None
+    assert learned(data, nested_values(3)).match(nested, 8, len(nested)) is None
 
 
 ONES: list[object] = [1, True, 1.0, UInt8(1), Int64(1), Float32(1.0), "1", b"1", None]
@@ -331,6 +327,6 @@ def test_a_value_is_found_without_the_places_of_the_match() -> None:
 def test_maps_with_very_many_texts_get_no_shape() -> None:
     for count, known in ((MAX_VARIABLE, True), (MAX_VARIABLE + 1, False)):
         data = amqp010.encode_map({f"t{number}": "x" for number in range(count)})
-        assert (learn(data, 8, count, nested_at(DEPTH)) is not None) is known
+        assert (learn(data, 8, count, nested_values(DEPTH)) is not None) is known
     numbers = amqp010.encode_map({f"n{number}": UInt8(1) for number in range(2 * MAX_VARIABLE)})
-    assert learn(numbers, 8, 2 * MAX_VARIABLE, nested_at(DEPTH)) is not None
+    assert learn(numbers, 8, 2 * MAX_VARIABLE, nested_values(DEPTH)) is not None
