@@ -24,177 +24,179 @@ PACKAGE = "org.apache.qpid.acl"
 ACL = ClassSchema(
     package=PACKAGE,
     name="Acl",
-    hash=UUID("a3c9ae51-c489-3e77-36cf-70af1d3c30a2"),
+    hash=UUID("78a5d795-b77a-165f-8b89-9de5a0c8fcbe"),
     properties=(
         Property(
             name="brokerRef",
             type=TYPES["objId"],
-            desc="The broker that it guards",
+            desc="The broker that it controls",
             index=True,
             parent_ref=True,
             references=Reference(package="org.apache.qpid.broker", name="Broker"),
         ),
-        Property(name="policyFile", type=TYPES["lstr"], desc="Path of the file that the rules come from"),
+        Property(name="policyFile", type=TYPES["lstr"], desc="Path of the file with the rules"),
         Property(
-            name="enforcingAcl", type=TYPES["bool"], desc="Rules are in force; otherwise everybody may do everything"
+            name="enforcingAcl", type=TYPES["bool"], desc="Rules are in effect; otherwise every user may do everything"
         ),
         Property(
             name="transferAcl",
             type=TYPES["bool"],
-            desc="Some rules are about sending, so that every message is looked at",
+            desc="Some rules are about sending messages, so that every message is checked",
         ),
         Property(
             name="lastAclLoad",
             type=TYPES["absTime"],
-            desc="When the rules were read from the file without error the last time",
+            desc="Time when the rules were last read from the file without error",
         ),
         Property(
             name="maxConnections",
             type=TYPES["uint16"],
-            desc="Connections that may exist at the same time, of everybody; 0 for any number",
+            desc="Largest number of connections of all users together; 0 for any number",
         ),
         Property(
             name="maxConnectionsPerIp",
             type=TYPES["uint16"],
-            desc="Connections that may come from the same address at the same time; 0 for any number",
+            desc="Largest number of connections from one address; 0 for any number",
         ),
         Property(
             name="maxConnectionsPerUser",
             type=TYPES["uint16"],
-            desc="Connections that the same user may have at the same time; 0 for any number",
+            desc="Largest number of connections of one user; 0 for any number",
         ),
         Property(
             name="maxQueuesPerUser",
             type=TYPES["uint16"],
-            desc="Queues that the same user may have made and not deleted; 0 for any number",
+            desc="Largest number of queues created by one user; 0 for any number",
         ),
     ),
     statistics=(
-        Statistic(name="aclDenyCount", type=TYPES["count64"], unit="request", desc="Requests that a rule forbade"),
+        Statistic(name="aclDenyCount", type=TYPES["count64"], unit="request", desc="Requests denied by a rule"),
         Statistic(
             name="connectionDenyCount",
             type=TYPES["count64"],
             unit="connection",
-            desc="Connections turned away because there were too many",
+            desc="Connections refused because a limit was reached",
         ),
         Statistic(
             name="queueQuotaDenyCount",
             type=TYPES["count64"],
             unit="queue",
-            desc="Queues refused because their user had too many",
+            desc="Queues refused because the limit of the user was reached",
         ),
     ),
     methods=(
         Method(
             name="reloadACLFile",
-            desc=("Read the rules from the file again; faulty ones are refused, and the old ones stay in force"),
+            desc="Read the rules from the file again; if the file is invalid, the old rules stay in effect",
         ),
         Method(
             name="Lookup",
             arguments=(
                 Argument(name="userId", type=TYPES["lstr"], desc="The user, e.g. guest@QPID"),
-                Argument(name="action", type=TYPES["lstr"], desc="What the user wants to do, e.g. create"),
-                Argument(name="object", type=TYPES["lstr"], desc="What kind of thing it would be done to, e.g. queue"),
-                Argument(name="objectName", type=TYPES["lstr"], desc="Name of that thing; empty for any"),
-                Argument(name="propertyMap", type=TYPES["map"], desc="Further facts as texts by name, e.g. durable"),
+                Argument(name="action", type=TYPES["lstr"], desc="Action of the user, e.g. create"),
+                Argument(name="object", type=TYPES["lstr"], desc="Type of the object of the action, e.g. queue"),
+                Argument(name="objectName", type=TYPES["lstr"], desc="Name of the object; empty for any"),
+                Argument(
+                    name="propertyMap",
+                    type=TYPES["map"],
+                    desc="Further properties of the action as text, by name, e.g. durable",
+                ),
                 Argument(
                     name="result",
                     type=TYPES["lstr"],
                     direction=Direction.OUT,
-                    desc=("The verdict, e.g. allow, allow-log, deny or deny-log; or what was wrong with the question"),
+                    desc="The result, e.g. allow, allow-log, deny or deny-log; or an error message",
                 ),
             ),
-            desc="Ask what the rules say of something that a user might do; nothing is done",
+            desc="Check whether the rules allow an action of a user, without executing it",
         ),
         Method(
             name="LookupPublish",
             arguments=(
                 Argument(name="userId", type=TYPES["lstr"], desc="The user, e.g. guest@QPID"),
-                Argument(
-                    name="exchangeName", type=TYPES["lstr"], desc="Name of the exchange that the message would go to"
-                ),
-                Argument(name="routingKey", type=TYPES["lstr"], desc="Subject that the message would have"),
-                Argument(name="result", type=TYPES["lstr"], direction=Direction.OUT, desc="The verdict, as of Lookup"),
+                Argument(name="exchangeName", type=TYPES["lstr"], desc="Name of the exchange of the message"),
+                Argument(name="routingKey", type=TYPES["lstr"], desc="Routing key of the message"),
+                Argument(name="result", type=TYPES["lstr"], direction=Direction.OUT, desc="The result, as for Lookup"),
             ),
-            desc="Ask what the rules say of a user who sends a message; nothing is sent",
+            desc="Check whether the rules allow a user to send a message, without sending it",
         ),
     ),
-    desc="The access control of a broker: which user may do what",
+    desc="The access control of a broker: the permissions of its users",
 )
 
 ALLOW = EventSchema(
     package=PACKAGE,
     name="allow",
     severity=Severity.INFORM,
-    hash=UUID("9bf588a4-0e5a-b508-249c-40e61b4be5e9"),
+    hash=UUID("2c2ba7b7-9539-9579-c4db-fadf70f3f558"),
     arguments=(
         Argument(name="userId", type=TYPES["sstr"], desc="The user, e.g. guest@QPID"),
-        Argument(name="action", type=TYPES["sstr"], desc="What the user wanted to do, e.g. create"),
-        Argument(name="objectType", type=TYPES["sstr"], desc="Kind of the thing that it was about, e.g. queue"),
-        Argument(name="objectName", type=TYPES["sstr"], desc="Name of the thing that it was about"),
-        Argument(name="arguments", type=TYPES["map"], desc="Further facts of the request, by name"),
+        Argument(name="action", type=TYPES["sstr"], desc="Action of the request, e.g. create"),
+        Argument(name="objectType", type=TYPES["sstr"], desc="Type of the object of the request, e.g. queue"),
+        Argument(name="objectName", type=TYPES["sstr"], desc="Name of the object of the request"),
+        Argument(name="arguments", type=TYPES["map"], desc="Further properties of the request, by name"),
     ),
-    desc="A rule that asks for a record has let a request pass",
+    desc="A request was allowed by a rule with logging",
 )
 
 DENY = EventSchema(
     package=PACKAGE,
     name="deny",
     severity=Severity.NOTICE,
-    hash=UUID("123a768d-fd6f-2c19-1f09-273d6634f840"),
+    hash=UUID("b4e01fc8-6e48-634f-eff0-246aa7270ec1"),
     arguments=(
         Argument(name="userId", type=TYPES["sstr"], desc="The user, e.g. guest@QPID"),
-        Argument(name="action", type=TYPES["sstr"], desc="What the user wanted to do, e.g. create"),
-        Argument(name="objectType", type=TYPES["sstr"], desc="Kind of the thing that it was about, e.g. queue"),
-        Argument(name="objectName", type=TYPES["sstr"], desc="Name of the thing that it was about"),
-        Argument(name="arguments", type=TYPES["map"], desc="Further facts of the request, by name"),
+        Argument(name="action", type=TYPES["sstr"], desc="Action of the request, e.g. create"),
+        Argument(name="objectType", type=TYPES["sstr"], desc="Type of the object of the request, e.g. queue"),
+        Argument(name="objectName", type=TYPES["sstr"], desc="Name of the object of the request"),
+        Argument(name="arguments", type=TYPES["map"], desc="Further properties of the request, by name"),
     ),
-    desc="A rule that asks for a record has forbidden a request",
+    desc="A request was denied by a rule with logging",
 )
 
 CONNECTION_DENY = EventSchema(
     package=PACKAGE,
     name="connectionDeny",
     severity=Severity.NOTICE,
-    hash=UUID("6aa42539-ef0a-9786-9e8f-465a6b43e3e7"),
+    hash=UUID("c7082846-1ca7-cf26-d260-4b427fade02e"),
     arguments=(
         Argument(name="userId", type=TYPES["sstr"], desc="The user, e.g. guest@QPID"),
-        Argument(name="clientAddr", type=TYPES["sstr"], desc="Where the connection came from"),
+        Argument(name="clientAddr", type=TYPES["sstr"], desc="Address of the client"),
     ),
-    desc="A connection was turned away because there were too many",
+    desc="A connection was refused because a limit was reached",
 )
 
 QUEUE_QUOTA_DENY = EventSchema(
     package=PACKAGE,
     name="queueQuotaDeny",
     severity=Severity.NOTICE,
-    hash=UUID("67e3e5e5-ad95-b9d9-ec45-2a05801e23e8"),
+    hash=UUID("938a7e48-4e74-613b-9be4-aa2b173495dc"),
     arguments=(
         Argument(name="userId", type=TYPES["sstr"], desc="The user, e.g. guest@QPID"),
-        Argument(name="queueName", type=TYPES["sstr"], desc="Name that the queue would have had"),
+        Argument(name="queueName", type=TYPES["sstr"], desc="Name of the refused queue"),
     ),
-    desc="A queue was refused because its user had too many",
+    desc="A queue was refused because the limit of its user was reached",
 )
 
 FILE_LOADED = EventSchema(
     package=PACKAGE,
     name="fileLoaded",
     severity=Severity.INFORM,
-    hash=UUID("6ae0b32d-d63a-76f3-b2de-f6526f42e9c3"),
+    hash=UUID("d666b418-16ee-1701-1189-865e4e11503c"),
     arguments=(Argument(name="userId", type=TYPES["sstr"], desc="The user, e.g. guest@QPID"),),
-    desc="The rules were read from the file, and are in force",
+    desc="The rules were read from the file and are in effect",
 )
 
 FILE_LOAD_FAILED = EventSchema(
     package=PACKAGE,
     name="fileLoadFailed",
     severity=Severity.ERROR,
-    hash=UUID("4dfc212d-63d7-1dff-ce48-d3c6f219c88e"),
+    hash=UUID("a8645228-b2d8-b756-5000-9287a7f2c228"),
     arguments=(
         Argument(name="userId", type=TYPES["sstr"], desc="The user, e.g. guest@QPID"),
-        Argument(name="reason", type=TYPES["lstr"], desc="What is wrong with the file"),
+        Argument(name="reason", type=TYPES["lstr"], desc="The error in the file"),
     ),
-    desc="The file was read again and is faulty; the old rules stay in force",
+    desc="The file was read again and is invalid; the old rules stay in effect",
 )
 
 SCHEMA = Schema(
@@ -208,7 +210,7 @@ SCHEMA = Schema(
         FILE_LOADED,
         FILE_LOAD_FAILED,
     ),
-    desc="Access control of a message broker: the rules in force, and how often they said no",
+    desc=("Access control of a message broker: the rules in effect, and the number of denied requests"),
 )
 
 __all__ = ["ACL", "ALLOW", "CONNECTION_DENY", "DENY", "FILE_LOADED", "FILE_LOAD_FAILED", "QUEUE_QUOTA_DENY", "SCHEMA"]

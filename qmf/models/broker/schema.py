@@ -25,15 +25,15 @@ PACKAGE = "org.apache.qpid.broker"
 SYSTEM = ClassSchema(
     package=PACKAGE,
     name="System",
-    hash=UUID("5098d704-c17e-8f42-e494-edc235fe90f3"),
+    hash=UUID("e9537ae8-37da-d83d-88b6-974ffed724e3"),
     properties=(
         Property(
             name="systemId",
             type=TYPES["uuid"],
             access=Access.RC,
             desc=(
-                "Random id that the broker gave the machine; kept in its data directory, and new at each "
-                "start without one"
+                "Random id of the machine, made by the broker; stored in its data directory, new at each "
+                "start if it has none"
             ),
             index=True,
         ),
@@ -49,60 +49,53 @@ SYSTEM = ClassSchema(
 MEMORY = ClassSchema(
     package=PACKAGE,
     name="Memory",
-    hash=UUID("2a3b69e5-4cbd-56f0-60a1-aa7284bae105"),
+    hash=UUID("4849b3f8-b194-6749-c2ed-97434be041ef"),
     properties=(
         Property(
             name="name",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="Name of the broker whose memory it is, e.g. amqp-broker",
+            desc="Name of the broker that uses the memory, e.g. amqp-broker",
             index=True,
         ),
-        Property(
-            name="malloc_arena",
-            type=TYPES["uint64"],
-            desc="Octets of the heap: what it got from the kernel by growing",
-            optional=True,
-        ),
-        Property(name="malloc_ordblks", type=TYPES["uint64"], desc="Pieces of the heap that are free", optional=True),
+        Property(name="malloc_arena", type=TYPES["uint64"], desc="Size of the heap, in octets", optional=True),
+        Property(name="malloc_ordblks", type=TYPES["uint64"], desc="Number of free chunks in the heap", optional=True),
         Property(
             name="malloc_hblks",
             type=TYPES["uint64"],
-            desc="Large blocks that lie outside the heap, each mapped from the kernel by itself",
+            desc="Number of large blocks outside the heap, each mapped separately",
             optional=True,
         ),
         Property(
             name="malloc_hblkhd",
             type=TYPES["uint64"],
-            desc="Octets of all large blocks outside the heap",
+            desc="Size of all large blocks outside the heap, in octets",
             optional=True,
         ),
-        Property(
-            name="malloc_uordblks", type=TYPES["uint64"], desc="Octets of the heap that are in use", optional=True
-        ),
+        Property(name="malloc_uordblks", type=TYPES["uint64"], desc="Used part of the heap, in octets", optional=True),
         Property(
             name="malloc_fordblks",
             type=TYPES["uint64"],
-            desc="Octets of the heap that are free, but not given back to the kernel",
+            desc="Free part of the heap that was not returned to the kernel, in octets",
             optional=True,
         ),
         Property(
             name="malloc_keepcost",
             type=TYPES["uint64"],
-            desc="Octets at the end of the heap that trimming could give back to the kernel",
+            desc="Octets at the end of the heap that trimming could return to the kernel",
             optional=True,
         ),
     ),
     desc=(
-        "What the C library's allocator says of the broker's memory; a property is absent where "
-        "the library does not tell"
+        "Memory of the broker as reported by the C library's allocator; properties that the "
+        "library does not report are absent"
     ),
 )
 
 BROKER = ClassSchema(
     package=PACKAGE,
     name="Broker",
-    hash=UUID("f11c2fce-3027-dd72-71dc-8d23676a7671"),
+    hash=UUID("279d1809-b9c0-f1ad-21cc-c0d6c1e77386"),
     properties=(
         Property(
             name="name",
@@ -118,82 +111,85 @@ BROKER = ClassSchema(
             parent_ref=True,
             references=Reference(package=None, name="System"),
         ),
-        Property(name="port", type=TYPES["uint16"], desc="TCP port on which it listens for AMQP"),
+        Property(name="port", type=TYPES["uint16"], desc="TCP port for AMQP connections"),
         Property(name="workerThreads", type=TYPES["uint16"], desc="Threads that serve connections"),
-        Property(name="maxConns", type=TYPES["uint16"], desc="Connections that it accepts at the same time"),
+        Property(name="maxConns", type=TYPES["uint16"], desc="Largest number of connections at the same time"),
         Property(
             name="connBacklog",
             type=TYPES["uint16"],
-            desc="Connections that may wait at the listening socket until they are accepted",
+            desc="Largest number of connections that wait at the listening socket to be accepted",
         ),
         Property(name="stagingThreshold", type=TYPES["uint32"], desc="Not used any more"),
         Property(
             name="mgmtPublish",
             type=TYPES["bool"],
-            desc="Its agent publishes what changed at each interval, without being asked",
+            desc="Its agent publishes changes at each interval without a request",
         ),
         Property(
             name="mgmtPubInterval",
             type=TYPES["uint16"],
             access=Access.RW,
             unit="second",
-            desc="Time between two publications of its agent",
+            desc="Interval at which its agent publishes changes",
             minimum=1,
         ),
-        Property(name="version", type=TYPES["sstr"], desc="Version of the program that runs"),
+        Property(name="version", type=TYPES["sstr"], desc="Version of the program"),
         Property(
             name="dataDir",
             type=TYPES["lstr"],
-            desc=("Directory in which it keeps what must survive a restart; absent when it was started without one"),
+            desc="Directory for data that must survive a restart; absent if it was started without one",
             optional=True,
         ),
     ),
     statistics=(
         Statistic(name="uptime", type=TYPES["deltaTime"], desc="Time since it was started, in nanoseconds"),
-        Statistic(name="queueCount", type=TYPES["count64"], unit="queue", desc="Queues that exist now"),
+        Statistic(name="queueCount", type=TYPES["count64"], unit="queue", desc="Number of queues"),
         Statistic(
             name="msgTotalEnqueues",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages put on queues; one that went to three queues counts three times",
+            desc="Messages put on queues; a message put on three queues counts three times",
         ),
         Statistic(
             name="msgTotalDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that left queues, for whatever reason",
+            desc="Messages removed from queues, for any reason",
         ),
         Statistic(
             name="byteTotalEnqueues", type=TYPES["count64"], unit="octet", desc="Size of the messages put on queues"
         ),
         Statistic(
-            name="byteTotalDequeues", type=TYPES["count64"], unit="octet", desc="Size of the messages that left queues"
+            name="byteTotalDequeues",
+            type=TYPES["count64"],
+            unit="octet",
+            desc="Size of the messages removed from queues",
         ),
         Statistic(
             name="msgDepth",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages on all queues now, acquired ones included",
+            desc="Messages on all queues, including acquired ones",
             assign="msgTotalEnqueues - msgTotalDequeues",
         ),
         Statistic(
             name="byteDepth",
             type=TYPES["count64"],
             unit="octet",
-            desc="Size of the messages on all queues now",
+            desc="Size of the messages on all queues",
             assign="byteTotalEnqueues - byteTotalDequeues",
         ),
         Statistic(
             name="msgPersistEnqueues",
             type=TYPES["count64"],
             unit="message",
-            desc="Durable messages put on durable queues, which the store keeps",
+            desc="Durable messages put on durable queues, and written to the store",
         ),
         Statistic(
             name="msgPersistDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Durable messages that left durable queues",
+            desc="Durable messages removed from durable queues",
         ),
         Statistic(
             name="bytePersistEnqueues",
@@ -205,7 +201,7 @@ BROKER = ClassSchema(
             name="bytePersistDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Size of the durable messages that left durable queues",
+            desc="Size of the durable messages removed from durable queues",
         ),
         Statistic(
             name="msgTxnEnqueues",
@@ -217,7 +213,7 @@ BROKER = ClassSchema(
             name="msgTxnDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that left queues within a transaction",
+            desc="Messages removed from queues within a transaction",
         ),
         Statistic(
             name="byteTxnEnqueues",
@@ -229,31 +225,31 @@ BROKER = ClassSchema(
             name="byteTxnDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Size of the messages that left queues within a transaction",
+            desc="Size of the messages removed from queues within a transaction",
         ),
         Statistic(
             name="msgFtdEnqueues",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages that went to disk to spare memory",
+            desc="Not counted any more: messages moved to disk to save memory",
         ),
         Statistic(
             name="msgFtdDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages that came back from disk",
+            desc="Not counted any more: messages moved back from disk",
         ),
         Statistic(
             name="byteFtdEnqueues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages that went to disk",
+            desc="Not counted any more: size of the messages moved to disk",
         ),
         Statistic(
             name="byteFtdDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages that came back from disk",
+            desc="Not counted any more: size of the messages moved back from disk",
         ),
         Statistic(
             name="msgFtdDepth",
@@ -271,37 +267,34 @@ BROKER = ClassSchema(
             name="releases",
             type=TYPES["count64"],
             unit="message",
-            desc="Times that a receiver gave a message back, so that others could have it",
+            desc="Times that a receiver released a message, so that other receivers could get it",
         ),
         Statistic(
-            name="acquires",
-            type=TYPES["count64"],
-            unit="message",
-            desc="Times that a receiver got a message for itself",
+            name="acquires", type=TYPES["count64"], unit="message", desc="Times that a receiver acquired a message"
         ),
         Statistic(
             name="discardsNoRoute",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages dropped because their exchange found no queue for them",
+            desc="Messages dropped because no binding of their exchange matched",
         ),
         Statistic(
             name="discardsTtl",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages dropped from queues because their time to live was over",
+            desc="Messages dropped from queues because their time to live had expired",
         ),
         Statistic(
             name="discardsRing",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages dropped from full ring queues to make room for newer ones",
+            desc="Messages dropped from full ring queues to make room for new ones",
         ),
         Statistic(
             name="discardsLvq",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that a newer one with the same key replaced in a last-value queue",
+            desc="Messages replaced by a newer message with the same key, on last-value queues",
         ),
         Statistic(
             name="discardsOverflow",
@@ -310,70 +303,76 @@ BROKER = ClassSchema(
             desc="Messages refused because their queue was full",
         ),
         Statistic(
-            name="discardsSubscriber", type=TYPES["count64"], unit="message", desc="Messages that a receiver rejected"
+            name="discardsSubscriber", type=TYPES["count64"], unit="message", desc="Messages rejected by receivers"
         ),
         Statistic(
             name="discardsPurge",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that somebody purged from queues",
+            desc="Messages removed by the method purge of queues",
         ),
         Statistic(
             name="reroutes",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that somebody sent from queues to an exchange again",
+            desc="Messages sent to an exchange again by the method reroute of queues",
         ),
         Statistic(
             name="abandoned",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that were lost with the queue they were on when it was deleted",
+            desc="Messages lost because their queue was deleted",
         ),
         Statistic(
             name="abandonedViaAlt",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages of deleted queues that went on to the queue's alternate exchange",
+            desc="Messages of deleted queues that were sent to the queue's alternate exchange",
         ),
     ),
     methods=(
         Method(
             name="echo",
             arguments=(
-                Argument(name="sequence", type=TYPES["uint32"], direction=Direction.IN_OUT, desc="Number to return"),
-                Argument(name="body", type=TYPES["lstr"], direction=Direction.IN_OUT, desc="Text to return"),
+                Argument(
+                    name="sequence", type=TYPES["uint32"], direction=Direction.IN_OUT, desc="Number that is returned"
+                ),
+                Argument(name="body", type=TYPES["lstr"], direction=Direction.IN_OUT, desc="Text that is returned"),
             ),
-            desc="Return the arguments, to see whether the way to the broker's agent works, and how fast",
+            desc=("Return the arguments, to test the connection to the broker's agent and measure its latency"),
         ),
         Method(
             name="connect",
             arguments=(
                 Argument(name="host", type=TYPES["sstr"], desc="Host of the other broker"),
                 Argument(name="port", type=TYPES["uint32"], desc="Port of the other broker"),
-                Argument(name="durable", type=TYPES["bool"], desc="Make the link again after a restart"),
+                Argument(
+                    name="durable", type=TYPES["bool"], desc="Create the link again after a restart of the broker"
+                ),
                 Argument(
                     name="authMechanism",
                     type=TYPES["sstr"],
-                    desc="SASL mechanism to use, e.g. PLAIN; empty to let both sides agree on one",
+                    desc="SASL mechanism to use, e.g. PLAIN; empty to negotiate it",
                 ),
                 Argument(name="username", type=TYPES["sstr"], desc="User to log in as"),
                 Argument(name="password", type=TYPES["sstr"], desc="Password of that user"),
-                Argument(name="transport", type=TYPES["sstr"], desc="How to get there: tcp, ssl or rdma"),
+                Argument(name="transport", type=TYPES["sstr"], desc="Transport: tcp, ssl or rdma"),
             ),
-            desc="Make a link to another broker; older programs use it, newer ones call create",
+            desc="Create a link to another broker; superseded by the method create",
         ),
         Method(
             name="queueMoveMessages",
             arguments=(
-                Argument(name="srcQueue", type=TYPES["sstr"], desc="Name of the queue that loses them"),
-                Argument(name="destQueue", type=TYPES["sstr"], desc="Name of the queue that gets them"),
-                Argument(name="qty", type=TYPES["uint32"], desc="How many to move at most; 0 for all"),
+                Argument(name="srcQueue", type=TYPES["sstr"], desc="Name of the source queue"),
+                Argument(name="destQueue", type=TYPES["sstr"], desc="Name of the destination queue"),
+                Argument(name="qty", type=TYPES["uint32"], desc="Largest number of messages to move; 0 for all"),
                 Argument(
-                    name="filter", type=TYPES["map"], desc="Which messages to move, e.g. by a header; empty for any"
+                    name="filter",
+                    type=TYPES["map"],
+                    desc="Filter for the messages to move, e.g. by a header; empty for all",
                 ),
             ),
-            desc="Take messages from the head of a queue and put them on another",
+            desc="Move messages from the head of a queue to another queue",
         ),
         Method(
             name="setLogLevel",
@@ -381,10 +380,13 @@ BROKER = ClassSchema(
                 Argument(
                     name="level",
                     type=TYPES["sstr"],
-                    desc="Levels as of the option log-enable, joined by commas, e.g. `notice+,debug+:Protocol`",
+                    desc=(
+                        "Levels in the syntax of the option log-enable, separated by commas, e.g. "
+                        "`notice+,debug+:Protocol`"
+                    ),
                 ),
             ),
-            desc="Change what the broker logs, until it is started again",
+            desc="Set the log levels, until the broker is restarted",
         ),
         Method(
             name="getLogLevel",
@@ -393,20 +395,29 @@ BROKER = ClassSchema(
                     name="level",
                     type=TYPES["sstr"],
                     direction=Direction.OUT,
-                    desc="Levels as of the option log-enable, joined by commas",
+                    desc="Levels in the syntax of the option log-enable, separated by commas",
                 ),
             ),
-            desc="Tell what the broker logs",
+            desc="Return the log levels",
         ),
         Method(
             name="getTimestampConfig",
-            arguments=(Argument(name="receive", type=TYPES["bool"], direction=Direction.OUT, desc="They do"),),
-            desc="Tell whether messages get a timestamp when they arrive",
+            arguments=(
+                Argument(
+                    name="receive",
+                    type=TYPES["bool"],
+                    direction=Direction.OUT,
+                    desc="True if received messages get a timestamp",
+                ),
+            ),
+            desc="Return whether received messages get a timestamp",
         ),
         Method(
             name="setTimestampConfig",
-            arguments=(Argument(name="receive", type=TYPES["bool"], desc="They shall"),),
-            desc="Say whether messages get a timestamp when they arrive",
+            arguments=(
+                Argument(name="receive", type=TYPES["bool"], desc="True to give received messages a timestamp"),
+            ),
+            desc="Set whether received messages get a timestamp",
         ),
         Method(
             name="create",
@@ -414,93 +425,98 @@ BROKER = ClassSchema(
                 Argument(
                     name="type",
                     type=TYPES["sstr"],
-                    desc="What to make: queue, exchange, binding, link, bridge, topic or domain, among others",
+                    desc="Type of the object: queue, exchange, binding, link, bridge, topic, domain, and others",
                 ),
-                Argument(name="name", type=TYPES["sstr"], desc="Its name; of a binding, exchange/queue/key"),
+                Argument(name="name", type=TYPES["sstr"], desc="Name of the object; for a binding, exchange/queue/key"),
                 Argument(
-                    name="properties",
-                    type=TYPES["map"],
-                    desc="Further settings by name, e.g. durable; which ones there are depends on the type",
+                    name="properties", type=TYPES["map"], desc="Settings by name, e.g. durable; they depend on the type"
                 ),
-                Argument(
-                    name="strict",
-                    type=TYPES["bool"],
-                    desc="Refuse settings that the broker does not know, rather than to ignore them",
-                ),
+                Argument(name="strict", type=TYPES["bool"], desc="Refuse unknown settings instead of ignoring them"),
             ),
-            desc="Make a queue, an exchange, a binding, or something else that has a name",
+            desc="Create a queue, exchange, binding or other named object",
         ),
         Method(
             name="delete",
             arguments=(
-                Argument(name="type", type=TYPES["sstr"], desc="What to delete, in the words of create"),
-                Argument(name="name", type=TYPES["sstr"], desc="Its name"),
+                Argument(name="type", type=TYPES["sstr"], desc="Type of the object, as for the method create"),
+                Argument(name="name", type=TYPES["sstr"], desc="Name of the object"),
                 Argument(
                     name="options",
                     type=TYPES["map"],
-                    desc="Conditions by name, e.g. if_empty for a queue; which ones there are depends on the type",
+                    desc="Conditions by name, e.g. if_empty for a queue; they depend on the type",
                 ),
             ),
-            desc="Delete a queue, an exchange, a binding, or whatever else create can make",
+            desc="Delete a queue, exchange, binding or other object that the method create can create",
         ),
         Method(
             name="query",
             arguments=(
-                Argument(name="type", type=TYPES["sstr"], desc="What it is, e.g. queue"),
-                Argument(name="name", type=TYPES["sstr"], desc="Its name"),
+                Argument(name="type", type=TYPES["sstr"], desc="Type of the object, e.g. queue"),
+                Argument(name="name", type=TYPES["sstr"], desc="Name of the object"),
                 Argument(
-                    name="results",
-                    type=TYPES["map"],
-                    direction=Direction.OUT,
-                    desc="Its values by name, as they are at the moment",
+                    name="results", type=TYPES["map"], direction=Direction.OUT, desc="Its current values, by name"
                 ),
             ),
             desc="Return the properties and statistics of one object",
         ),
         Method(
             name="getLogHiresTimestamp",
-            arguments=(Argument(name="logHires", type=TYPES["bool"], direction=Direction.OUT, desc="They have"),),
-            desc="Tell whether lines of the log have times with fractions of a second",
+            arguments=(
+                Argument(
+                    name="logHires",
+                    type=TYPES["bool"],
+                    direction=Direction.OUT,
+                    desc="True if timestamps in the log have fractions of a second",
+                ),
+            ),
+            desc="Return whether timestamps in the log have fractions of a second",
         ),
         Method(
             name="setLogHiresTimestamp",
-            arguments=(Argument(name="logHires", type=TYPES["bool"], desc="They shall"),),
-            desc="Say whether lines of the log have times with fractions of a second",
+            arguments=(
+                Argument(name="logHires", type=TYPES["bool"], desc="True for timestamps with fractions of a second"),
+            ),
+            desc="Set whether timestamps in the log have fractions of a second",
         ),
         Method(
             name="queueRedirect",
             arguments=(
-                Argument(name="sourceQueue", type=TYPES["sstr"], desc="Name of the queue whose messages go elsewhere"),
+                Argument(
+                    name="sourceQueue", type=TYPES["sstr"], desc="Name of the queue whose messages are redirected"
+                ),
                 Argument(
                     name="targetQueue",
                     type=TYPES["sstr"],
-                    desc="Name of the queue that gets them; empty to end the redirection",
+                    desc="Name of the queue that gets the messages; empty to end the redirection",
                 ),
             ),
-            desc="Have one queue's new messages put on another, or put an end to that",
+            desc="Redirect new messages of a queue to another queue, or end a redirection",
         ),
-        Method(name="shutdown", desc="End the broker; durable queues and messages stay where there is a store"),
+        Method(name="shutdown", desc="Stop the broker; durable queues and messages remain if there is a store"),
     ),
-    desc=("The broker itself, with totals over all its queues; its methods make and delete queues, exchanges and more"),
+    desc=(
+        "The broker itself, with totals over all its queues; its methods create and delete "
+        "queues, exchanges and other objects"
+    ),
 )
 
 AGENT = ClassSchema(
     package=PACKAGE,
     name="Agent",
-    hash=UUID("0208762a-df3a-e7d8-0636-68a63413dfcd"),
+    hash=UUID("7c6e3ab1-5423-d87e-d517-0262e59a8136"),
     properties=(
         Property(
             name="connectionRef",
             type=TYPES["objId"],
-            desc="The connection that it came by",
+            desc="The connection that it uses",
             index=True,
             references=Reference(package=None, name="Connection"),
         ),
-        Property(name="label", type=TYPES["sstr"], desc="What it calls itself"),
+        Property(name="label", type=TYPES["sstr"], desc="Label that the agent gave itself"),
         Property(
             name="registeredTo",
             type=TYPES["objId"],
-            desc="The broker that it registered itself with",
+            desc="The broker that it is registered with",
             references=Reference(package=None, name="Broker"),
         ),
         Property(name="systemId", type=TYPES["uuid"], desc="Id of the machine that it runs on"),
@@ -519,7 +535,7 @@ AGENT = ClassSchema(
 VHOST = ClassSchema(
     package=PACKAGE,
     name="Vhost",
-    hash=UUID("46bc9cd3-0007-ed29-889f-cd946c146966"),
+    hash=UUID("7a358b55-7b82-033a-e3da-4cf4e9c63fca"),
     properties=(
         Property(
             name="brokerRef",
@@ -534,16 +550,16 @@ VHOST = ClassSchema(
         Property(
             name="federationTag",
             type=TYPES["sstr"],
-            desc=("Id of the broker among federated ones; messages carry it so that they don't travel in circles"),
+            desc="Id of the broker in a federation; messages carry it to prevent routing loops",
         ),
     ),
-    desc="A virtual host: a space of names for queues and exchanges; a qpidd has exactly one",
+    desc="A virtual host: a name space for queues and exchanges; qpidd has exactly one",
 )
 
 QUEUE = ClassSchema(
     package=PACKAGE,
     name="Queue",
-    hash=UUID("6d92e1ed-b2fc-55a7-7d0c-c6a5a3f17a84"),
+    hash=UUID("576d4341-5670-cc99-72c2-d46b55e09913"),
     properties=(
         Property(
             name="vhostRef",
@@ -561,17 +577,17 @@ QUEUE = ClassSchema(
             name="durable",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="It survives a restart of the broker where there is a store",
+            desc="It survives a restart of the broker if there is a store",
         ),
         Property(
-            name="autoDelete", type=TYPES["bool"], access=Access.RC, desc="It is deleted when nobody uses it any more"
+            name="autoDelete", type=TYPES["bool"], access=Access.RC, desc="It is deleted when it is no longer used"
         ),
-        Property(name="exclusive", type=TYPES["bool"], desc="One session or link has it for itself"),
-        Property(name="arguments", type=TYPES["map"], desc="Settings given when it was made, e.g. qpid.max_count"),
+        Property(name="exclusive", type=TYPES["bool"], desc="Only one session or link may use it"),
+        Property(name="arguments", type=TYPES["map"], desc="Settings given at its creation, e.g. qpid.max_count"),
         Property(
             name="altExchange",
             type=TYPES["objId"],
-            desc="Exchange for messages that are rejected, or left when the queue is deleted",
+            desc="Exchange for rejected messages, and for messages that remain when the queue is deleted",
             optional=True,
             references=Reference(package=None, name="Exchange"),
         ),
@@ -582,7 +598,7 @@ QUEUE = ClassSchema(
             name="msgTotalDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that left the queue, for whatever reason",
+            desc="Messages removed from the queue, for any reason",
         ),
         Statistic(
             name="msgTxnEnqueues",
@@ -594,32 +610,32 @@ QUEUE = ClassSchema(
             name="msgTxnDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that left the queue within a transaction",
+            desc="Messages removed from the queue within a transaction",
         ),
         Statistic(
             name="msgPersistEnqueues",
             type=TYPES["count64"],
             unit="message",
-            desc="Durable messages put on the queue, if it is durable itself",
+            desc="Durable messages put on the queue, if the queue is durable",
         ),
         Statistic(
             name="msgPersistDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Durable messages that left the queue, if it is durable itself",
+            desc="Durable messages removed from the queue, if the queue is durable",
         ),
         Statistic(
             name="msgDepth",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages on the queue now, acquired ones included",
+            desc="Messages on the queue, including acquired ones",
             assign="msgTotalEnqueues - msgTotalDequeues",
         ),
         Statistic(
             name="byteDepth",
             type=TYPES["count64"],
             unit="octet",
-            desc="Size of the messages on the queue now",
+            desc="Size of the messages on the queue",
             assign="byteTotalEnqueues - byteTotalDequeues",
         ),
         Statistic(
@@ -629,7 +645,7 @@ QUEUE = ClassSchema(
             name="byteTotalDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Size of the messages that left the queue",
+            desc="Size of the messages removed from the queue",
         ),
         Statistic(
             name="byteTxnEnqueues",
@@ -641,43 +657,43 @@ QUEUE = ClassSchema(
             name="byteTxnDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Size of the messages that left the queue within a transaction",
+            desc="Size of the messages removed from the queue within a transaction",
         ),
         Statistic(
             name="bytePersistEnqueues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Size of the durable messages put on the queue, if it is durable itself",
+            desc="Size of the durable messages put on the queue, if the queue is durable",
         ),
         Statistic(
             name="bytePersistDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Size of the durable messages that left the queue, if it is durable itself",
+            desc="Size of the durable messages removed from the queue, if the queue is durable",
         ),
         Statistic(
             name="msgFtdEnqueues",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages that went to disk to spare memory",
+            desc="Not counted any more: messages moved to disk to save memory",
         ),
         Statistic(
             name="msgFtdDequeues",
             type=TYPES["count64"],
             unit="message",
-            desc="Not counted any more: messages that came back from disk",
+            desc="Not counted any more: messages moved back from disk",
         ),
         Statistic(
             name="byteFtdEnqueues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages that went to disk",
+            desc="Not counted any more: size of the messages moved to disk",
         ),
         Statistic(
             name="byteFtdDequeues",
             type=TYPES["count64"],
             unit="octet",
-            desc="Not counted any more: size of the messages that came back from disk",
+            desc="Not counted any more: size of the messages moved back from disk",
         ),
         Statistic(
             name="msgFtdDepth",
@@ -695,34 +711,31 @@ QUEUE = ClassSchema(
             name="releases",
             type=TYPES["count64"],
             unit="message",
-            desc="Times that a receiver gave a message back, so that others could have it",
+            desc="Times that a receiver released a message, so that other receivers could get it",
         ),
         Statistic(
             name="acquires",
             type=TYPES["count64"],
             unit="message",
-            desc=(
-                "Times that a receiver got a message for itself; the message counts as on the queue "
-                "until it is dequeued"
-            ),
+            desc=("Times that a receiver acquired a message; the message counts as on the queue until it is dequeued"),
         ),
         Statistic(
             name="discardsTtl",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages dropped because their time to live was over",
+            desc="Messages dropped because their time to live had expired",
         ),
         Statistic(
             name="discardsRing",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages dropped to make room for newer ones, on a full ring queue",
+            desc="Messages dropped to make room for new ones, if the queue is a ring queue",
         ),
         Statistic(
             name="discardsLvq",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that a newer one with the same key replaced, on a last-value queue",
+            desc=("Messages replaced by a newer message with the same key, if the queue is a last-value queue"),
         ),
         Statistic(
             name="discardsOverflow",
@@ -731,37 +744,29 @@ QUEUE = ClassSchema(
             desc="Messages refused because the queue was full",
         ),
         Statistic(
-            name="discardsSubscriber", type=TYPES["count64"], unit="message", desc="Messages that a receiver rejected"
+            name="discardsSubscriber", type=TYPES["count64"], unit="message", desc="Messages rejected by receivers"
         ),
         Statistic(
-            name="discardsPurge",
-            type=TYPES["count64"],
-            unit="message",
-            desc="Messages that somebody purged from the queue",
+            name="discardsPurge", type=TYPES["count64"], unit="message", desc="Messages removed by the method purge"
         ),
         Statistic(
             name="reroutes",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages that somebody sent from the queue to an exchange again",
+            desc="Messages sent to an exchange again by the method reroute",
         ),
-        Statistic(
-            name="consumerCount",
-            type=TYPES["hilo32"],
-            unit="consumer",
-            desc="Receivers that take messages from the queue",
-        ),
+        Statistic(name="consumerCount", type=TYPES["hilo32"], unit="consumer", desc="Number of receivers of the queue"),
         Statistic(
             name="bindingCount",
             type=TYPES["hilo32"],
             unit="binding",
-            desc="Bindings that lead to the queue, that of the default exchange included",
+            desc="Number of bindings to the queue, including that of the default exchange",
         ),
         Statistic(
             name="unackedMessages",
             type=TYPES["hilo32"],
             unit="message",
-            desc="Not counted any more: messages sent to receivers that have not settled them",
+            desc="Not counted any more: messages sent to receivers and not settled",
         ),
         Statistic(
             name="messageLatency",
@@ -769,55 +774,61 @@ QUEUE = ClassSchema(
             unit="nanosecond",
             desc="Not measured any more: time that messages spent in the broker",
         ),
+        Statistic(name="flowStopped", type=TYPES["bool"], desc="Senders are stopped because the queue is almost full"),
+        Statistic(name="flowStoppedCount", type=TYPES["count32"], desc="Times that senders were stopped"),
         Statistic(
-            name="flowStopped", type=TYPES["bool"], desc="Senders are held back, since the queue is close to being full"
-        ),
-        Statistic(name="flowStoppedCount", type=TYPES["count32"], desc="Times that senders began to be held back"),
-        Statistic(
-            name="redirectPeer", type=TYPES["sstr"], desc="Name of the other queue of a redirection; empty without one"
+            name="redirectPeer",
+            type=TYPES["sstr"],
+            desc="Name of the other queue of a redirection; empty without redirection",
         ),
         Statistic(
             name="redirectSource",
             type=TYPES["bool"],
-            desc="Of a redirection's two queues, this is the one whose messages go elsewhere",
+            desc=(
+                "True for the queue of a redirection whose messages are redirected, false for the queue that gets them"
+            ),
         ),
-        Statistic(name="creator", type=TYPES["sstr"], desc="User who made the queue; empty when the broker did"),
+        Statistic(
+            name="creator", type=TYPES["sstr"], desc="User who created the queue; empty if the broker created it"
+        ),
     ),
     methods=(
         Method(
             name="purge",
             arguments=(
-                Argument(name="request", type=TYPES["uint32"], desc="How many to throw away at most; 0 for all"),
-                Argument(name="filter", type=TYPES["map"], desc="Which messages, e.g. by a header; empty for any"),
+                Argument(name="request", type=TYPES["uint32"], desc="Largest number of messages to discard; 0 for all"),
+                Argument(
+                    name="filter", type=TYPES["map"], desc="Filter for the messages, e.g. by a header; empty for all"
+                ),
             ),
-            desc="Throw messages away, from the head of the queue",
+            desc="Discard messages from the head of the queue",
         ),
         Method(
             name="reroute",
             arguments=(
-                Argument(name="request", type=TYPES["uint32"], desc="How many to take at most; 0 for all"),
+                Argument(name="request", type=TYPES["uint32"], desc="Largest number of messages to send; 0 for all"),
                 Argument(
                     name="useAltExchange",
                     type=TYPES["bool"],
-                    desc="Send them to the queue's own alternate exchange, whatever `exchange` says",
+                    desc="Send them to the alternate exchange of the queue and ignore `exchange`",
                 ),
                 Argument(
-                    name="exchange",
-                    type=TYPES["sstr"],
-                    desc="Name of the exchange that they go to, unless `useAltExchange` is true",
+                    name="exchange", type=TYPES["sstr"], desc="Name of the exchange, unless `useAltExchange` is true"
                 ),
-                Argument(name="filter", type=TYPES["map"], desc="Which messages, e.g. by a header; empty for any"),
+                Argument(
+                    name="filter", type=TYPES["map"], desc="Filter for the messages, e.g. by a header; empty for all"
+                ),
             ),
-            desc=("Take messages from the head of the queue and send them to an exchange, as if they were new"),
+            desc=("Remove messages from the head of the queue and send them to an exchange like new messages"),
         ),
     ),
-    desc="A queue: messages wait here until somebody receives them",
+    desc="A queue, which stores messages until they are received",
 )
 
 EXCHANGE = ClassSchema(
     package=PACKAGE,
     name="Exchange",
-    hash=UUID("9116bf1b-5791-1005-a511-b3594bab7d2c"),
+    hash=UUID("ee3eb1d0-9b78-1552-f921-dde04526f24c"),
     properties=(
         Property(
             name="vhostRef",
@@ -836,48 +847,50 @@ EXCHANGE = ClassSchema(
             index=True,
         ),
         Property(
-            name="type",
-            type=TYPES["sstr"],
-            desc="How it routes: direct, topic, fanout, headers, or another that a plug-in brings",
+            name="type", type=TYPES["sstr"], desc="Type of routing: direct, topic, fanout, headers, or one of a plug-in"
         ),
-        Property(name="durable", type=TYPES["bool"], desc="It survives a restart of the broker where there is a store"),
+        Property(name="durable", type=TYPES["bool"], desc="It survives a restart of the broker if there is a store"),
         Property(name="autoDelete", type=TYPES["bool"], desc="It is deleted when its last binding is removed"),
         Property(
             name="altExchange",
             type=TYPES["objId"],
-            desc="Exchange that gets the messages for which no binding fits",
+            desc="Exchange for messages that no binding matches",
             optional=True,
             references=Reference(package=None, name="Exchange"),
         ),
-        Property(name="arguments", type=TYPES["map"], desc="Settings given when it was made"),
+        Property(name="arguments", type=TYPES["map"], desc="Settings given at its creation"),
     ),
     statistics=(
         Statistic(name="producerCount", type=TYPES["hilo32"], desc="Not counted"),
-        Statistic(name="bindingCount", type=TYPES["hilo32"], desc="Bindings that it has now"),
-        Statistic(name="msgReceives", type=TYPES["count64"], desc="Messages that came from senders"),
-        Statistic(name="msgDrops", type=TYPES["count64"], desc="Messages that came and fitted no binding"),
+        Statistic(name="bindingCount", type=TYPES["hilo32"], desc="Number of its bindings"),
+        Statistic(name="msgReceives", type=TYPES["count64"], desc="Messages received from senders"),
+        Statistic(name="msgDrops", type=TYPES["count64"], desc="Messages that no binding matched"),
         Statistic(
             name="msgRoutes",
             type=TYPES["count64"],
-            desc="Messages put on queues; one that went to three queues counts three times",
+            desc="Messages put on queues; a message put on three queues counts three times",
         ),
-        Statistic(name="byteReceives", type=TYPES["count64"], desc="Octets of the messages that came from senders"),
-        Statistic(name="byteDrops", type=TYPES["count64"], desc="Octets of the messages that fitted no binding"),
-        Statistic(name="byteRoutes", type=TYPES["count64"], desc="Octets of the messages put on queues"),
+        Statistic(
+            name="byteReceives", type=TYPES["count64"], desc="Size of the messages received from senders, in octets"
+        ),
+        Statistic(
+            name="byteDrops", type=TYPES["count64"], desc="Size of the messages that no binding matched, in octets"
+        ),
+        Statistic(name="byteRoutes", type=TYPES["count64"], desc="Size of the messages put on queues, in octets"),
     ),
-    desc="An exchange: takes messages from senders and puts each on the queues whose bindings fit",
+    desc="An exchange, which puts each message from senders on the queues with matching bindings",
 )
 
 BINDING = ClassSchema(
     package=PACKAGE,
     name="Binding",
-    hash=UUID("9ce94b72-3fc8-34cc-aeb3-fdd40cdba9dd"),
+    hash=UUID("bb6c4016-47ea-123c-acdb-d0b10af1f05e"),
     properties=(
         Property(
             name="exchangeRef",
             type=TYPES["objId"],
             access=Access.RC,
-            desc="The exchange whose rule it is",
+            desc="The exchange that it belongs to",
             index=True,
             parent_ref=True,
             references=Reference(package=None, name="Exchange"),
@@ -894,7 +907,7 @@ BINDING = ClassSchema(
             name="bindingKey",
             type=TYPES["lstr"],
             access=Access.RC,
-            desc="What the subject of a message must match; its meaning depends on the exchange's type",
+            desc="Pattern for the subject of messages; its meaning depends on the type of the exchange",
             index=True,
         ),
         Property(
@@ -903,18 +916,18 @@ BINDING = ClassSchema(
         Property(
             name="origin",
             type=TYPES["sstr"],
-            desc="Id of the federated broker that asked for it; absent for one made here",
+            desc="Id of the federated broker that created it; absent if it was created locally",
             optional=True,
         ),
     ),
-    statistics=(Statistic(name="msgMatched", type=TYPES["count64"], desc="Messages that fitted the rule"),),
-    desc="A rule of an exchange: messages that fit it go to one queue",
+    statistics=(Statistic(name="msgMatched", type=TYPES["count64"], desc="Messages that matched the rule"),),
+    desc="A rule of an exchange: messages that match it are put on a queue",
 )
 
 SUBSCRIPTION = ClassSchema(
     package=PACKAGE,
     name="Subscription",
-    hash=UUID("2f6ff762-2fcf-a10a-c96a-ce5d44961957"),
+    hash=UUID("5c0ca05a-4903-5587-71cf-c96df9190369"),
     properties=(
         Property(
             name="sessionRef",
@@ -937,42 +950,42 @@ SUBSCRIPTION = ClassSchema(
             name="name",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="What the receiver calls it, unique within its session",
+            desc="Name given by the receiver, unique within its session",
             index=True,
         ),
         Property(
             name="browsing",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="The receiver only looks at the messages: they stay on the queue",
+            desc="The receiver only browses messages, which stay on the queue",
         ),
         Property(
             name="acknowledged",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="Messages leave the queue when the receiver accepts them, not when they are sent",
+            desc=("Messages are removed from the queue when the receiver accepts them, not when they are sent"),
         ),
-        Property(name="exclusive", type=TYPES["bool"], access=Access.RC, desc="Nobody else may receive from the queue"),
         Property(
-            name="creditMode", type=TYPES["sstr"], desc="How the receiver says what it can take: WINDOW or CREDIT"
+            name="exclusive", type=TYPES["bool"], access=Access.RC, desc="No other receiver may receive from the queue"
         ),
-        Property(name="arguments", type=TYPES["map"], access=Access.RC, desc="Settings given when it was made"),
+        Property(name="creditMode", type=TYPES["sstr"], desc="Flow control of the receiver: WINDOW or CREDIT"),
+        Property(name="arguments", type=TYPES["map"], access=Access.RC, desc="Settings given at its creation"),
     ),
     statistics=(
         Statistic(
             name="delivered",
             type=TYPES["count64"],
             unit="message",
-            desc="Messages sent to the receiver, repeated ones included",
+            desc="Messages sent to the receiver, including repeated ones",
         ),
     ),
-    desc="A receiver's hold on a queue; each receiver has one",
+    desc="A subscription of a receiver to a queue; each receiver has one",
 )
 
 CONNECTION = ClassSchema(
     package=PACKAGE,
     name="Connection",
-    hash=UUID("fc60a220-d11e-a3fd-4a49-72f92333479e"),
+    hash=UUID("3ebd7b08-702a-82d9-a89a-313ecb4feb63"),
     properties=(
         Property(
             name="vhostRef",
@@ -987,14 +1000,14 @@ CONNECTION = ClassSchema(
             name="address",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="Both ends, e.g. `qpid.192.0.2.1:5672-192.0.2.7:40912`",
+            desc="Addresses of both ends, e.g. `qpid.192.0.2.1:5672-192.0.2.7:40912`",
             index=True,
         ),
         Property(
             name="incoming",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="The other side made the connection; otherwise the broker did",
+            desc="True if the other side opened the connection, false if the broker did",
         ),
         Property(
             name="SystemConnection",
@@ -1005,7 +1018,7 @@ CONNECTION = ClassSchema(
         Property(
             name="userProxyAuth",
             type=TYPES["bool"],
-            desc="Not used any more: messages may carry the name of another user",
+            desc="Not used any more: messages may have the name of another user",
         ),
         Property(
             name="federationLink",
@@ -1013,64 +1026,65 @@ CONNECTION = ClassSchema(
             desc="Not used any more: the connection serves a link between brokers",
         ),
         Property(
-            name="authIdentity", type=TYPES["sstr"], desc="User as whom the other side has logged in, e.g. guest@QPID"
+            name="authIdentity",
+            type=TYPES["sstr"],
+            desc="User name that the other side logged in with, e.g. guest@QPID",
         ),
         Property(
             name="remoteProcessName",
             type=TYPES["lstr"],
-            desc="Name of the client's program, if it said so",
+            desc="Name of the client's program; absent if the client did not send it",
             optional=True,
         ),
         Property(
-            name="remotePid", type=TYPES["uint32"], desc="Number of the client's process, if it said so", optional=True
+            name="remotePid",
+            type=TYPES["uint32"],
+            desc="Number of the client's process; absent if the client did not send it",
+            optional=True,
         ),
         Property(
             name="remoteParentPid",
             type=TYPES["uint32"],
-            desc="Number of the process that started the client, if it said so",
+            desc="Number of the client's parent process; absent if the client did not send it",
             optional=True,
         ),
         Property(
             name="shadow",
             type=TYPES["bool"],
-            desc="Not used any more: the copy of a connection to another member of a cluster",
+            desc="Not used any more: a copy of a connection to another member of a cluster",
         ),
-        Property(
-            name="saslMechanism",
-            type=TYPES["sstr"],
-            desc="SASL mechanism by which the other side has logged in, e.g. ANONYMOUS",
-        ),
+        Property(name="saslMechanism", type=TYPES["sstr"], desc="SASL mechanism of the login, e.g. ANONYMOUS"),
         Property(
             name="saslSsf",
             type=TYPES["uint16"],
-            desc="Strength of the encryption that SASL has set up, roughly in bits; 0 for none",
+            desc="Strength of the SASL security layer, roughly in bits; 0 without encryption",
         ),
         Property(
             name="remoteProperties",
             type=TYPES["map"],
-            desc="What the other side says of itself, e.g. product and version",
+            desc="Properties that the other side sent, e.g. product and version",
         ),
-        Property(
-            name="protocol", type=TYPES["sstr"], access=Access.RC, desc="Version of AMQP that is spoken, e.g. AMQP 1.0"
-        ),
+        Property(name="protocol", type=TYPES["sstr"], access=Access.RC, desc="Version of AMQP, e.g. AMQP 1.0"),
     ),
     statistics=(
-        Statistic(name="closing", type=TYPES["bool"], desc="Somebody called close, and the connection is about to end"),
-        Statistic(name="framesFromClient", type=TYPES["count64"], desc="Frames that came from the other side"),
+        Statistic(
+            name="closing", type=TYPES["bool"], desc="The method close was called and the connection is about to end"
+        ),
+        Statistic(name="framesFromClient", type=TYPES["count64"], desc="Frames received from the other side"),
         Statistic(name="framesToClient", type=TYPES["count64"], desc="Frames sent to the other side"),
-        Statistic(name="bytesFromClient", type=TYPES["count64"], desc="Octets that came from the other side"),
+        Statistic(name="bytesFromClient", type=TYPES["count64"], desc="Octets received from the other side"),
         Statistic(name="bytesToClient", type=TYPES["count64"], desc="Octets sent to the other side"),
-        Statistic(name="msgsFromClient", type=TYPES["count64"], desc="Messages that came from the other side"),
+        Statistic(name="msgsFromClient", type=TYPES["count64"], desc="Messages received from the other side"),
         Statistic(name="msgsToClient", type=TYPES["count64"], desc="Messages sent to the other side"),
     ),
-    methods=(Method(name="close", desc="Cut the connection; the client gets an error as the reason"),),
+    methods=(Method(name="close", desc="Close the connection with an error"),),
     desc="A network connection of a client, of another broker, or to another broker",
 )
 
 INCOMING = ClassSchema(
     package=PACKAGE,
     name="Incoming",
-    hash=UUID("fff0dfd7-a46b-b265-36fd-707790e79607"),
+    hash=UUID("74d0855a-4aaf-09f4-45bb-9c2e9b4cff8d"),
     properties=(
         Property(
             name="sessionRef",
@@ -1081,11 +1095,7 @@ INCOMING = ClassSchema(
             references=Reference(package=None, name="Session"),
         ),
         Property(
-            name="containerid",
-            type=TYPES["sstr"],
-            access=Access.RC,
-            desc="Name that the other side gave its container",
-            index=True,
+            name="containerid", type=TYPES["sstr"], access=Access.RC, desc="Container id of the other side", index=True
         ),
         Property(
             name="name",
@@ -1094,32 +1104,25 @@ INCOMING = ClassSchema(
             desc="Name of the link, unique between two containers",
             index=True,
         ),
-        Property(
-            name="source",
-            type=TYPES["sstr"],
-            access=Access.RC,
-            desc="Where the messages come from, as the sender calls it",
-        ),
-        Property(
-            name="target", type=TYPES["sstr"], access=Access.RC, desc="Queue, exchange or topic that the messages go to"
-        ),
+        Property(name="source", type=TYPES["sstr"], access=Access.RC, desc="Source address, as named by the sender"),
+        Property(name="target", type=TYPES["sstr"], access=Access.RC, desc="Target address: queue, exchange or topic"),
         Property(
             name="domain",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="Name of the domain at the other end; empty when a client made the link",
+            desc="Name of the domain at the other end; empty if a client created the link",
         ),
     ),
     statistics=(
-        Statistic(name="transfers", type=TYPES["count64"], unit="message", desc="Messages that came in by the link"),
+        Statistic(name="transfers", type=TYPES["count64"], unit="message", desc="Messages received by the link"),
     ),
-    desc="An AMQP 1.0 link by which messages come in",
+    desc="An incoming link of AMQP 1.0, by which the broker receives messages",
 )
 
 OUTGOING = ClassSchema(
     package=PACKAGE,
     name="Outgoing",
-    hash=UUID("7e7b77fd-4d91-bd1c-4574-063114a6b8c6"),
+    hash=UUID("d14b3000-5d7e-6fc2-1454-d7218dc1dbed"),
     properties=(
         Property(
             name="sessionRef",
@@ -1130,11 +1133,7 @@ OUTGOING = ClassSchema(
             references=Reference(package=None, name="Session"),
         ),
         Property(
-            name="containerid",
-            type=TYPES["sstr"],
-            access=Access.RC,
-            desc="Name that the other side gave its container",
-            index=True,
+            name="containerid", type=TYPES["sstr"], access=Access.RC, desc="Container id of the other side", index=True
         ),
         Property(
             name="name",
@@ -1143,58 +1142,49 @@ OUTGOING = ClassSchema(
             desc="Name of the link, unique between two containers",
             index=True,
         ),
-        Property(
-            name="source",
-            type=TYPES["sstr"],
-            access=Access.RC,
-            desc="Queue, exchange or topic that the messages come from",
-        ),
-        Property(
-            name="target", type=TYPES["sstr"], access=Access.RC, desc="Where the messages go, as the receiver calls it"
-        ),
+        Property(name="source", type=TYPES["sstr"], access=Access.RC, desc="Source address: queue, exchange or topic"),
+        Property(name="target", type=TYPES["sstr"], access=Access.RC, desc="Target address, as named by the receiver"),
         Property(
             name="domain",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="Name of the domain at the other end; empty when a client made the link",
+            desc="Name of the domain at the other end; empty if a client created the link",
         ),
     ),
-    statistics=(
-        Statistic(name="transfers", type=TYPES["count64"], unit="message", desc="Messages that went out by the link"),
-    ),
-    desc="An AMQP 1.0 link by which messages go out",
+    statistics=(Statistic(name="transfers", type=TYPES["count64"], unit="message", desc="Messages sent by the link"),),
+    desc="An outgoing link of AMQP 1.0, by which the broker sends messages",
 )
 
 DOMAIN = ClassSchema(
     package=PACKAGE,
     name="Domain",
-    hash=UUID("783f5cd1-4c23-dca8-541e-f8430936d6b6"),
+    hash=UUID("a6552062-f3ed-48df-57f7-5c12e68931ef"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Name of the domain", index=True),
         Property(
             name="durable",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="It survives a restart of the broker where there is a store",
+            desc="It survives a restart of the broker if there is a store",
         ),
         Property(name="url", type=TYPES["sstr"], desc="Address to connect to"),
-        Property(name="mechanisms", type=TYPES["sstr"], desc="SASL mechanisms that may be used; empty for any"),
+        Property(name="mechanisms", type=TYPES["sstr"], desc="SASL mechanisms to use; empty for any"),
         Property(name="username", type=TYPES["sstr"], desc="User to log in as"),
         Property(name="password", type=TYPES["sstr"], desc="Password of that user; every console can read it"),
     ),
-    desc="Another AMQP 1.0 broker or service that this broker can connect to, and how",
+    desc=("Another AMQP 1.0 broker or service that this broker can connect to, with the settings for it"),
 )
 
 TOPIC = ClassSchema(
     package=PACKAGE,
     name="Topic",
-    hash=UUID("0439b972-26a4-5856-dbb0-d9ed8031912e"),
+    hash=UUID("b326e14b-e13c-86af-7d11-2f21c79be50e"),
     properties=(
         Property(
             name="name",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="Name of the topic, which senders and receivers use as address",
+            desc="Name of the topic, used as address by senders and receivers",
             index=True,
         ),
         Property(
@@ -1208,39 +1198,41 @@ TOPIC = ClassSchema(
             name="durable",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="It survives a restart of the broker where there is a store",
+            desc="It survives a restart of the broker if there is a store",
         ),
-        Property(name="properties", type=TYPES["map"], desc="Settings of the queues that are made for its subscribers"),
+        Property(
+            name="properties", type=TYPES["map"], desc="Settings of the queues that are created for its subscribers"
+        ),
     ),
-    desc=("An AMQP 1.0 topic: an exchange under a name, with settings for the queues of its subscribers"),
+    desc=("A topic of AMQP 1.0: a name for an exchange, with settings for the queues of its subscribers"),
 )
 
 QUEUE_POLICY = ClassSchema(
     package=PACKAGE,
     name="QueuePolicy",
-    hash=UUID("14db48d8-fd44-153e-6b5b-c0661dc8daeb"),
+    hash=UUID("def68b40-c757-a525-008d-25af8f0b3ad5"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Pattern of addresses", index=True),
-        Property(name="properties", type=TYPES["map"], desc="Settings of the queues that are made"),
+        Property(name="properties", type=TYPES["map"], desc="Settings of the created queues"),
     ),
-    desc=("Settings for queues that are made on demand, when a client uses an address that fits a pattern"),
+    desc=("Settings for queues that are created when a client uses an address that matches a pattern"),
 )
 
 TOPIC_POLICY = ClassSchema(
     package=PACKAGE,
     name="TopicPolicy",
-    hash=UUID("95f6036e-13c9-9da8-f1be-1c872b25a4b6"),
+    hash=UUID("4a0cb345-5952-4f30-715b-7e1476a50ded"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Pattern of addresses", index=True),
-        Property(name="properties", type=TYPES["map"], desc="Settings of the topics that are made"),
+        Property(name="properties", type=TYPES["map"], desc="Settings of the created topics"),
     ),
-    desc=("Settings for topics that are made on demand, when a client uses an address that fits a pattern"),
+    desc=("Settings for topics that are created when a client uses an address that matches a pattern"),
 )
 
 LINK = ClassSchema(
     package=PACKAGE,
     name="Link",
-    hash=UUID("ff5dd352-fd26-5225-44df-9cae938be603"),
+    hash=UUID("44428114-3e72-caaa-d7e1-8afaec55d4ed"),
     properties=(
         Property(
             name="vhostRef",
@@ -1252,30 +1244,26 @@ LINK = ClassSchema(
             references=Reference(package=None, name="Vhost"),
         ),
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Name of the link", index=True),
-        Property(name="host", type=TYPES["sstr"], desc="Host of the other broker, as it is connected to now"),
-        Property(name="port", type=TYPES["uint16"], desc="Port of the other broker, as it is connected to now"),
-        Property(name="transport", type=TYPES["sstr"], desc="How to get there: tcp, ssl or rdma"),
+        Property(name="host", type=TYPES["sstr"], desc="Host of the other broker that it is connected to"),
+        Property(name="port", type=TYPES["uint16"], desc="Port of the other broker that it is connected to"),
+        Property(name="transport", type=TYPES["sstr"], desc="Transport: tcp, ssl or rdma"),
         Property(
             name="durable",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="It survives a restart of the broker where there is a store",
+            desc="It survives a restart of the broker if there is a store",
         ),
         Property(
             name="connectionRef",
             type=TYPES["objId"],
-            desc="The connection that it has at the moment",
+            desc="The current connection",
             references=Reference(package=None, name="Connection"),
         ),
     ),
     statistics=(
+        Statistic(name="state", type=TYPES["sstr"], desc="State, e.g. Waiting, Connecting, Operational or Failed"),
         Statistic(
-            name="state", type=TYPES["sstr"], desc="How it is doing, e.g. Waiting, Connecting, Operational or Failed"
-        ),
-        Statistic(
-            name="lastError",
-            type=TYPES["lstr"],
-            desc="Why it failed or could not connect the last time; empty while all is well",
+            name="lastError", type=TYPES["lstr"], desc="Reason of the last failure; empty if there is no failure"
         ),
     ),
     methods=(
@@ -1283,61 +1271,67 @@ LINK = ClassSchema(
         Method(
             name="bridge",
             arguments=(
-                Argument(name="durable", type=TYPES["bool"], desc="Make the bridge again after a restart"),
-                Argument(name="src", type=TYPES["sstr"], desc="Queue or exchange that the messages come from"),
-                Argument(name="dest", type=TYPES["sstr"], desc="Exchange that the messages go to"),
-                Argument(name="key", type=TYPES["lstr"], desc="Binding key: which messages of an exchange travel"),
+                Argument(
+                    name="durable", type=TYPES["bool"], desc="Create the bridge again after a restart of the broker"
+                ),
+                Argument(name="src", type=TYPES["sstr"], desc="Source queue or exchange"),
+                Argument(name="dest", type=TYPES["sstr"], desc="Destination exchange"),
+                Argument(
+                    name="key",
+                    type=TYPES["lstr"],
+                    desc="Binding key: selects the messages of an exchange that are forwarded",
+                ),
                 Argument(
                     name="tag",
                     type=TYPES["sstr"],
-                    desc=(
-                        "Mark that travelling messages get, so that they can be told later; empty for the broker's own"
-                    ),
+                    desc="Tag that is added to forwarded messages; empty for that of the broker",
                 ),
                 Argument(
                     name="excludes",
                     type=TYPES["sstr"],
-                    desc="Marks of messages that don't travel, since they have been there",
+                    desc="Tags of messages that are not forwarded, to prevent loops",
                 ),
                 Argument(name="srcIsQueue", type=TYPES["bool"], desc="`src` is a queue, not an exchange"),
                 Argument(
                     name="srcIsLocal",
                     type=TYPES["bool"],
-                    desc="Messages travel from this broker to the other, not the other way round",
+                    desc="Messages are forwarded from this broker to the other, not in the opposite direction",
                 ),
                 Argument(
                     name="dynamic",
                     type=TYPES["bool"],
-                    desc="Follow the bindings of the destination: what nobody there wants does not travel",
+                    desc="Forward only messages that bindings at the destination match",
                 ),
                 Argument(
                     name="sync",
                     type=TYPES["uint16"],
-                    desc="Messages after which they are acknowledged together; 0 for no acknowledgement",
+                    desc="Number of messages that are acknowledged together; 0 for no acknowledgement",
                 ),
                 Argument(
                     name="credit",
                     type=TYPES["uint32"],
                     default=4294967295,
-                    desc="Messages that may be under way at the same time; 0 for any number",
+                    desc="Largest number of messages in transfer at the same time; 0 for any number",
                 ),
             ),
-            desc=("Have messages travel over the link; older programs use it, newer ones call create of the broker"),
+            desc=(
+                "Create a bridge, which forwards messages over the link; superseded by the method create of the broker"
+            ),
         ),
     ),
-    desc="A connection that this broker keeps to another broker, for federation; bridges use it",
+    desc="A connection of this broker to another broker, for federation; used by bridges",
 )
 
 BRIDGE = ClassSchema(
     package=PACKAGE,
     name="Bridge",
-    hash=UUID("b40b756f-0e9b-72a5-baa2-0a2d81d37729"),
+    hash=UUID("ee4a16c8-7ff5-fe67-2317-5d2a3444ebda"),
     properties=(
         Property(
             name="linkRef",
             type=TYPES["objId"],
             access=Access.RC,
-            desc="The link that the messages travel over",
+            desc="The link that it uses",
             index=True,
             parent_ref=True,
             references=Reference(package=None, name="Link"),
@@ -1348,61 +1342,57 @@ BRIDGE = ClassSchema(
             name="durable",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="It survives a restart of the broker where there is a store",
+            desc="It survives a restart of the broker if there is a store",
         ),
+        Property(name="src", type=TYPES["sstr"], access=Access.RC, desc="Source queue or exchange"),
+        Property(name="dest", type=TYPES["sstr"], access=Access.RC, desc="Destination exchange"),
         Property(
-            name="src", type=TYPES["sstr"], access=Access.RC, desc="Queue or exchange that the messages come from"
-        ),
-        Property(name="dest", type=TYPES["sstr"], access=Access.RC, desc="Exchange that the messages go to"),
-        Property(
-            name="key", type=TYPES["lstr"], access=Access.RC, desc="Binding key: which messages of an exchange travel"
+            name="key",
+            type=TYPES["lstr"],
+            access=Access.RC,
+            desc="Binding key: selects the messages of an exchange that are forwarded",
         ),
         Property(name="srcIsQueue", type=TYPES["bool"], access=Access.RC, desc="`src` is a queue, not an exchange"),
         Property(
             name="srcIsLocal",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="Messages travel from this broker to the other, not the other way round",
+            desc="Messages are forwarded from this broker to the other, not in the opposite direction",
         ),
-        Property(
-            name="tag",
-            type=TYPES["sstr"],
-            access=Access.RC,
-            desc="Mark that travelling messages get, so that they can be told later",
-        ),
+        Property(name="tag", type=TYPES["sstr"], access=Access.RC, desc="Tag that is added to forwarded messages"),
         Property(
             name="excludes",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="Marks of messages that don't travel, since they have been there",
+            desc="Tags of messages that are not forwarded, to prevent loops",
         ),
         Property(
             name="dynamic",
             type=TYPES["bool"],
             access=Access.RC,
-            desc="It follows the bindings of the destination: what nobody there wants does not travel",
+            desc="Only messages that bindings at the destination match are forwarded",
         ),
         Property(
             name="sync",
             type=TYPES["uint16"],
             access=Access.RC,
-            desc="Messages after which they are acknowledged together; 0 for no acknowledgement",
+            desc="Number of messages that are acknowledged together; 0 for no acknowledgement",
         ),
         Property(
             name="credit",
             type=TYPES["uint32"],
             access=Access.RC,
-            desc="Messages that may be under way at the same time; 0 for any number",
+            desc="Largest number of messages in transfer at the same time; 0 for any number",
         ),
     ),
     methods=(Method(name="close", desc="Delete the bridge; the link stays"),),
-    desc="A way for messages between this broker and another, over a link",
+    desc="A route that forwards messages between this broker and another over a link",
 )
 
 SESSION = ClassSchema(
     package=PACKAGE,
     name="Session",
-    hash=UUID("af660907-87e5-8597-7295-7b23c0edf812"),
+    hash=UUID("f287aee2-de51-2849-f9f2-bce2f38a8fb8"),
     properties=(
         Property(
             name="vhostRef",
@@ -1417,40 +1407,40 @@ SESSION = ClassSchema(
             name="name",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="What the client calls the session, or a random id where it doesn't",
+            desc="Name given by the client; a random id without one",
             index=True,
         ),
         Property(
             name="fullName",
             type=TYPES["lstr"],
-            desc="Name with the user before it, which makes it unique; absent in AMQP 1.0",
+            desc="Name with the user name as prefix, which makes it unique; absent for AMQP 1.0",
             optional=True,
         ),
         Property(name="channelId", type=TYPES["uint16"], desc="Number of its channel on the connection"),
         Property(
             name="connectionRef",
             type=TYPES["objId"],
-            desc="The connection that it uses at the moment",
+            desc="The current connection of the session",
             references=Reference(package=None, name="Connection"),
         ),
         Property(
             name="detachedLifespan",
             type=TYPES["uint32"],
             unit="second",
-            desc="Not used any more: how long it lives on without a connection",
+            desc="Not used any more: time that it exists without a connection",
         ),
-        Property(name="attached", type=TYPES["bool"], desc="It has a connection at the moment"),
+        Property(name="attached", type=TYPES["bool"], desc="It has a connection"),
         Property(
             name="expireTime",
             type=TYPES["absTime"],
-            desc="When it ends, if no connection takes it up before; absent while it has one",
+            desc=("Time when it ends unless a connection attaches it before; absent while it has a connection"),
             optional=True,
         ),
         Property(
             name="maxClientRate",
             type=TYPES["uint32"],
             unit="msgs/sec",
-            desc="Not used any more: how fast the client may send",
+            desc="Not used any more: highest rate at which the client may send",
             optional=True,
         ),
     ),
@@ -1459,59 +1449,57 @@ SESSION = ClassSchema(
             name="unackedMessages",
             type=TYPES["uint64"],
             unit="message",
-            desc="Messages sent to the client that it has not accepted, released or rejected yet",
+            desc="Messages sent to the client that are not accepted, released or rejected yet",
         ),
-        Statistic(name="TxnStarts", type=TYPES["count64"], unit="transaction", desc="Transactions that were begun"),
-        Statistic(name="TxnCommits", type=TYPES["count64"], unit="transaction", desc="Transactions that took effect"),
-        Statistic(name="TxnRejects", type=TYPES["count64"], unit="transaction", desc="Transactions that were undone"),
-        Statistic(name="TxnCount", type=TYPES["count32"], unit="transaction", desc="Transactions that are open now"),
+        Statistic(name="TxnStarts", type=TYPES["count64"], unit="transaction", desc="Transactions started"),
+        Statistic(name="TxnCommits", type=TYPES["count64"], unit="transaction", desc="Transactions committed"),
+        Statistic(name="TxnRejects", type=TYPES["count64"], unit="transaction", desc="Transactions rolled back"),
+        Statistic(name="TxnCount", type=TYPES["count32"], unit="transaction", desc="Open transactions"),
         Statistic(
             name="clientCredit",
             type=TYPES["count32"],
             unit="message",
-            desc="Not counted any more: messages that the client may still send",
+            desc="Not counted any more: credit of the client for sending messages",
         ),
         Statistic(
             name="framesOutstanding",
             type=TYPES["count32"],
-            desc="Not counted any more: frames that the other side has not confirmed",
+            desc="Not counted any more: frames that the other side has not acknowledged",
         ),
     ),
     methods=(
-        Method(
-            name="solicitAck", desc="Ask the client to say which messages it has dealt with; not implemented by qpidd"
-        ),
-        Method(name="detach", desc="Part the session from its connection"),
+        Method(name="solicitAck", desc="Request acknowledgements from the client; not implemented by qpidd"),
+        Method(name="detach", desc="Detach the session from its connection"),
         Method(
             name="resetLifespan",
-            desc="Let the time begin anew that it lives on without a connection; not implemented by qpidd",
+            desc="Restart the time that the session exists without a connection; not implemented by qpidd",
         ),
         Method(name="close", desc="End the session; not implemented by qpidd"),
     ),
-    desc="A conversation within a connection; senders and receivers belong to one",
+    desc="An AMQP session within a connection; senders and receivers belong to a session",
 )
 
 MANAGEMENT_SETUP_STATE = ClassSchema(
     package=PACKAGE,
     name="ManagementSetupState",
-    hash=UUID("2d285319-765f-0c0e-fda3-2487ad6d6e61"),
+    hash=UUID("f7b25b5b-e714-772d-d358-14e581a952e3"),
     properties=(
         Property(name="objectNum", type=TYPES["uint64"], desc="Not used any more: number of the next object"),
-        Property(name="bootSequence", type=TYPES["uint16"], desc="Not used any more: how often the broker was started"),
+        Property(name="bootSequence", type=TYPES["uint16"], desc="Not used any more: number of starts of the broker"),
     ),
-    desc="Not used any more: what the members of a cluster told each other to number objects alike",
+    desc="Not used any more: data that members of a cluster exchanged for equal object ids",
 )
 
 CLIENT_CONNECT = EventSchema(
     package=PACKAGE,
     name="clientConnect",
     severity=Severity.INFORM,
-    hash=UUID("a288fb58-c7fa-d1b1-7cdb-d46f74bdad0d"),
+    hash=UUID("717d53a1-faf1-df28-ea0a-4841908c0eb0"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(
-            name="properties", type=TYPES["map"], desc="What the client says of itself, e.g. its program and process"
+            name="properties", type=TYPES["map"], desc="Properties that the client sent, e.g. its program and process"
         ),
     ),
     desc="A client has connected and logged in",
@@ -1521,48 +1509,48 @@ CLIENT_CONNECT_FAIL = EventSchema(
     package=PACKAGE,
     name="clientConnectFail",
     severity=Severity.WARN,
-    hash=UUID("1a877fd9-ac82-14c5-9273-4ec088a6d88d"),
+    hash=UUID("f6e6e9b8-ff84-d5ba-b4bf-08dd2dd43b8a"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
-        Argument(name="reason", type=TYPES["lstr"], desc="Why it failed"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
+        Argument(name="reason", type=TYPES["lstr"], desc="Reason of the failure"),
         Argument(
-            name="properties", type=TYPES["map"], desc="What the client says of itself, e.g. its program and process"
+            name="properties", type=TYPES["map"], desc="Properties that the client sent, e.g. its program and process"
         ),
     ),
-    desc="A client tried to connect and was turned away",
+    desc="The connection of a client was refused",
 )
 
 CLIENT_DISCONNECT = EventSchema(
     package=PACKAGE,
     name="clientDisconnect",
     severity=Severity.INFORM,
-    hash=UUID("cce2beed-b7e3-148c-34cb-d852832e66fb"),
+    hash=UUID("25e45a57-a1d9-c775-0066-33f2c79dc10e"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(
-            name="properties", type=TYPES["map"], desc="What the client says of itself, e.g. its program and process"
+            name="properties", type=TYPES["map"], desc="Properties that the client sent, e.g. its program and process"
         ),
     ),
-    desc="A client's connection has ended",
+    desc="The connection of a client has ended",
 )
 
 BROKER_LINK_UP = EventSchema(
     package=PACKAGE,
     name="brokerLinkUp",
     severity=Severity.INFORM,
-    hash=UUID("15ac3cce-1579-4953-ee7f-cabe26320fb8"),
-    arguments=(Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),),
-    desc="A link to another broker works",
+    hash=UUID("08e74a3c-d25c-0e56-6868-04eca8269661"),
+    arguments=(Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),),
+    desc="A link to another broker was established",
 )
 
 BROKER_LINK_DOWN = EventSchema(
     package=PACKAGE,
     name="brokerLinkDown",
     severity=Severity.WARN,
-    hash=UUID("6a9a70a3-708c-ce75-a57d-f6fd38b1506d"),
-    arguments=(Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),),
+    hash=UUID("9a35ccfb-7e8e-0a08-87ff-b07a4ac8b40f"),
+    arguments=(Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),),
     desc="A link to another broker has failed",
 )
 
@@ -1570,187 +1558,193 @@ QUEUE_DECLARE = EventSchema(
     package=PACKAGE,
     name="queueDeclare",
     severity=Severity.INFORM,
-    hash=UUID("03a27764-a2e1-1003-ce36-24dd9c010039"),
+    hash=UUID("6cb60cee-3580-149d-1151-8f79725ef174"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
-        Argument(name="durable", type=TYPES["bool"], desc="It survives a restart of the broker where there is a store"),
-        Argument(name="excl", type=TYPES["bool"], desc="Nobody else may use it"),
-        Argument(name="autoDel", type=TYPES["bool"], desc="It is deleted when nobody uses it any more"),
-        Argument(name="altEx", type=TYPES["sstr"], desc="Name of the alternate exchange; empty without one"),
-        Argument(name="args", type=TYPES["map"], desc="Settings that were given"),
-        Argument(name="disp", type=TYPES["sstr"], desc="`created` when it is new, `existing` when it was there before"),
+        Argument(name="durable", type=TYPES["bool"], desc="It survives a restart of the broker if there is a store"),
+        Argument(name="excl", type=TYPES["bool"], desc="Only one session or link may use it"),
+        Argument(name="autoDel", type=TYPES["bool"], desc="It is deleted when it is no longer used"),
+        Argument(name="altEx", type=TYPES["sstr"], desc="Name of the alternate exchange; empty if there is none"),
+        Argument(name="args", type=TYPES["map"], desc="Settings given at the creation"),
+        Argument(name="disp", type=TYPES["sstr"], desc="`created` if it is new, `existing` if it existed before"),
     ),
-    desc="Somebody made a queue, or asked for one that is there already",
+    desc="A queue was created, or declared although it exists",
 )
 
 QUEUE_DELETE = EventSchema(
     package=PACKAGE,
     name="queueDelete",
     severity=Severity.INFORM,
-    hash=UUID("a6f33f77-f17f-be0a-53f3-9d234e51448b"),
+    hash=UUID("a9f65df6-f686-f78d-1001-62b0e2d246d9"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
     ),
-    desc="Somebody deleted a queue",
+    desc="A queue was deleted",
 )
 
 EXCHANGE_DECLARE = EventSchema(
     package=PACKAGE,
     name="exchangeDeclare",
     severity=Severity.INFORM,
-    hash=UUID("2c3e3363-8b14-96f0-870a-d64d5f3ea908"),
+    hash=UUID("9484b66d-620a-920f-56a2-66b4c74a73ac"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(name="exName", type=TYPES["sstr"], desc="Name of the exchange"),
-        Argument(name="exType", type=TYPES["sstr"], desc="How the exchange routes, e.g. topic"),
-        Argument(name="altEx", type=TYPES["sstr"], desc="Name of the alternate exchange; empty without one"),
-        Argument(name="durable", type=TYPES["bool"], desc="It survives a restart of the broker where there is a store"),
-        Argument(name="autoDel", type=TYPES["bool"], desc="It is deleted when nobody uses it any more"),
-        Argument(name="args", type=TYPES["map"], desc="Settings that were given"),
-        Argument(name="disp", type=TYPES["sstr"], desc="`created` when it is new, `existing` when it was there before"),
+        Argument(name="exType", type=TYPES["sstr"], desc="Type of the exchange, e.g. topic"),
+        Argument(name="altEx", type=TYPES["sstr"], desc="Name of the alternate exchange; empty if there is none"),
+        Argument(name="durable", type=TYPES["bool"], desc="It survives a restart of the broker if there is a store"),
+        Argument(name="autoDel", type=TYPES["bool"], desc="It is deleted when it is no longer used"),
+        Argument(name="args", type=TYPES["map"], desc="Settings given at the creation"),
+        Argument(name="disp", type=TYPES["sstr"], desc="`created` if it is new, `existing` if it existed before"),
     ),
-    desc="Somebody made an exchange, or asked for one that is there already",
+    desc="An exchange was created, or declared although it exists",
 )
 
 EXCHANGE_DELETE = EventSchema(
     package=PACKAGE,
     name="exchangeDelete",
     severity=Severity.INFORM,
-    hash=UUID("83ea58b6-aa2d-d690-39d3-0f0b3a6f610a"),
+    hash=UUID("1ae779e4-ff15-f6f5-90d0-8182c86ea9e3"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(name="exName", type=TYPES["sstr"], desc="Name of the exchange"),
     ),
-    desc="Somebody deleted an exchange",
+    desc="An exchange was deleted",
 )
 
 BIND = EventSchema(
     package=PACKAGE,
     name="bind",
     severity=Severity.INFORM,
-    hash=UUID("e4f715d2-5a44-981f-91e6-d5eaa4687fc4"),
+    hash=UUID("b4d97dc3-a2fb-9f90-7c8b-24ca5348213f"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(name="exName", type=TYPES["sstr"], desc="Name of the exchange"),
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
         Argument(name="key", type=TYPES["lstr"], desc="Binding key"),
-        Argument(name="args", type=TYPES["map"], desc="Settings that were given"),
+        Argument(name="args", type=TYPES["map"], desc="Settings given at the creation"),
     ),
-    desc="Somebody bound a queue to an exchange",
+    desc="A binding of a queue to an exchange was created",
 )
 
 UNBIND = EventSchema(
     package=PACKAGE,
     name="unbind",
     severity=Severity.INFORM,
-    hash=UUID("3da707a9-7e41-7513-0127-6aaa04069246"),
+    hash=UUID("6b1884f0-dec6-465d-2144-ef4e6a3bf82c"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(name="exName", type=TYPES["sstr"], desc="Name of the exchange"),
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
         Argument(name="key", type=TYPES["lstr"], desc="Binding key"),
     ),
-    desc="Somebody removed a binding",
+    desc="A binding was deleted",
 )
 
 SUBSCRIBE = EventSchema(
     package=PACKAGE,
     name="subscribe",
     severity=Severity.INFORM,
-    hash=UUID("79b60211-1602-bd49-b48f-59071d48cf05"),
+    hash=UUID("1e2ccb13-2877-9219-2c90-9140c54c6eb7"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
-        Argument(name="dest", type=TYPES["sstr"], desc="What the receiver calls its subscription"),
-        Argument(name="excl", type=TYPES["bool"], desc="Nobody else may use it"),
-        Argument(name="args", type=TYPES["map"], desc="Settings that were given"),
+        Argument(name="dest", type=TYPES["sstr"], desc="Name of the subscription, given by the receiver"),
+        Argument(name="excl", type=TYPES["bool"], desc="Only one session or link may use it"),
+        Argument(name="args", type=TYPES["map"], desc="Settings given at the creation"),
     ),
-    desc="A receiver began to take messages from a queue",
+    desc="A receiver subscribed to a queue",
 )
 
 UNSUBSCRIBE = EventSchema(
     package=PACKAGE,
     name="unsubscribe",
     severity=Severity.INFORM,
-    hash=UUID("a64f6a5d-d799-04f8-e1ea-83a3904df190"),
+    hash=UUID("d8c20a50-0cee-aff1-38e1-7a5e387d6742"),
     arguments=(
-        Argument(name="rhost", type=TYPES["sstr"], desc="The connection: addresses of both ends"),
-        Argument(name="user", type=TYPES["sstr"], desc="User who did it, as logged in"),
-        Argument(name="dest", type=TYPES["sstr"], desc="What the receiver calls its subscription"),
+        Argument(name="rhost", type=TYPES["sstr"], desc="Addresses of both ends of the connection"),
+        Argument(name="user", type=TYPES["sstr"], desc="Name of the logged-in user"),
+        Argument(name="dest", type=TYPES["sstr"], desc="Name of the subscription, given by the receiver"),
     ),
-    desc="A receiver has stopped to take messages from a queue",
+    desc="A receiver ended its subscription to a queue",
 )
 
 QUEUE_THRESHOLD_CROSSED_UPWARD = EventSchema(
     package=PACKAGE,
     name="queueThresholdCrossedUpward",
     severity=Severity.INFORM,
-    hash=UUID("a5b44cd6-722c-b682-b0fa-04292f449493"),
+    hash=UUID("00c41320-3fc2-f33c-2e55-d683d9ce3126"),
     arguments=(
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
-        Argument(name="msgDepth", type=TYPES["count64"], desc="Messages on the queue at that moment"),
-        Argument(name="byteDepth", type=TYPES["count64"], desc="Octets on the queue at that moment"),
+        Argument(name="msgDepth", type=TYPES["count64"], desc="Messages on the queue at that time"),
+        Argument(
+            name="byteDepth", type=TYPES["count64"], desc="Size of the messages on the queue at that time, in octets"
+        ),
     ),
-    desc="A queue has grown above the depth that it warns at",
+    desc="The depth of a queue rose above its upper threshold",
 )
 
 QUEUE_THRESHOLD_CROSSED_DOWNWARD = EventSchema(
     package=PACKAGE,
     name="queueThresholdCrossedDownward",
     severity=Severity.INFORM,
-    hash=UUID("795855d3-4fab-9347-0c24-bfae0bc0e1a4"),
+    hash=UUID("2704824f-5a85-2bf0-ff37-3e7280869917"),
     arguments=(
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
-        Argument(name="msgDepth", type=TYPES["count64"], desc="Messages on the queue at that moment"),
-        Argument(name="byteDepth", type=TYPES["count64"], desc="Octets on the queue at that moment"),
+        Argument(name="msgDepth", type=TYPES["count64"], desc="Messages on the queue at that time"),
+        Argument(
+            name="byteDepth", type=TYPES["count64"], desc="Size of the messages on the queue at that time, in octets"
+        ),
     ),
-    desc="A queue has shrunk to the depth at which all is well again",
+    desc="The depth of a queue fell to its lower threshold",
 )
 
 QUEUE_REDIRECT = EventSchema(
     package=PACKAGE,
     name="queueRedirect",
     severity=Severity.INFORM,
-    hash=UUID("455af793-c3bb-c264-e283-8ec901e0669f"),
+    hash=UUID("baaabce8-1a13-a44d-f866-32fc671668be"),
     arguments=(
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
         Argument(name="qTarget", type=TYPES["sstr"], desc="Name of the queue that gets the messages"),
     ),
-    desc="New messages for a queue go to another from now on",
+    desc="New messages of a queue are redirected to another queue",
 )
 
 QUEUE_REDIRECT_CANCELLED = EventSchema(
     package=PACKAGE,
     name="queueRedirectCancelled",
     severity=Severity.INFORM,
-    hash=UUID("f881606f-4bfe-7c23-1426-0164ddebef30"),
+    hash=UUID("ad578c29-9e10-3a2c-f89d-06f1dc5eb0af"),
     arguments=(
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
         Argument(name="qTarget", type=TYPES["sstr"], desc="Name of the queue that gets the messages"),
     ),
-    desc="New messages for a queue stay there again",
+    desc="The redirection of a queue has ended",
 )
 
 QUEUE_THRESHOLD_EXCEEDED = EventSchema(
     package=PACKAGE,
     name="queueThresholdExceeded",
     severity=Severity.WARN,
-    hash=UUID("1f3b6984-73b7-45f0-eaf0-32273708c716"),
+    hash=UUID("65d17ab7-0d29-65ee-50b3-a837a32804d3"),
     arguments=(
         Argument(name="qName", type=TYPES["sstr"], desc="Name of the queue"),
-        Argument(name="msgDepth", type=TYPES["count64"], desc="Messages on the queue at that moment"),
-        Argument(name="byteDepth", type=TYPES["count64"], desc="Octets on the queue at that moment"),
+        Argument(name="msgDepth", type=TYPES["count64"], desc="Messages on the queue at that time"),
+        Argument(
+            name="byteDepth", type=TYPES["count64"], desc="Size of the messages on the queue at that time, in octets"
+        ),
     ),
-    desc="Older form of queueThresholdCrossedUpward, raised beside it",
+    desc="Older form of queueThresholdCrossedUpward, raised together with it",
 )
 
 SCHEMA = Schema(

@@ -25,7 +25,7 @@ PACKAGE = "qmf.host"
 SYSTEM = ClassSchema(
     package=PACKAGE,
     name="System",
-    hash=UUID("1f35ce29-1ff9-b608-ca7c-ff7b5ab42c54"),
+    hash=UUID("74ceb136-11d9-b034-47c2-4a3c626c8b55"),
     properties=(
         Property(
             name="nodeName", type=TYPES["sstr"], access=Access.RC, desc="Name of the machine on the network", index=True
@@ -33,7 +33,7 @@ SYSTEM = ClassSchema(
         Property(
             name="machineId",
             type=TYPES["uuid"],
-            desc="Id of the installation: it survives restarts and a new name",
+            desc="Id of the installation; unchanged by restarts and renaming",
             optional=True,
         ),
         Property(name="osName", type=TYPES["sstr"], desc="Operating system, e.g. Linux"),
@@ -45,10 +45,10 @@ SYSTEM = ClassSchema(
             name="physicalCores",
             type=TYPES["uint16"],
             unit="core",
-            desc="Processor cores without hyper-threading; absent where the machine does not tell",
+            desc="Processor cores without hyper-threading; absent if not known",
             optional=True,
         ),
-        Property(name="bootTime", type=TYPES["absTime"], desc="When the machine was started"),
+        Property(name="bootTime", type=TYPES["absTime"], desc="Time when the machine was started"),
     ),
     statistics=(
         Statistic(name="uptime", type=TYPES["deltaTime"], unit="nanosecond", desc="Time since the machine was started"),
@@ -56,30 +56,25 @@ SYSTEM = ClassSchema(
             name="cpuPercent",
             type=TYPES["float"],
             unit="percent",
-            desc="Share of all processors' time that was spent working",
+            desc="Busy time of all processors, as a share of the elapsed time",
         ),
         Statistic(name="load1", type=TYPES["float"], desc="Threads that ran or waited to run, mean of 1 minute"),
         Statistic(name="load5", type=TYPES["float"], desc="Threads that ran or waited to run, mean of 5 minutes"),
         Statistic(name="load15", type=TYPES["float"], desc="Threads that ran or waited to run, mean of 15 minutes"),
-        Statistic(name="processes", type=TYPES["hilo32"], unit="process", desc="Processes that exist"),
-        Statistic(
-            name="threads",
-            type=TYPES["hilo32"],
-            unit="thread",
-            desc="Threads of all processes; 0 where the machine does not tell",
-        ),
+        Statistic(name="processes", type=TYPES["hilo32"], unit="process", desc="Number of processes"),
+        Statistic(name="threads", type=TYPES["hilo32"], unit="thread", desc="Threads of all processes; 0 if not known"),
         Statistic(
             name="runnable",
             type=TYPES["hilo32"],
             unit="thread",
-            desc="Threads that run or wait for a processor; 0 where the machine does not tell",
+            desc="Threads that run or wait for a processor; 0 if not known",
         ),
-        Statistic(name="users", type=TYPES["hilo16"], unit="session", desc="Sessions of users who are logged in"),
+        Statistic(name="users", type=TYPES["hilo16"], unit="session", desc="Sessions of logged-in users"),
         Statistic(
             name="contextSwitches",
             type=TYPES["count64"],
             unit="switch",
-            desc="Times that a processor went over to another thread",
+            desc="Times that a processor switched to another thread",
         ),
         Statistic(name="interrupts", type=TYPES["count64"], unit="interrupt", desc="Interrupts served"),
         Statistic(name="softInterrupts", type=TYPES["count64"], unit="interrupt", desc="Software interrupts served"),
@@ -87,7 +82,7 @@ SYSTEM = ClassSchema(
             name="temperatures",
             type=TYPES["map"],
             unit="celsius",
-            desc="Readings of all temperature sensors, by chip and label; empty without sensors",
+            desc="Readings of all temperature sensors, by chip and label; empty if there are no sensors",
         ),
     ),
     methods=(
@@ -99,17 +94,17 @@ SYSTEM = ClassSchema(
                     type=TYPES["deltaTime"],
                     direction=Direction.OUT,
                     unit="nanosecond",
-                    desc="Time that the sample took",
+                    desc="Duration of the sample",
                 ),
                 Argument(
                     name="objects",
                     type=TYPES["uint32"],
                     direction=Direction.OUT,
                     unit="object",
-                    desc="Objects that the agent has now",
+                    desc="Number of objects of the agent",
                 ),
             ),
-            desc="Take a sample of everything now, and wait for it",
+            desc="Take a sample of everything now; answers when it is complete",
         ),
     ),
     desc="The machine, or the container, that the agent runs in",
@@ -118,7 +113,7 @@ SYSTEM = ClassSchema(
 CPU = ClassSchema(
     package=PACKAGE,
     name="Cpu",
-    hash=UUID("71ea7763-9dc5-2fb8-393b-994a16835435"),
+    hash=UUID("7bd5f9d6-5972-a5d3-b12e-cbacb8cdca4f"),
     properties=(
         Property(
             name="cpuId", type=TYPES["uint16"], access=Access.RC, desc="Number of the processor, from 0", index=True
@@ -135,14 +130,14 @@ CPU = ClassSchema(
             name="minFrequency",
             type=TYPES["uint32"],
             unit="megahertz",
-            desc="Lowest frequency; absent where the machine does not tell",
+            desc="Lowest frequency; absent if not known",
             optional=True,
         ),
         Property(
             name="maxFrequency",
             type=TYPES["uint32"],
             unit="megahertz",
-            desc="Highest frequency; absent where the machine does not tell",
+            desc="Highest frequency; absent if not known",
             optional=True,
         ),
     ),
@@ -151,21 +146,18 @@ CPU = ClassSchema(
             name="frequency",
             type=TYPES["hilo32"],
             unit="megahertz",
-            desc="Frequency at the time of the sample; 0 where the machine does not tell",
+            desc="Frequency at the time of the sample; 0 if not known",
         ),
-        Statistic(name="busyPercent", type=TYPES["float"], unit="percent", desc="Share of time spent working"),
+        Statistic(name="busyPercent", type=TYPES["float"], unit="percent", desc="Share of time that it was busy"),
         Statistic(name="userPercent", type=TYPES["float"], unit="percent", desc="Share of time spent in programs"),
         Statistic(
             name="systemPercent",
             type=TYPES["float"],
             unit="percent",
-            desc="Share of time spent in the kernel, interrupts included",
+            desc="Share of time spent in the kernel, including interrupts",
         ),
         Statistic(
-            name="waitPercent",
-            type=TYPES["float"],
-            unit="percent",
-            desc="Share of time idle while a disk was waited for",
+            name="waitPercent", type=TYPES["float"], unit="percent", desc="Share of time idle while waiting for a disk"
         ),
         Statistic(
             name="stolenPercent",
@@ -180,13 +172,13 @@ CPU = ClassSchema(
             name="systemTime",
             type=TYPES["deltaTime"],
             unit="nanosecond",
-            desc="Time spent in the kernel since boot, interrupts included",
+            desc="Time spent in the kernel since boot, including interrupts",
         ),
         Statistic(
             name="idleTime",
             type=TYPES["deltaTime"],
             unit="nanosecond",
-            desc="Time idle since boot, waiting for disks included",
+            desc="Time idle since boot, including waiting for disks",
         ),
     ),
     desc="A logical processor",
@@ -195,7 +187,7 @@ CPU = ClassSchema(
 MEMORY = ClassSchema(
     package=PACKAGE,
     name="Memory",
-    hash=UUID("eafb156b-ec7b-586b-ca15-cb0411169254"),
+    hash=UUID("b18feb3e-82b3-e20d-a733-513aec048a69"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Always `physical`", index=True),
         Property(
@@ -209,31 +201,22 @@ MEMORY = ClassSchema(
         Property(name="total", type=TYPES["uint64"], unit="octet", desc="Size of the memory"),
     ),
     statistics=(
-        Statistic(name="used", type=TYPES["hilo64"], unit="octet", desc="Memory that is used, without caches"),
+        Statistic(name="used", type=TYPES["hilo64"], unit="octet", desc="Used memory, without caches"),
         Statistic(
-            name="available",
-            type=TYPES["hilo64"],
-            unit="octet",
-            desc="Memory that programs can still get without swapping",
+            name="available", type=TYPES["hilo64"], unit="octet", desc="Memory that programs can get without swapping"
         ),
-        Statistic(name="free", type=TYPES["hilo64"], unit="octet", desc="Memory that nothing uses, not even a cache"),
+        Statistic(name="free", type=TYPES["hilo64"], unit="octet", desc="Unused memory, not used by caches either"),
         Statistic(
             name="cached",
             type=TYPES["uint64"],
             unit="octet",
-            desc="Memory that caches contents of files; 0 where the machine does not tell",
+            desc="Memory that caches contents of files; 0 if not known",
         ),
         Statistic(
-            name="buffers",
-            type=TYPES["uint64"],
-            unit="octet",
-            desc="Memory that caches disk blocks; 0 where the machine does not tell",
+            name="buffers", type=TYPES["uint64"], unit="octet", desc="Memory that caches disk blocks; 0 if not known"
         ),
         Statistic(
-            name="shared",
-            type=TYPES["uint64"],
-            unit="octet",
-            desc="Memory that several processes share; 0 where the machine does not tell",
+            name="shared", type=TYPES["uint64"], unit="octet", desc="Memory shared by several processes; 0 if not known"
         ),
         Statistic(
             name="percent", type=TYPES["float"], unit="percent", desc="Share of the memory that is not available"
@@ -245,7 +228,7 @@ MEMORY = ClassSchema(
 SWAP = ClassSchema(
     package=PACKAGE,
     name="Swap",
-    hash=UUID("6d54aa2c-1ff7-00a7-3221-ad44daa13e19"),
+    hash=UUID("775d044d-af0c-72e0-174b-08d21f0889e4"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Always `swap`", index=True),
         Property(
@@ -259,19 +242,19 @@ SWAP = ClassSchema(
         Property(name="total", type=TYPES["uint64"], unit="octet", desc="Size of all swap areas"),
     ),
     statistics=(
-        Statistic(name="used", type=TYPES["hilo64"], unit="octet", desc="Swap space that is used"),
-        Statistic(name="free", type=TYPES["hilo64"], unit="octet", desc="Swap space that is not used"),
-        Statistic(name="percent", type=TYPES["float"], unit="percent", desc="Share of the swap space that is used"),
-        Statistic(name="bytesIn", type=TYPES["count64"], unit="octet", desc="Bytes brought back from swap"),
-        Statistic(name="bytesOut", type=TYPES["count64"], unit="octet", desc="Bytes moved out to swap"),
+        Statistic(name="used", type=TYPES["hilo64"], unit="octet", desc="Used swap space"),
+        Statistic(name="free", type=TYPES["hilo64"], unit="octet", desc="Unused swap space"),
+        Statistic(name="percent", type=TYPES["float"], unit="percent", desc="Share of used swap space"),
+        Statistic(name="bytesIn", type=TYPES["count64"], unit="octet", desc="Bytes read from swap"),
+        Statistic(name="bytesOut", type=TYPES["count64"], unit="octet", desc="Bytes written to swap"),
     ),
-    desc="All swap areas of the machine together; not there on a machine without swap",
+    desc="All swap areas of the machine together; there is no object on a machine without swap",
 )
 
 DISK = ClassSchema(
     package=PACKAGE,
     name="Disk",
-    hash=UUID("99022540-42ad-358f-a4ac-fd8973ce9dd4"),
+    hash=UUID("ba0c1f3e-250c-a240-efc3-521659d512ed"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Name of the device, e.g. sda", index=True),
         Property(
@@ -297,51 +280,57 @@ DISK = ClassSchema(
             name="mergedReads",
             type=TYPES["count64"],
             unit="operation",
-            desc="Read operations that were joined to a neighbour; 0 where the machine does not tell",
+            desc="Read operations merged with adjacent ones; 0 if not known",
         ),
         Statistic(
             name="mergedWrites",
             type=TYPES["count64"],
             unit="operation",
-            desc="Write operations that were joined to a neighbour; 0 where the machine does not tell",
+            desc="Write operations merged with adjacent ones; 0 if not known",
         ),
         Statistic(name="bytesRead", type=TYPES["count64"], unit="octet", desc="Bytes read"),
         Statistic(name="bytesWritten", type=TYPES["count64"], unit="octet", desc="Bytes written"),
         Statistic(
-            name="readTime", type=TYPES["deltaTime"], unit="nanosecond", desc="Time that all reads took together"
+            name="readTime", type=TYPES["deltaTime"], unit="nanosecond", desc="Total time of all read operations"
         ),
         Statistic(
-            name="writeTime", type=TYPES["deltaTime"], unit="nanosecond", desc="Time that all writes took together"
+            name="writeTime", type=TYPES["deltaTime"], unit="nanosecond", desc="Total time of all write operations"
         ),
         Statistic(
             name="busyTime",
             type=TYPES["deltaTime"],
             unit="nanosecond",
-            desc="Time with at least one operation under way; 0 where the machine does not tell",
+            desc="Time with at least one operation in progress; 0 if not known",
         ),
         Statistic(
             name="busyPercent",
             type=TYPES["float"],
             unit="percent",
-            desc="Share of time with at least one operation under way",
+            desc="Share of time with at least one operation in progress",
         ),
         Statistic(
             name="latency",
             type=TYPES["mmaTime"],
             unit="nanosecond",
-            desc="Time that an operation took: one value per sample, the mean of its operations",
+            desc=(
+                "Duration of an operation: one value per sample, the mean of the operations since the previous sample"
+            ),
         ),
     ),
-    desc="A disk, a partition, or another block device that was used or holds a filesystem",
+    desc="A disk, a partition, or another block device, if it was used or has a filesystem",
 )
 
 FILESYSTEM = ClassSchema(
     package=PACKAGE,
     name="Filesystem",
-    hash=UUID("fa0cce2d-a689-9ed4-9ade-8754a21badfa"),
+    hash=UUID("1cf1301f-c688-1526-cbb4-d2cf1e45f0ec"),
     properties=(
         Property(
-            name="mountPoint", type=TYPES["lstr"], access=Access.RC, desc="Where it is mounted, e.g. /home", index=True
+            name="mountPoint",
+            type=TYPES["lstr"],
+            access=Access.RC,
+            desc="Directory that it is mounted on, e.g. /home",
+            index=True,
         ),
         Property(
             name="systemRef",
@@ -354,20 +343,20 @@ FILESYSTEM = ClassSchema(
         Property(
             name="diskRef",
             type=TYPES["objId"],
-            desc="The device that holds it; absent for layered filesystems such as a container's root",
+            desc="The device that it is on; absent for layered filesystems such as a container's root",
             optional=True,
             references=Reference(package=None, name="Disk"),
         ),
-        Property(name="device", type=TYPES["lstr"], desc="What is mounted, e.g. /dev/sda1"),
+        Property(name="device", type=TYPES["lstr"], desc="Mounted device, e.g. /dev/sda1"),
         Property(name="type", type=TYPES["sstr"], desc="Type of filesystem, e.g. ext4"),
         Property(name="options", type=TYPES["map"], desc="Mount options by name; options without a value are true"),
-        Property(name="readOnly", type=TYPES["bool"], desc="It is mounted for reading only"),
+        Property(name="readOnly", type=TYPES["bool"], desc="It is mounted read-only"),
         Property(name="size", type=TYPES["uint64"], unit="octet", desc="Space for files"),
         Property(
             name="inodes",
             type=TYPES["uint64"],
             unit="inode",
-            desc="Files that it has room for; absent where there is no fixed number",
+            desc="Number of inodes; absent if it is not fixed",
             optional=True,
         ),
         Property(
@@ -375,37 +364,35 @@ FILESYSTEM = ClassSchema(
             type=TYPES["uint8"],
             access=Access.RW,
             unit="percent",
-            desc=("Share of used space above which an event warns; filesystems that can only be read never warn"),
+            desc="Share of used space above which an event warns; not applied to read-only filesystems",
             minimum=1,
             maximum=100,
         ),
         Property(
             name="aboveThreshold",
             type=TYPES["bool"],
-            desc="Used space went over the threshold and has not come back below it",
+            desc="The used space rose above the threshold and has not fallen below it again",
         ),
     ),
     statistics=(
-        Statistic(name="used", type=TYPES["hilo64"], unit="octet", desc="Space that is used"),
-        Statistic(
-            name="free", type=TYPES["hilo64"], unit="octet", desc="Space that users who are not root can still use"
-        ),
+        Statistic(name="used", type=TYPES["hilo64"], unit="octet", desc="Used space"),
+        Statistic(name="free", type=TYPES["hilo64"], unit="octet", desc="Free space for users other than root"),
         Statistic(
             name="percent",
             type=TYPES["float"],
             unit="percent",
-            desc="Share of the space that is used, of what users who are not root may use",
+            desc="Share of used space, relative to the space for users other than root",
         ),
-        Statistic(name="inodesUsed", type=TYPES["hilo64"], unit="inode", desc="Inodes that are used"),
-        Statistic(name="inodesPercent", type=TYPES["float"], unit="percent", desc="Share of the inodes that is used"),
+        Statistic(name="inodesUsed", type=TYPES["hilo64"], unit="inode", desc="Used inodes"),
+        Statistic(name="inodesPercent", type=TYPES["float"], unit="percent", desc="Share of used inodes"),
     ),
-    desc="A mounted filesystem that stores files on this machine: no proc, sysfs or network mounts",
+    desc="A mounted filesystem with files on this machine; not proc, sysfs or network mounts",
 )
 
 NETWORK_INTERFACE = ClassSchema(
     package=PACKAGE,
     name="NetworkInterface",
-    hash=UUID("93e30803-a76c-6a85-c3aa-c54c20aefe73"),
+    hash=UUID("275f1507-d948-8f84-a893-5b8fb60a515a"),
     properties=(
         Property(
             name="name", type=TYPES["sstr"], access=Access.RC, desc="Name of the interface, e.g. eth0", index=True
@@ -422,7 +409,7 @@ NETWORK_INTERFACE = ClassSchema(
         Property(
             name="macAddress",
             type=TYPES["sstr"],
-            desc="Hardware address; absent where there is none",
+            desc="Hardware address; absent if it has none",
             optional=True,
             max_len=64,
         ),
@@ -432,15 +419,11 @@ NETWORK_INTERFACE = ClassSchema(
             name="speed",
             type=TYPES["uint32"],
             unit="megabit/second",
-            desc="Nominal speed; absent where the interface does not tell",
+            desc="Nominal speed; absent if not known",
             optional=True,
         ),
         Property(
-            name="duplex",
-            type=TYPES["sstr"],
-            desc="`full` or `half`; absent where the interface does not tell",
-            optional=True,
-            max_len=4,
+            name="duplex", type=TYPES["sstr"], desc="`full` or `half`; absent if not known", optional=True, max_len=4
         ),
     ),
     statistics=(
@@ -449,22 +432,20 @@ NETWORK_INTERFACE = ClassSchema(
         Statistic(name="packetsSent", type=TYPES["count64"], unit="packet", desc="Packets sent"),
         Statistic(name="packetsReceived", type=TYPES["count64"], unit="packet", desc="Packets received"),
         Statistic(name="errorsOut", type=TYPES["count64"], unit="packet", desc="Packets that could not be sent"),
-        Statistic(name="errorsIn", type=TYPES["count64"], unit="packet", desc="Packets that arrived broken"),
-        Statistic(
-            name="dropsOut", type=TYPES["count64"], unit="packet", desc="Packets to be sent that were thrown away"
-        ),
-        Statistic(name="dropsIn", type=TYPES["count64"], unit="packet", desc="Packets received that were thrown away"),
+        Statistic(name="errorsIn", type=TYPES["count64"], unit="packet", desc="Packets received with errors"),
+        Statistic(name="dropsOut", type=TYPES["count64"], unit="packet", desc="Outgoing packets dropped"),
+        Statistic(name="dropsIn", type=TYPES["count64"], unit="packet", desc="Incoming packets dropped"),
         Statistic(
             name="sendRate",
             type=TYPES["hilo64"],
             unit="octet/second",
-            desc="Bytes sent per second since the sample before",
+            desc="Bytes sent per second since the previous sample",
         ),
         Statistic(
             name="receiveRate",
             type=TYPES["hilo64"],
             unit="octet/second",
-            desc="Bytes received per second since the sample before",
+            desc="Bytes received per second since the previous sample",
         ),
     ),
     desc="A network interface, real or virtual",
@@ -473,7 +454,7 @@ NETWORK_INTERFACE = ClassSchema(
 PROCESS = ClassSchema(
     package=PACKAGE,
     name="Process",
-    hash=UUID("8cd4c965-b66a-b864-b84e-85910e898af9"),
+    hash=UUID("436d2907-d47d-f86c-880a-0c8291811dc4"),
     properties=(
         Property(name="pid", type=TYPES["uint32"], access=Access.RC, desc="Number of the process", index=True),
         Property(
@@ -487,18 +468,18 @@ PROCESS = ClassSchema(
         Property(
             name="parentProcess",
             type=TYPES["objId"],
-            desc="The process that started it; absent when that one is not shown",
+            desc="The parent process; absent if that is not published",
             optional=True,
             references=Reference(package=None, name="Process"),
         ),
-        Property(name="parentPid", type=TYPES["uint32"], desc="Number of the process that started it; 0 for the first"),
+        Property(name="parentPid", type=TYPES["uint32"], desc="Number of the parent process; 0 for the first process"),
         Property(name="name", type=TYPES["sstr"], desc="Name of the program"),
         Property(
             name="commandLine",
             type=TYPES["lstr"],
             desc=(
-                "Program and arguments, cut where too long; absent unless the agent was told to show "
-                "them, since arguments may hold secrets"
+                "Program and arguments, cut to 4096 octets; absent unless enabled in the agent, because "
+                "arguments may contain secrets"
             ),
             optional=True,
             max_len=4096,
@@ -506,70 +487,60 @@ PROCESS = ClassSchema(
         Property(
             name="user",
             type=TYPES["sstr"],
-            desc="Name of the user whose process it is; absent where not permitted",
+            desc="Name of the user that it runs as; absent if not permitted",
             optional=True,
         ),
-        Property(name="started", type=TYPES["absTime"], desc="When it was started"),
-        Property(name="watched", type=TYPES["bool"], desc="The agent was asked for it: an event tells when it is gone"),
+        Property(name="started", type=TYPES["absTime"], desc="Time when it was started"),
+        Property(
+            name="watched",
+            type=TYPES["bool"],
+            desc="A pattern of the agent matches it: an event is raised when it ends",
+        ),
     ),
     statistics=(
-        Statistic(
-            name="state", type=TYPES["sstr"], desc="What it does: running, sleeping, disk-sleep, stopped, zombie, ..."
-        ),
-        Statistic(name="nice", type=TYPES["int8"], desc="Priority: -20 goes first, 19 last"),
-        Statistic(name="residentMemory", type=TYPES["hilo64"], unit="octet", desc="Main memory that it occupies"),
-        Statistic(name="virtualMemory", type=TYPES["hilo64"], unit="octet", desc="Address space that it has taken"),
+        Statistic(name="state", type=TYPES["sstr"], desc="State: running, sleeping, disk-sleep, stopped, zombie, ..."),
+        Statistic(name="nice", type=TYPES["int8"], desc="Priority, from -20 (highest) to 19 (lowest)"),
+        Statistic(name="residentMemory", type=TYPES["hilo64"], unit="octet", desc="Main memory that it uses"),
+        Statistic(name="virtualMemory", type=TYPES["hilo64"], unit="octet", desc="Size of its address space"),
         Statistic(
             name="memoryPercent",
             type=TYPES["float"],
             unit="percent",
-            desc="Share of the machine's main memory that it occupies",
+            desc="Share of the machine's main memory that it uses",
         ),
         Statistic(
             name="cpuPercent",
             type=TYPES["float"],
             unit="percent",
-            desc=("Processor time it used, in percent of one processor: several threads can reach more than 100"),
+            desc=("Processor time, in percent of one processor; more than 100 is possible with several threads"),
         ),
         Statistic(
             name="userTime", type=TYPES["deltaTime"], unit="nanosecond", desc="Processor time spent in the program"
         ),
         Statistic(
-            name="systemTime",
-            type=TYPES["deltaTime"],
-            unit="nanosecond",
-            desc="Processor time spent in the kernel for it",
+            name="systemTime", type=TYPES["deltaTime"], unit="nanosecond", desc="Processor time spent in the kernel"
         ),
-        Statistic(name="threads", type=TYPES["hilo32"], unit="thread", desc="Threads that it has"),
+        Statistic(name="threads", type=TYPES["hilo32"], unit="thread", desc="Number of threads"),
         Statistic(
-            name="openFiles",
-            type=TYPES["hilo32"],
-            unit="descriptor",
-            desc="File descriptors in use; 0 where not permitted",
+            name="openFiles", type=TYPES["hilo32"], unit="descriptor", desc="Open file descriptors; 0 if not permitted"
         ),
         Statistic(
-            name="bytesRead",
-            type=TYPES["count64"],
-            unit="octet",
-            desc="Bytes that it had read from disks; 0 where not permitted",
+            name="bytesRead", type=TYPES["count64"], unit="octet", desc="Bytes read from disks; 0 if not permitted"
         ),
         Statistic(
-            name="bytesWritten",
-            type=TYPES["count64"],
-            unit="octet",
-            desc="Bytes that it had written to disks; 0 where not permitted",
+            name="bytesWritten", type=TYPES["count64"], unit="octet", desc="Bytes written to disks; 0 if not permitted"
         ),
         Statistic(
             name="voluntarySwitches",
             type=TYPES["count64"],
             unit="switch",
-            desc="Times that it gave up the processor to wait",
+            desc="Times that it released the processor to wait",
         ),
         Statistic(
             name="involuntarySwitches",
             type=TYPES["count64"],
             unit="switch",
-            desc="Times that it had to give up the processor",
+            desc="Times that the processor was taken from it",
         ),
     ),
     methods=(
@@ -580,16 +551,16 @@ PROCESS = ClassSchema(
                     name="signal", type=TYPES["sstr"], desc="Name or number, e.g. TERM, SIGTERM or 15", max_len=16
                 ),
             ),
-            desc="Send a signal to the process. Refused unless the agent was started with leave to do so",
+            desc="Send a signal to the process; refused unless enabled in the agent",
         ),
     ),
-    desc="A process: the agent's own, the largest ones, or those that the agent was asked to watch",
+    desc="A process: that of the agent, one of the largest, or a watched one",
 )
 
 AGENT = ClassSchema(
     package=PACKAGE,
     name="Agent",
-    hash=UUID("4c4df77b-71f2-2976-d24a-686b4377368b"),
+    hash=UUID("61224666-d797-94a5-9119-13a76cbba2f9"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Instance name of the agent", index=True),
         Property(
@@ -621,11 +592,11 @@ AGENT = ClassSchema(
             name="selection",
             type=TYPES["sstr"],
             desc=(
-                "Processes that are shown besides the agent's own and the watched ones: all, none, or "
-                "top:N by main memory"
+                "Processes that are published besides that of the agent and the watched ones: all, none, "
+                "or top:N by main memory"
             ),
         ),
-        Property(name="watching", type=TYPES["list"], desc="Regular expressions of the processes that are watched"),
+        Property(name="watching", type=TYPES["list"], desc="Regular expressions for the processes to watch"),
     ),
     statistics=(
         Statistic(name="uptime", type=TYPES["deltaTime"], unit="nanosecond", desc="Time since the agent was started"),
@@ -637,16 +608,13 @@ AGENT = ClassSchema(
             desc="Samples that began more than half an interval late",
         ),
         Statistic(
-            name="failures", type=TYPES["count64"], unit="reading", desc="Readings that failed; the log says which"
+            name="failures", type=TYPES["count64"], unit="reading", desc="Readings that failed; the log has details"
         ),
-        Statistic(name="samplingTime", type=TYPES["mmaTime"], unit="nanosecond", desc="Time that a sample took"),
+        Statistic(name="samplingTime", type=TYPES["mmaTime"], unit="nanosecond", desc="Duration of a sample"),
         Statistic(
-            name="samplingDelay",
-            type=TYPES["mmaTime"],
-            unit="nanosecond",
-            desc="Time that a sample began after it was due",
+            name="samplingDelay", type=TYPES["mmaTime"], unit="nanosecond", desc="Delay of the start of a sample"
         ),
-        Statistic(name="objects", type=TYPES["hilo32"], unit="object", desc="Objects that the agent has"),
+        Statistic(name="objects", type=TYPES["hilo32"], unit="object", desc="Number of objects of the agent"),
     ),
     methods=(
         Method(
@@ -655,7 +623,7 @@ AGENT = ClassSchema(
                 Argument(name="sequence", type=TYPES["uint32"], direction=Direction.IN_OUT, desc="Any number"),
                 Argument(name="body", type=TYPES["lstr"], direction=Direction.IN_OUT, desc="Any text"),
             ),
-            desc="Send back what it gets, to test the path to the agent",
+            desc="Return the arguments, to test the connection to the agent",
         ),
     ),
     desc="The host agent itself",
@@ -679,78 +647,78 @@ SAMPLING_LATE = EventSchema(
     package=PACKAGE,
     name="samplingLate",
     severity=Severity.WARN,
-    hash=UUID("c5e8d455-da8e-49db-6d7c-ee720fdee5fd"),
+    hash=UUID("1896ff19-fc4c-aa40-90b4-c61a2bd4df63"),
     arguments=(
         Argument(name="agent", type=TYPES["sstr"], desc="Instance name of the agent"),
-        Argument(
-            name="delay", type=TYPES["deltaTime"], unit="nanosecond", desc="Time that the sample began after it was due"
-        ),
+        Argument(name="delay", type=TYPES["deltaTime"], unit="nanosecond", desc="Delay of the start of the sample"),
         Argument(name="interval", type=TYPES["double"], unit="second", desc="Time from sample to sample"),
     ),
-    desc=("Samples begin more than half an interval late: the machine is overloaded, or the interval too short"),
+    desc=(
+        "Samples begin more than half an interval late, because the machine is overloaded or the interval is too short"
+    ),
 )
 
 FILESYSTEM_ABOVE_THRESHOLD = EventSchema(
     package=PACKAGE,
     name="filesystemAboveThreshold",
     severity=Severity.WARN,
-    hash=UUID("006843b9-30ff-a9dc-a134-e75469fead1f"),
+    hash=UUID("fd42ae9a-a6ee-0b41-1bfe-5f3121fee4e2"),
     arguments=(
-        Argument(name="mountPoint", type=TYPES["lstr"], desc="Where the filesystem is mounted"),
-        Argument(name="device", type=TYPES["lstr"], desc="What is mounted"),
-        Argument(name="percent", type=TYPES["float"], unit="percent", desc="Share of the space that is used"),
+        Argument(name="mountPoint", type=TYPES["lstr"], desc="Directory that the filesystem is mounted on"),
+        Argument(name="device", type=TYPES["lstr"], desc="Mounted device"),
+        Argument(name="percent", type=TYPES["float"], unit="percent", desc="Share of used space"),
         Argument(
             name="threshold", type=TYPES["uint8"], unit="percent", desc="Share of used space above which an event warns"
         ),
-        Argument(name="free", type=TYPES["uint64"], unit="octet", desc="Space that can still be used"),
+        Argument(name="free", type=TYPES["uint64"], unit="octet", desc="Free space"),
     ),
-    desc="A filesystem went over its threshold",
+    desc="The used space of a filesystem rose above its threshold",
 )
 
 FILESYSTEM_BELOW_THRESHOLD = EventSchema(
     package=PACKAGE,
     name="filesystemBelowThreshold",
     severity=Severity.INFORM,
-    hash=UUID("0638b183-d657-d1f1-79d7-d9efa7b10aee"),
+    hash=UUID("c6cf0a79-1fca-5245-c0a3-be78e0322694"),
     arguments=(
-        Argument(name="mountPoint", type=TYPES["lstr"], desc="Where the filesystem is mounted"),
-        Argument(name="device", type=TYPES["lstr"], desc="What is mounted"),
-        Argument(name="percent", type=TYPES["float"], unit="percent", desc="Share of the space that is used"),
+        Argument(name="mountPoint", type=TYPES["lstr"], desc="Directory that the filesystem is mounted on"),
+        Argument(name="device", type=TYPES["lstr"], desc="Mounted device"),
+        Argument(name="percent", type=TYPES["float"], unit="percent", desc="Share of used space"),
         Argument(
             name="threshold", type=TYPES["uint8"], unit="percent", desc="Share of used space above which an event warns"
         ),
-        Argument(name="free", type=TYPES["uint64"], unit="octet", desc="Space that can still be used"),
+        Argument(name="free", type=TYPES["uint64"], unit="octet", desc="Free space"),
     ),
-    desc="A filesystem came back below its threshold",
+    desc="The used space of a filesystem fell below its threshold",
 )
 
 INTERFACE_UP = EventSchema(
     package=PACKAGE,
     name="interfaceUp",
     severity=Severity.INFORM,
-    hash=UUID("aba76b98-0e60-10de-4dea-0f9a2d77b9c5"),
+    hash=UUID("1dedb103-eb97-1c2b-940b-f1e1b3d99e68"),
     arguments=(Argument(name="interface", type=TYPES["sstr"], desc="Name of the network interface"),),
-    desc="A network interface can send and receive now",
+    desc="A network interface can send and receive now, and could not before",
 )
 
 INTERFACE_DOWN = EventSchema(
     package=PACKAGE,
     name="interfaceDown",
     severity=Severity.WARN,
-    hash=UUID("75c4a89a-1393-f142-94e1-67cbba4609c4"),
+    hash=UUID("b7bb1f24-cc51-438a-09a1-e2bb60707912"),
     arguments=(Argument(name="interface", type=TYPES["sstr"], desc="Name of the network interface"),),
-    desc="A network interface can't send and receive any more, or was taken away while it could",
+    desc="A network interface cannot send and receive any more, or was removed",
 )
 
 PROCESS_STARTED = EventSchema(
     package=PACKAGE,
     name="processStarted",
     severity=Severity.INFORM,
-    hash=UUID("4d4a0913-565e-baf9-8245-1fdd91cebcd8"),
+    hash=UUID("49735448-481a-6604-f3e9-6b2850652b9f"),
     arguments=(
         Argument(name="pid", type=TYPES["uint32"], desc="Number of the process"),
         Argument(name="processName", type=TYPES["sstr"], desc="Name of the program"),
-        Argument(name="started", type=TYPES["absTime"], desc="When the process was started"),
+        Argument(name="started", type=TYPES["absTime"], desc="Time when the process was started"),
     ),
     desc="A watched process has started",
 )
@@ -759,11 +727,11 @@ PROCESS_GONE = EventSchema(
     package=PACKAGE,
     name="processGone",
     severity=Severity.WARN,
-    hash=UUID("211a5f8c-b959-ffff-7d94-95f707da67e4"),
+    hash=UUID("44c90b5b-bf78-03e2-0da4-f4871cebefe8"),
     arguments=(
         Argument(name="pid", type=TYPES["uint32"], desc="Number of the process"),
         Argument(name="processName", type=TYPES["sstr"], desc="Name of the program"),
-        Argument(name="started", type=TYPES["absTime"], desc="When the process was started"),
+        Argument(name="started", type=TYPES["absTime"], desc="Time when the process was started"),
     ),
     desc="A watched process has ended",
 )

@@ -24,78 +24,75 @@ PACKAGE = "qmf.pipeline"
 CORRELATOR = ClassSchema(
     package=PACKAGE,
     name="Correlator",
-    hash=UUID("96d87198-9a62-e702-a15d-f96e5c6b4d46"),
+    hash=UUID("27c1fef0-4714-0a72-6997-5ab9eeefb82a"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Instance name of the agent", index=True),
         Property(name="lake", type=TYPES["lstr"], desc="The lake that it reads"),
-        Property(name="rules", type=TYPES["uint32"], unit="rule", desc="Rules that it follows"),
+        Property(name="rules", type=TYPES["uint32"], unit="rule", desc="Number of its rules"),
         Property(name="late", type=TYPES["deltaTime"], unit="nanosecond", desc="Time that it waits for late data"),
     ),
     statistics=(
-        Statistic(name="horizon", type=TYPES["absTime"], desc="Everything before this time was looked at"),
-        Statistic(name="steps", type=TYPES["count64"], unit="step", desc="Steps that were committed"),
+        Statistic(name="horizon", type=TYPES["absTime"], desc="Time up to which all data was processed"),
+        Statistic(name="steps", type=TYPES["count64"], unit="step", desc="Steps committed"),
         Statistic(
             name="rows",
             type=TYPES["count64"],
             unit="row",
-            desc="Samples, events and heartbeats that rules looked at; once for each rule",
+            desc="Samples, events and heartbeats processed; each counts once per rule",
         ),
         Statistic(
-            name="tooLate",
-            type=TYPES["count64"],
-            unit="row",
-            desc="Of these, left out because they came after their time was closed",
+            name="tooLate", type=TYPES["count64"], unit="row", desc="Of these, ignored because they were too late"
         ),
         Statistic(
             name="misdated",
             type=TYPES["count64"],
             unit="row",
-            desc="Of these, taken at the time of their arrival because their own could not be right",
+            desc=("Of these, processed with the time of their arrival because their own time was implausible"),
         ),
-        Statistic(name="raised", type=TYPES["count64"], unit="alert", desc="Alerts that were raised"),
-        Statistic(name="cleared", type=TYPES["count64"], unit="alert", desc="Alerts that ended"),
-        Statistic(name="open", type=TYPES["hilo32"], unit="alert", desc="Alerts that are open"),
-        Statistic(name="stepTime", type=TYPES["mmaTime"], unit="nanosecond", desc="Time that a step took"),
+        Statistic(name="raised", type=TYPES["count64"], unit="alert", desc="Alerts raised"),
+        Statistic(name="cleared", type=TYPES["count64"], unit="alert", desc="Alerts cleared"),
+        Statistic(name="open", type=TYPES["hilo32"], unit="alert", desc="Open alerts"),
+        Statistic(name="stepTime", type=TYPES["mmaTime"], unit="nanosecond", desc="Duration of a step"),
     ),
-    desc="A job that looks for the patterns of its rules in a lake",
+    desc="A job that matches its rules against a lake",
 )
 
 RULE = ClassSchema(
     package=PACKAGE,
     name="Rule",
-    hash=UUID("20666ef7-d9d7-419e-6483-f207416246cc"),
+    hash=UUID("32dddd52-4a23-e5f1-d858-5118b80edf76"),
     properties=(
         Property(name="name", type=TYPES["sstr"], access=Access.RC, desc="Name of the rule", index=True),
         Property(
             name="correlatorRef",
             type=TYPES["objId"],
             access=Access.RC,
-            desc="The job that follows it",
+            desc="The job that evaluates it",
             parent_ref=True,
             references=Reference(package=None, name="Correlator"),
         ),
         Property(name="kind", type=TYPES["sstr"], desc="threshold, rate, absence, sequence, count or join"),
-        Property(name="hash", type=TYPES["sstr"], desc="Changes with anything in the rule"),
+        Property(name="hash", type=TYPES["sstr"], desc="Hash of the rule; different after every change of the rule"),
         Property(name="severity", type=TYPES["uint8"], desc="Severity of its alerts, from 0 (emerg) to 7 (debug)"),
     ),
     statistics=(
-        Statistic(name="raised", type=TYPES["count64"], unit="alert", desc="Alerts that were raised"),
-        Statistic(name="cleared", type=TYPES["count64"], unit="alert", desc="Alerts that ended"),
-        Statistic(name="open", type=TYPES["hilo32"], unit="alert", desc="Alerts that are open"),
+        Statistic(name="raised", type=TYPES["count64"], unit="alert", desc="Alerts raised"),
+        Statistic(name="cleared", type=TYPES["count64"], unit="alert", desc="Alerts cleared"),
+        Statistic(name="open", type=TYPES["hilo32"], unit="alert", desc="Open alerts"),
     ),
-    desc="A pattern that is looked for",
+    desc="A pattern that raises alerts",
 )
 
 ALERT = ClassSchema(
     package=PACKAGE,
     name="Alert",
-    hash=UUID("ff1c5932-b708-7cc6-4e0b-5c7e6cbeb833"),
+    hash=UUID("1d973a65-6442-59c4-11b7-4a9250556763"),
     properties=(
         Property(
             name="alertId",
             type=TYPES["sstr"],
             access=Access.RC,
-            desc="Its id: the same from its rise to its end, and in the table of alerts",
+            desc="Id of the alert, unchanged until it is cleared; also in the table of alerts",
             index=True,
         ),
         Property(
@@ -107,52 +104,56 @@ ALERT = ClassSchema(
             references=Reference(package=None, name="Rule"),
         ),
         Property(name="severity", type=TYPES["uint8"], desc="From 0 (emerg) to 7 (debug)"),
-        Property(name="subject", type=TYPES["lstr"], desc="What it is about"),
-        Property(name="agentName", type=TYPES["lstr"], desc="The agent that it is about", optional=True),
-        Property(name="objectName", type=TYPES["lstr"], desc="Name of the object that it is about", optional=True),
-        Property(name="message", type=TYPES["lstr"], desc="What happened, in words"),
-        Property(name="began", type=TYPES["absTime"], desc="When the incident began"),
-        Property(name="raisedAt", type=TYPES["absTime"], desc="When the rule was fulfilled"),
+        Property(name="subject", type=TYPES["lstr"], desc="Subject of the alert"),
+        Property(name="agentName", type=TYPES["lstr"], desc="Name of the agent concerned", optional=True),
+        Property(name="objectName", type=TYPES["lstr"], desc="Name of the object concerned", optional=True),
+        Property(name="message", type=TYPES["lstr"], desc="Description of the incident"),
+        Property(name="began", type=TYPES["absTime"], desc="Time when the incident began"),
+        Property(name="raisedAt", type=TYPES["absTime"], desc="Time when the rule was fulfilled"),
         Property(name="evidence", type=TYPES["map"], desc="The samples and events that fulfilled it"),
         Property(
             name="acknowledgedBy",
             type=TYPES["sstr"],
-            desc="Who takes care of it; absent while nobody said so",
+            desc="Person who acknowledged it; absent before that",
             optional=True,
         ),
-        Property(name="note", type=TYPES["lstr"], desc="What they said", optional=True),
+        Property(name="note", type=TYPES["lstr"], desc="Note of that person", optional=True),
     ),
     methods=(
         Method(
             name="acknowledge",
             arguments=(
-                Argument(name="by", type=TYPES["sstr"], desc="Who"),
-                Argument(name="note", type=TYPES["lstr"], desc="Anything to be remembered with it", max_len=4096),
+                Argument(name="by", type=TYPES["sstr"], desc="Person who acknowledges the alert"),
+                Argument(
+                    name="note", type=TYPES["lstr"], desc="Any text to be stored with the acknowledgement", max_len=4096
+                ),
             ),
-            desc=("Say that somebody takes care of it. It is remembered across restarts, and doesn't end the alert"),
+            desc=("Acknowledge the alert. The acknowledgement survives restarts and does not clear the alert"),
         ),
     ),
-    desc="An alert that is open; it is deleted when it ends",
+    desc="An open alert; it is deleted when the alert is cleared",
 )
 
 ALERT_RAISED = EventSchema(
     package=PACKAGE,
     name="alertRaised",
     severity=Severity.WARN,
-    hash=UUID("3c8e48f0-a483-f85b-b01f-8a9d6c62f5c9"),
+    hash=UUID("f2e02f03-5c7a-203f-51eb-3d2779decfb1"),
     arguments=(
-        Argument(name="alertId", type=TYPES["sstr"], desc="Id of the alert: the same from its rise to its end"),
+        Argument(name="alertId", type=TYPES["sstr"], desc="Id of the alert, unchanged until it is cleared"),
         Argument(name="rule", type=TYPES["sstr"], desc="Name of the rule"),
-        Argument(name="subject", type=TYPES["lstr"], desc="What it is about"),
-        Argument(name="message", type=TYPES["lstr"], desc="What happened, in words"),
-        Argument(name="began", type=TYPES["absTime"], desc="When the incident began"),
-        Argument(name="at", type=TYPES["absTime"], desc="When the rule was fulfilled, or the alert ended"),
-        Argument(name="evidence", type=TYPES["map"], desc="The samples and events that it follows from"),
-        Argument(name="ruleHash", type=TYPES["sstr"], desc="Changes with anything in the rule"),
+        Argument(name="subject", type=TYPES["lstr"], desc="Subject of the alert"),
+        Argument(name="message", type=TYPES["lstr"], desc="Description of the incident"),
+        Argument(name="began", type=TYPES["absTime"], desc="Time when the incident began"),
+        Argument(name="at", type=TYPES["absTime"], desc="Time when the rule was fulfilled, or the alert was cleared"),
+        Argument(name="evidence", type=TYPES["map"], desc="The samples and events that caused it"),
+        Argument(
+            name="ruleHash", type=TYPES["sstr"], desc="Hash of the rule; different after every change of the rule"
+        ),
         Argument(
             name="again",
             type=TYPES["bool"],
-            desc="It may have been told before: the job was interrupted while telling it",
+            desc="It may have been published before, because the job was interrupted while publishing it",
         ),
     ),
     desc="A rule was fulfilled; the event has the rule's severity",
@@ -162,39 +163,41 @@ ALERT_CLEARED = EventSchema(
     package=PACKAGE,
     name="alertCleared",
     severity=Severity.INFORM,
-    hash=UUID("89b15601-7d9e-6297-82f8-3e8abec9eb10"),
+    hash=UUID("e7b26429-f00e-31d3-e047-30388f26cd98"),
     arguments=(
-        Argument(name="alertId", type=TYPES["sstr"], desc="Id of the alert: the same from its rise to its end"),
+        Argument(name="alertId", type=TYPES["sstr"], desc="Id of the alert, unchanged until it is cleared"),
         Argument(name="rule", type=TYPES["sstr"], desc="Name of the rule"),
-        Argument(name="subject", type=TYPES["lstr"], desc="What it is about"),
-        Argument(name="message", type=TYPES["lstr"], desc="What happened, in words"),
-        Argument(name="began", type=TYPES["absTime"], desc="When the incident began"),
-        Argument(name="at", type=TYPES["absTime"], desc="When the rule was fulfilled, or the alert ended"),
-        Argument(name="reason", type=TYPES["lstr"], desc="Why it ended"),
-        Argument(name="evidence", type=TYPES["map"], desc="The samples and events that it follows from"),
-        Argument(name="ruleHash", type=TYPES["sstr"], desc="Changes with anything in the rule"),
+        Argument(name="subject", type=TYPES["lstr"], desc="Subject of the alert"),
+        Argument(name="message", type=TYPES["lstr"], desc="Description of the incident"),
+        Argument(name="began", type=TYPES["absTime"], desc="Time when the incident began"),
+        Argument(name="at", type=TYPES["absTime"], desc="Time when the rule was fulfilled, or the alert was cleared"),
+        Argument(name="reason", type=TYPES["lstr"], desc="Reason why it was cleared"),
+        Argument(name="evidence", type=TYPES["map"], desc="The samples and events that caused it"),
+        Argument(
+            name="ruleHash", type=TYPES["sstr"], desc="Hash of the rule; different after every change of the rule"
+        ),
         Argument(
             name="again",
             type=TYPES["bool"],
-            desc="It may have been told before: the job was interrupted while telling it",
+            desc="It may have been published before, because the job was interrupted while publishing it",
         ),
     ),
-    desc="An alert ended",
+    desc="An alert was cleared",
 )
 
 ALERT_ACKNOWLEDGED = EventSchema(
     package=PACKAGE,
     name="alertAcknowledged",
     severity=Severity.NOTICE,
-    hash=UUID("625b7f75-fabe-1c65-fb63-1541435dbe98"),
+    hash=UUID("0e4d9dd5-5f07-3649-6a5b-45dc34a43a22"),
     arguments=(
-        Argument(name="alertId", type=TYPES["sstr"], desc="Id of the alert: the same from its rise to its end"),
+        Argument(name="alertId", type=TYPES["sstr"], desc="Id of the alert, unchanged until it is cleared"),
         Argument(name="rule", type=TYPES["sstr"], desc="Name of the rule"),
-        Argument(name="subject", type=TYPES["lstr"], desc="What it is about"),
-        Argument(name="by", type=TYPES["sstr"], desc="Who"),
-        Argument(name="note", type=TYPES["lstr"], desc="Anything to be remembered"),
+        Argument(name="subject", type=TYPES["lstr"], desc="Subject of the alert"),
+        Argument(name="by", type=TYPES["sstr"], desc="Person who acknowledges the alert"),
+        Argument(name="note", type=TYPES["lstr"], desc="Text stored with the acknowledgement"),
     ),
-    desc="Somebody takes care of an alert",
+    desc="An alert was acknowledged",
 )
 
 SCHEMA = Schema(
@@ -209,7 +212,7 @@ SCHEMA = Schema(
         ALERT_CLEARED,
         ALERT_ACKNOWLEDGED,
     ),
-    desc="What the pipeline finds in the recorded bus, told on the bus",
+    desc="Alerts that the pipeline raises from the recorded bus",
 )
 
 __all__ = ["ALERT", "ALERT_ACKNOWLEDGED", "ALERT_CLEARED", "ALERT_RAISED", "CORRELATOR", "RULE", "SCHEMA"]
