@@ -4,12 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup shell test lint typecheck generate check-generated check clean
+# Tests run in several processes; those that share a Spark session or a cache stay together.
+PYTEST := $(BIN)/python -m pytest --dist loadgroup -n $(or $(WORKERS),auto)
+
+.PHONY: help setup shell test soak lint typecheck generate check-generated check clean
 
 help:
 	@echo "make shell            set up, then open qmf-shell on an embedded broker and this machine's host agent"
-	@echo "make test             set up, then run all tests"
-	@echo "make check            lint, types, freshness of generated code, tests: what CI runs"
+	@echo "make test             set up, then run the tests, several at a time; those of make soak are left out"
+	@echo "make soak             the tests that take minutes: random kills, several Sparks, many more invented values"
+	@echo "make check            lint, types, freshness of generated code, tests"
 	@echo "make lint             ruff"
 	@echo "make typecheck        mypy --strict"
 	@echo "make generate         generate qmf/models from schemas/"
@@ -27,7 +31,11 @@ shell: $(STAMP)
 
 test: $(STAMP)
 	@sh scripts/java.sh
-	$(BIN)/python -m pytest $(ARGS)
+	$(PYTEST) -m "not soak" $(ARGS)
+
+soak: $(STAMP)
+	@sh scripts/java.sh
+	$(PYTEST) -m "soak or hypothesis" --hypothesis-profile soak $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

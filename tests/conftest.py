@@ -5,11 +5,29 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import sys
+
+from hypothesis import HealthCheck, settings
+
+# A machine that is busy is no reason to fail. `make soak` looks at many more examples.
+_SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+settings.register_profile("tests", deadline=None, max_examples=40, suppress_health_check=_SLOW)
+settings.register_profile("soak", deadline=None, max_examples=1000, suppress_health_check=_SLOW)
+settings.load_profile("tests")
+
+# Tests start many programs: compiled once, modules are loaded several times as fast.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell that runs the suite in the background has Ctrl-C ignored, and programs that tests start would inherit that:
 # their own Ctrl-C would do nothing.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Workers of ``-n auto``: two for each processor, since most tests wait for something most of the time."""
+    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_report_header() -> list[str]:

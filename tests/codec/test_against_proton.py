@@ -7,7 +7,7 @@ from uuid import UUID
 
 import proton
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support import wire
 from support.vectors import NAMES, Vector, parametrized
 
@@ -69,7 +69,6 @@ def data_of(value: object) -> bytes:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(value=wire.values())
 def test_proton_reads_what_we_write(value: object) -> None:
     data = proton.Data()
@@ -80,7 +79,6 @@ def test_proton_reads_what_we_write(value: object) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(value=wire.values(keys=wire.TEXTS))
 def test_we_read_what_proton_writes(value: object) -> None:
     encoded = data_of(_proton_value(value))

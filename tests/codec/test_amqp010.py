@@ -7,7 +7,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
 
@@ -214,14 +214,12 @@ def test_both_directions_have_the_same_depth(kind: str) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(st.lists(wire.values(), max_size=5))
 def test_lists_come_back(value: list[object]) -> None:
     assert repr(amqp010.decode_list(amqp010.encode_list(value))) == repr(value)
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(wire.maps())
 def test_maps_come_back(value: dict[str, object]) -> None:
     assert repr(amqp010.decode_map(amqp010.encode_map(value))) == repr(value)

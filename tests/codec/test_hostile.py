@@ -35,7 +35,6 @@ def survives(decode: Callable[[bytes], object], data: bytes) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("decoder", DECODERS)
-@settings(deadline=None)
 @given(data=st.binary(max_size=200))
 @example(data=b"")
 @example(data=b"\x00" * 2000)
@@ -54,7 +53,7 @@ LIKELY = st.lists(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("decoder", DECODERS)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(data=LIKELY, size=st.integers(0, 70))
 def test_likely_bytes(decoder: str, data: bytes, size: int) -> None:
     survives(DECODERS[decoder], data)
@@ -73,7 +72,7 @@ def test_captured_messages_cut_anywhere(name: str) -> None:
 
 @pytest.mark.slow
 @parametrized(NAMES)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=4))
 def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     data = bytearray(Vector(name).data[:3000])

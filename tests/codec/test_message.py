@@ -7,7 +7,7 @@ from uuid import UUID
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support import wire
 from support.vectors import NAMES, Vector, agrees, is_cut, parametrized
 
@@ -186,7 +186,6 @@ def test_messages_that_cannot_be_written(message: Message, words: str) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(wire.messages())
 def test_what_is_encoded_comes_back(message: Message) -> None:
     data = encode_message(message)

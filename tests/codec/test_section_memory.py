@@ -33,7 +33,7 @@ def test_captured_messages(name: str) -> None:
 
 @pytest.mark.slow
 @parametrized(NAMES[::8])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(changes=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=3))
 def test_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     memory = SectionMemory()

@@ -13,7 +13,7 @@ from qmf_codegen.python.agent_views import is_required
 from qmf_codegen.python.naming import RESERVED_IN_EVENTS, names_of, plain_names
 from qmf_codegen.python.rendering import render
 from qmf_codegen.python.views import fields_of
-from support.generated import RELAXED, complaints, imported, make
+from support.generated import checked, complaints, imported, make
 from support.schemas import schemas
 
 from qmf.schema import Access, Property, Schema
@@ -21,20 +21,18 @@ from qmf.schema import Access, Property, Schema
 pytestmark = pytest.mark.slow
 
 
-@RELAXED
 @given(schema=schemas())
 def test_it_compiles(schema: Schema) -> None:
     for name, text in render(schema, "invented.xml").items():
         compile(text, name, "exec", dont_inherit=True)
 
 
-@RELAXED
 @given(schema=schemas())
 def test_rendering_again_gives_the_same(schema: Schema) -> None:
     assert render(schema, "a.xml") == render(schema, "a.xml")
 
 
-@settings(RELAXED, max_examples=25)
+@settings(max_examples=25)
 @given(schema=schemas())
 def test_the_schema_module_holds_the_schema(schema: Schema) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -47,7 +45,7 @@ def test_the_schema_module_holds_the_schema(schema: Schema) -> None:
             assert all(item in held for item in schema)
 
 
-@settings(RELAXED, max_examples=25)
+@settings(max_examples=25)
 @given(schema=schemas())
 def test_the_agent_module_declares_everything(schema: Schema) -> None:
     names = names_of(schema)
@@ -67,7 +65,7 @@ def test_the_agent_module_declares_everything(schema: Schema) -> None:
                 assert getattr(agent, names.events[event.name])._qmf_schema_ == event
 
 
-@settings(RELAXED, max_examples=25)
+@settings(max_examples=25)
 @given(schema=schemas())
 def test_the_console_module_declares_everything(schema: Schema) -> None:
     names = names_of(schema)
@@ -111,7 +109,7 @@ def test_required_properties_are_those_of_the_runtime_base() -> None:
 
     found: list[tuple[Property, bool]] = []
 
-    @settings(RELAXED, max_examples=100)
+    @settings(max_examples=100)
     @given(schema=schemas())
     def compare(schema: Schema) -> None:
         for item in schema.classes:
@@ -123,10 +121,11 @@ def test_required_properties_are_those_of_the_runtime_base() -> None:
     assert {required for _, required in found} == {True, False}
 
 
+@checked
 def test_linter_formatter_and_type_checker_are_content(tmp_path: Path) -> None:
     count = 0
 
-    @settings(RELAXED, max_examples=60)
+    @settings(max_examples=60)
     @given(schema=schemas())
     def collect(schema: Schema) -> None:
         nonlocal count
@@ -138,6 +137,7 @@ def test_linter_formatter_and_type_checker_are_content(tmp_path: Path) -> None:
     assert complaints(tmp_path) == ""
 
 
+@checked
 def test_linter_formatter_and_type_checker_really_look(tmp_path: Path) -> None:
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "module.py").write_text("import os\nx: int = 'a'\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.scripted_agent import ALARM, WIDGET
 
@@ -55,7 +55,6 @@ def remote(data: ObjectData, view: ClassView | None = VIEW) -> RemoteObject:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(updates=UPDATES, known=st.booleans())
 def test_merging_bytes_is_merging_values(updates: list[dict[str, object]], known: bool) -> None:
     view = VIEW if known else None

@@ -213,7 +213,7 @@ def shared(agents: None) -> Iterator[tuple[LoopThread, Client, list[RemoteObject
     loop.stop()
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(predicate=_predicates)
 def test_our_evaluation_is_that_of_libqmf2(
     shared: tuple[LoopThread, Client, list[RemoteObject]], predicate: Any

@@ -92,7 +92,7 @@ def here(site: Site, predicate: Any) -> list[int]:
     return sorted(obj["number"] for obj in site.everything if test(obj))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(predicate=PREDICATES)
 def test_agent_and_console_agree(site: Site, predicate: Any) -> None:
     async def ask() -> tuple[list[int], bool]:
@@ -110,7 +110,7 @@ def test_agent_and_console_agree(site: Site, predicate: Any) -> None:
     assert kept  # what is sent to foreign agents hides nothing
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(predicate=PREDICATES)
 def test_a_query_returns_what_matches(site: Site, predicate: Any) -> None:
     async def ask() -> list[int]:
@@ -127,7 +127,7 @@ _EQUAL = st.dictionaries(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(values=_EQUAL)
 def test_values_by_name_select_exactly_those_that_are_equal(site: Site, values: dict[str, object]) -> None:
     async def ask() -> list[int]:
@@ -144,7 +144,7 @@ def test_values_by_name_select_exactly_those_that_are_equal(site: Site, values: 
     assert site.loop.run(ask()) == sorted(expected)
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(predicate=PREDICATES)
 def test_following_shows_what_matches(site: Site, predicate: Any) -> None:
     async def look() -> tuple[list[int], list[FollowMode]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.processes import run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 PROGRAM = str(Path(__file__).resolve().parents[2] / "bench" / "soak_restarts.py")
 

@@ -253,7 +253,7 @@ def _plain(item: object) -> Any:
     return [_plain(member) for member in item] if isinstance(item, list) else item
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=_predicates)
 def test_any_predicate_selects_what_it_should(asking: Asking, where: Any) -> None:
     everything = asking.things()

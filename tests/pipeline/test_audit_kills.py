@@ -23,7 +23,7 @@ from qmf.pipeline.audit.job import AuditOptions, audit_batch, audit_stream
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
 

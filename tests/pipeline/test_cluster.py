@@ -20,7 +20,7 @@ from qmf.pipeline.rollup import job  # noqa: E402
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 
 #: Rolls a lake up on two executors, as a batch and as a stream; prints the executors' process ids.
 PROGRAM = """

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.pipeline.correlate import Rule, parse_rules
@@ -290,7 +290,6 @@ SIGNALS = st.lists(
 
 
 @pytest.mark.parametrize("text", RULES)
-@settings(deadline=None)
 @given(parts=SIGNALS)
 def test_states_can_be_written_down_anywhere(text: str, parts: list[tuple[int, int, int, int | None, bool]]) -> None:
     """One machine that lives, and machines that live from one cut to the next, with time going on between."""

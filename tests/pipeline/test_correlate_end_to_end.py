@@ -125,6 +125,7 @@ def test_a_console_hears_of_alerts_from_a_real_agent(url: str, tmp_path: Path) -
         session.close()
 
 
+@pytest.mark.soak
 def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: SparkSession) -> None:
     chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
     rules = tmp_path / "rules.toml"

@@ -72,6 +72,7 @@ def test_options_that_make_no_sense_are_told(spark: SparkSession, tmp_path: Path
         spark.readStream.format("qmf").option("lake", str(tmp_path)).load()
 
 
+@pytest.mark.soak
 def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
     spark: SparkSession, url: str, tmp_path: Path
 ) -> None:

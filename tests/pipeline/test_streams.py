@@ -202,6 +202,7 @@ def test_a_batch_that_was_cut_off_is_written_once(
     assert sorted(row["_seq"] for row in table.collect()) == sorted(seen) == [2, 3, 4]
 
 
+@pytest.mark.soak
 def test_killed_at_a_random_point_the_command_goes_on_without_loss_or_repetition(
     spark: SparkSession, shop: Shop
 ) -> None:

@@ -176,7 +176,7 @@ ENVELOPES = st.builds(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", BodyForm)
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(envelope=ENVELOPES)
 def test_what_is_encoded_comes_back(form: BodyForm, envelope: Envelope) -> None:
     assert decode(encode(envelope, form=form)) == envelope

@@ -93,7 +93,7 @@ BODIES = st.recursive(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opcode", OPCODES)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(kind=st.sampled_from([None, "_data", "_event", "_schema", "_schema_id"]), body=BODIES)
 def test_bodies_of_any_shape(opcode: str, kind: str | None, body: object) -> None:
     properties = {"qmf.opcode": opcode} | ({} if kind is None else {"qmf.content": kind})
@@ -107,7 +107,7 @@ def test_bodies_of_any_shape(opcode: str, kind: str | None, body: object) -> Non
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.dictionaries(KEYS, BODIES, max_size=8))
 def test_schemas_of_any_shape(item: dict[str, object]) -> None:
     try:
@@ -119,7 +119,7 @@ def test_schemas_of_any_shape(item: dict[str, object]) -> None:
 
 @pytest.mark.slow
 @parametrized(NAMES)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3))
 def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     data = bytearray(Vector(name).data)
@@ -133,7 +133,7 @@ def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(opcode=st.sampled_from("BbPpQqSszgcieh"), fields=st.binary(max_size=60))
 def test_frames_of_any_content(opcode: str, fields: bytes) -> None:
     try:

@@ -124,7 +124,7 @@ def test_longer_text_than_names_have_does_not_match() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(pattern=st.text("ab|()*+?{}[]^$.\\,12# x:=!<i", max_size=24))
 def test_whatever_is_allowed_is_quick(pattern: str) -> None:
     try:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from support.schemas import schemas
 
@@ -39,7 +39,6 @@ from qmf.schema.model import (
 )
 from qmf.schema.types import TYPES, TYPES_BY_CODE, Style
 
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 HASH = UUID(int=77)
 
 
@@ -47,7 +46,6 @@ HASH = UUID(int=77)
 
 
 @pytest.mark.slow
-@RELAXED
 @given(schema=schemas(), hash=st.none() | st.uuids())
 def test_nothing_is_lost_between_our_own_peers(schema: Schema, hash: UUID | None) -> None:
     items = [attrs.evolve(item, hash=hash) for item in schema]
@@ -56,7 +54,6 @@ def test_nothing_is_lost_between_our_own_peers(schema: Schema, hash: UUID | None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", BodyForm)
-@RELAXED
 @given(schema=schemas())
 def test_nothing_is_lost_in_messages(form: BodyForm, schema: Schema) -> None:
     items = list(schema)
@@ -279,7 +276,6 @@ def as_v1(item: ClassSchema | EventSchema) -> ClassSchema | EventSchema:
 
 
 @pytest.mark.slow
-@RELAXED
 @given(schema=schemas(), hash=st.uuids())
 def test_qmfv1_keeps_what_it_can(schema: Schema, hash: UUID) -> None:
     frames = []

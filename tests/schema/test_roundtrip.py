@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from support.schemas import schemas, to_xml, without_hashes
 
 from qmf.schema import Schema, parse_schema
 
 pytestmark = pytest.mark.slow
 
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
-
-@RELAXED
 @given(schema=schemas())
 def test_a_written_schema_reads_back_to_the_same_model(schema: Schema) -> None:
     warnings: list[object] = []
@@ -21,7 +18,6 @@ def test_a_written_schema_reads_back_to_the_same_model(schema: Schema) -> None:
     assert warnings == []
 
 
-@RELAXED
 @given(schema=schemas())
 def test_groups_give_the_same_members_but_other_hashes(schema: Schema) -> None:
     plain = parse_schema(to_xml(schema), "plain.xml")
@@ -31,7 +27,6 @@ def test_groups_give_the_same_members_but_other_hashes(schema: Schema) -> None:
     assert [event.hash for event in plain.events] == [event.hash for event in grouped.events]
 
 
-@RELAXED
 @given(schema=schemas())
 def test_the_hash_does_not_depend_on_layout(schema: Schema) -> None:
     text = to_xml(schema)

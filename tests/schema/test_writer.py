@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from support.schemas import APACHE, SHIPPED, schemas, without_hashes
 
 from qmf.protocol import ObjectId
@@ -28,7 +28,6 @@ from qmf.schema import (
 )
 
 PATHS = [*sorted(SHIPPED.glob("*.xml")), *sorted(APACHE.glob("*.xml"))]
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def again(schema: Schema) -> Schema:
@@ -59,7 +58,6 @@ def test_the_canonical_form_stays_as_it_is(path: Path) -> None:
 
 
 @pytest.mark.slow
-@RELAXED
 @given(schema=schemas())
 def test_invented_schemas_read_back_to_the_same_model(schema: Schema) -> None:
     assert without_hashes(again(schema)) == schema

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-from hypothesis import HealthCheck, settings
+import pytest
 from qmf_codegen import Format, generate
 from qmf_codegen.python.formatting import format_modules
 from qmf_codegen.python.rendering import render
@@ -20,10 +20,8 @@ from qmf.schema import Schema
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "codegen" / "golden" / "pump-station.xml"
 
+
 #: For tests that take what time they need.
-RELAXED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
-
 def pump_station(format: Format) -> str:
     """The document that is made of the small schema of the tests."""
     (file,) = generate([GOLDEN], format=format)
@@ -57,6 +55,10 @@ def imported(directory: Path, package: str, *modules: str) -> Iterator[list[Modu
     finally:
         for name in [name for name in sys.modules if name == prefix or name.startswith(f"{prefix}.")]:
             del sys.modules[name]
+
+
+#: For tests with `complaints`: one process runs them all, since mypy's cache is for one at a time.
+checked = pytest.mark.xdist_group("mypy")
 
 
 def complaints(directory: Path) -> str:

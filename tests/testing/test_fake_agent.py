@@ -187,7 +187,7 @@ async def test_whole_schemas_and_a_clock(qmf_exchange: MemoryExchange, qmf_clock
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(schema=schemas())
 def test_classes_of_any_schema_have_all_members(schema: Schema) -> None:
     called: list[str] = []

@@ -157,7 +157,7 @@ NUMBERS = st.integers(-(2**65), 2**65) | st.integers(-4, 1200)
 
 
 @pytest.mark.parametrize("name", ["in_", "out", "lifts"])
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(st.tuples(st.sampled_from(["inc", "dec", "set"]), NUMBERS)))
 def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, int]]) -> None:
     lift = Lift()

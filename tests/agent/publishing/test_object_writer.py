@@ -127,7 +127,7 @@ def as_read(objects: list[ObjectData], items: list[Any]) -> None:
     assert read(content) == read(ObjectsResponse(objects))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data(), CLASSES)
 def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject, cls: type[ManagedObject]) -> None:
     store = ManagedObjectStore("v:p:i", data.draw(st.integers(0, 9)), lambda: 7)
@@ -153,7 +153,7 @@ def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject,
                 assert writer.part(obj, groups, raw) == general(object_data(obj, values_by_name(layout, groups, raw)))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data(), CLASSES)
 def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[ManagedObject]) -> None:
     one, two = cls(), cls()
@@ -185,7 +185,7 @@ def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[M
         assert make_taker(layout, STATISTICS)(one) == make_taker(layout, STATISTICS, locked=True)(two)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data(), st.lists(st.sampled_from(DIRECT), max_size=8), st.integers(0, 2**64 - 1), st.integers(0, 7))
 def test_any_event_is_written_like_the_general_encoder_does(
     data: st.DataObject, types: list[str], time: int, severity: int

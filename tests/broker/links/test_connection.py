@@ -111,7 +111,7 @@ def chunk() -> st.SearchStrategy[bytes]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(chunks=st.lists(chunk(), min_size=1, max_size=6))
 def test_no_sequence_of_frames_stops_the_broker(chunks: list[bytes]) -> None:
     async def run() -> None:

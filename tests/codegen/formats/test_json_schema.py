@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from qmf_codegen import Format
 from qmf_codegen.formats import json_schema
-from support.generated import RELAXED, pump_station
+from support.generated import pump_station
 from support.schemas import schemas
 
 from qmf.schema import TYPES, ClassSchema, EventSchema, Property, Schema, Statistic
@@ -105,7 +105,6 @@ def test_an_event_named_like_a_class() -> None:
 
 
 @pytest.mark.slow
-@RELAXED
 @given(schema=schemas())
 def test_any_schema_becomes_json_that_names_everything(schema: Schema) -> None:
     found = definitions(schema)

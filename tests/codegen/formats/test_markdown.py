@@ -10,7 +10,6 @@ from markdown_it import MarkdownIt
 from qmf_codegen import Format, generate
 from qmf_codegen.formats import markdown
 from qmf_codegen.python.views import fields_of
-from support.generated import RELAXED
 from support.schemas import SHIPPED, schemas
 
 from qmf.schema import TYPES, Argument, ClassSchema, Method, Property, Schema
@@ -36,7 +35,6 @@ def tables(schema: Schema) -> list[list[list[str]]]:
 
 
 @pytest.mark.slow
-@RELAXED
 @given(schema=schemas())
 def test_any_schema_becomes_tables_that_show_every_text(schema: Schema) -> None:
     shown = [row for table in tables(schema) for row in table]

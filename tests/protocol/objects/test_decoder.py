@@ -125,7 +125,7 @@ LEARNED = [
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(
     index=st.integers(0, len(LEARNED) - 1),
     changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3),
@@ -146,7 +146,7 @@ def test_changed_bytes_are_read_the_same(index: int, changes: list[tuple[int, in
 
 @pytest.mark.slow
 @parametrized([name for name in NAMES if name.startswith("libqmf2-10-")])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3))
 def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     original = Vector(name).data

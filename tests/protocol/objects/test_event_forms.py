@@ -165,7 +165,7 @@ def test_a_form_that_was_dropped_is_compiled_again() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(
     everything=st.booleans(),
     changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3),

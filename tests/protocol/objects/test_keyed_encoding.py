@@ -28,7 +28,7 @@ FEW = st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), max_size=12)
 MANY = st.lists(st.tuples(st.sampled_from(list(FIXED_CODES)), st.just(False)), min_size=10, max_size=25)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.data(), st.tuples(FEW, MANY | st.just([]), FEW).map(lambda parts: [*parts[0], *parts[1], *parts[2]]))
 def test_the_bytes_are_those_of_the_general_encoder(data: st.DataObject, kinds: list[tuple[str, bool]]) -> None:
     columns = [Column(f"c{number}", TYPES[name], optional) for number, (name, optional) in enumerate(kinds)]
@@ -104,7 +104,6 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(ANYTHING, max_size=3))
 def test_any_value_is_encoded_as_by_the_general_encoder(items: list[object]) -> None:
     encode = value_encoder(0)

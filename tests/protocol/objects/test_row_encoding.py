@@ -45,7 +45,7 @@ class Thing:
     values: list[object]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(
     st.data(),
     st.lists(st.sampled_from(NAMES), max_size=20),

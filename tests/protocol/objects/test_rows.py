@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf._compile import compile_function
@@ -105,7 +105,6 @@ def packed(layout: RowLayout, name: str, values: Mapping[str, object]) -> bytes:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(block=blocks())
 def test_rows_come_back(block: tuple[RowDecoder, list[tuple[str, dict[str, object]]]]) -> None:
     decoder, rows = block
@@ -124,7 +123,6 @@ def test_rows_come_back(block: tuple[RowDecoder, list[tuple[str, dict[str, objec
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(block=blocks(), changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=4))
 def test_broken_rows_are_refused_or_read_in_full(
     block: tuple[RowDecoder, list[tuple[str, dict[str, object]]]], changes: list[tuple[int, int]]
@@ -145,7 +143,6 @@ def test_broken_rows_are_refused_or_read_in_full(
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(block=blocks(), cut=st.integers(1, 200))
 def test_rows_that_are_cut(block: tuple[RowDecoder, list[tuple[str, dict[str, object]]]], cut: int) -> None:
     decoder, rows = block

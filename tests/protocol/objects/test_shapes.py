@@ -79,7 +79,6 @@ def changed(value: object) -> object:
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(value=MAPS)
 def test_a_map_has_the_shape_that_was_learned_from_it(value: dict[str, object]) -> None:
     data = amqp010.encode_map(value)
@@ -96,7 +95,6 @@ def test_a_map_has_the_shape_that_was_learned_from_it(value: dict[str, object]) 
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(value=MAPS)
 def test_other_values_have_the_same_shape(value: dict[str, object]) -> None:
     shape = learned(amqp010.encode_map(value))
@@ -107,7 +105,7 @@ def test_other_values_have_the_same_shape(value: dict[str, object]) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(value=MAPS, changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
 @pytest.mark.parametrize("used", [False, True])
 def test_what_matches_is_what_the_general_decoder_reads(
@@ -126,7 +124,6 @@ def test_what_matches_is_what_the_general_decoder_reads(
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(value=MAPS, others=st.lists(st.text(max_size=300) | st.text("a", min_size=200, max_size=400), max_size=4))
 def test_what_was_read_before_is_never_taken_for_what_is_there(value: dict[str, object], others: list[str]) -> None:
     value = {**value, "text": "first", "map": {"k": "first"}, "list": ["first"]}
@@ -145,7 +142,6 @@ def test_what_was_read_before_is_never_taken_for_what_is_there(value: dict[str, 
 
 
 @pytest.mark.slow
-@settings(deadline=None)
 @given(value=MAPS, size=st.integers(0, 500))
 def test_a_map_that_is_cut_matches_nothing(value: dict[str, object], size: int) -> None:
     data = amqp010.encode_map(value)
