@@ -1,4 +1,4 @@
-"""The rooms keep their walls: who may import whom (docs/design.md), and that importing starts nothing."""
+"""The rooms keep their walls: who may import whom (docs/design.md), no circles, and importing starts nothing."""
 
 from __future__ import annotations
 
@@ -62,6 +62,64 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.module
 
 
+def module_name(path: Path) -> str:
+    """``qmf.bus.link``; of a package's ``__init__.py`` the package."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts[1:] if parts[0] in ("codegen", "shell") else parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def outside_functions(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The imports that are done, or looked at by a type checker, with the module.
+
+    Those inside functions are lazy on purpose: they load what is seldom needed, or what costs much, when it is used.
+    """
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield from outside_functions(node)
+
+
+def imports_within(room: str) -> dict[str, set[str]]:
+    """For each module of a room, which of its modules it imports by name."""
+    paths = {module_name(path): path for path in modules(room)}
+    found: dict[str, set[str]] = {}
+    for own, path in paths.items():
+        named: set[str] = set()
+        for node in outside_functions(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+                continue
+            package = own.split(".") if path.name == "__init__.py" else own.split(".")[:-1]
+            base = ".".join(package[: len(package) + 1 - node.level] if node.level else [])
+            source = ".".join(filter(None, (base, node.module)))
+            members = {f"{source}.{alias.name}" for alias in node.names}
+            named |= members & paths.keys()
+            if not members <= paths.keys():
+                named.add(source)
+        found[own] = named & paths.keys() - {own}
+    return found
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other, in order, the first again at the end; nothing if there are none."""
+    done: set[str] = set()
+
+    def search(module: str, trail: list[str]) -> list[str]:
+        if module in trail:
+            return [*trail[trail.index(module) :], module]
+        if module in done:
+            return []
+        for other in sorted(graph[module]):
+            if found := search(other, [*trail, module]):
+                return found
+        done.add(module)
+        return []
+
+    return next(filter(None, (search(module, []) for module in sorted(graph))), [])
+
+
 def within(name: str, packages: set[str]) -> bool:
     return any(name == package or name.startswith(package + ".") for package in packages)
 
@@ -78,6 +136,17 @@ def test_a_room_imports_only_what_the_design_allows(room: str) -> None:
         and not within(name, ALLOWED[room] | {own})
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize("room", ALLOWED)
+def test_modules_of_a_room_import_each_other_in_no_circle(room: str) -> None:
+    assert " -> ".join(circle(imports_within(room))) == ""
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c", "d"}, "c": set[str](), "d": {"b"}}
+    assert circle(graph) == ["b", "d", "b"]
+    assert circle({**graph, "d": {"c"}}) == []
 
 
 def test_every_room_is_in_the_table() -> None:

@@ -21,7 +21,6 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "codegen" / "golden" / "pump-station.xml"
 
 
-#: For tests that take what time they need.
 def pump_station(format: Format) -> str:
     """The document that is made of the small schema of the tests."""
     (file,) = generate([GOLDEN], format=format)
