@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
+from console.world import World
 from support.recording import Notifications
-from support.scripted_agent import ScriptedAgent
+from support.scripted_agent import ScriptedAgent, widget
 from support.waiting import until
 
 from qmf.bus import Backoff, MemoryBus, MemoryExchange
@@ -60,3 +61,17 @@ async def make_client(exchange: MemoryExchange, agents: list[ScriptedAgent]) -> 
     yield make
     for client in clients:
         await client.close()
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    made = World(monkeypatch)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def qpidd(world: World) -> ScriptedAgent:
+    agent = world.agent(qpidd=True)
+    agent.objects = [widget("w")]
+    return agent

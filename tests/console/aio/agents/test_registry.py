@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from typing import Any
 
-import attrs
 import pytest
+from console.aio.agents.infos import NAME, info
 
 from qmf.console.aio.agents.registry import (
     GOODBYE_PERIOD,
@@ -21,16 +20,9 @@ from qmf.console.aio.agents.registry import (
     IllegalAgentEvent,
     info_from_name,
 )
-from qmf.console.aio.agents.tracker import AgentTracker
 from qmf.errors import NotFoundError
-from qmf.protocol import AgentInfo
 
-NAME = "example.org:widgets:1"
 QPIDD = "apache.org:qpidd:b1"
-
-
-def info(name: str = NAME, **changes: object) -> AgentInfo:
-    return attrs.evolve(info_from_name(name), **{"epoch": 1, "heartbeat_interval": 10, **changes})  # type: ignore[arg-type]
 
 
 def change(found: AgentChange | None) -> AgentChangeKind:
@@ -195,33 +187,3 @@ def test_an_unknown_agent_is_named_with_similar_ones() -> None:
     registry.announced(info(), 0.0)
     with pytest.raises(NotFoundError, match=f"no agent 'example.org:widget:1'; did you mean {NAME}"):
         registry.find("example.org:widget:1")
-
-
-async def test_the_tracker_gives_up_silent_agents_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    changes: list[AgentChange] = []
-    tracker = AgentTracker(changes.append, ageing=True)
-    now = 1000.0
-    monkeypatch.setattr("qmf.console.aio.agents.tracker._now", lambda: now)
-    tracker.announced(info())
-    now += 31
-    tracker._check()
-    tracker.close()
-    assert [item.kind for item in changes] == [AgentChangeKind.ADDED, AgentChangeKind.REMOVED]
-
-
-async def test_settling_ends_at_the_limit_when_nobody_answers() -> None:
-    tracker = AgentTracker(lambda _: None, ageing=False)
-    await tracker.settle(0.01)
-    assert len(tracker.agents) == 0
-
-
-async def test_settling_waits_for_what_an_agent_says_of_itself() -> None:
-    tracker = AgentTracker(lambda _: None, ageing=False)
-    tracker.mentioned(NAME)
-    settled = asyncio.ensure_future(tracker.settle(30.0))
-    await asyncio.sleep(0)
-    assert not settled.done()
-    tracker.announced(info())
-    async with asyncio.timeout(5.0):
-        await settled
-    assert [agent.info.epoch for agent in tracker.agents] == [info().epoch]

@@ -1,28 +1,39 @@
-"""What agents publish: merging, order, schemas that are still on their way, bindings."""
+"""What agents publish: objects and events."""
 
 from __future__ import annotations
 
-import asyncio
-
 import attrs
-import pytest
+from console.aio.objects.remotes import AGENT, remote
 from console.conftest import MakeAgent, MakeClient
-from support.scripted_agent import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
+from support.scripted_agent import ALARM, WIDGET, ScriptedAgent, part, widget
 from support.waiting import until
 
 from qmf.bus import MemoryExchange
 from qmf.console.aio import (
     AgentAdded,
     AgentRestarted,
-    Dropped,
     EventRaised,
-    HeartbeatSeen,
     ObjectUpdated,
-    Overflow,
-    class_keys,
 )
+from qmf.console.aio.indications import ObjectStore
 from qmf.protocol import Envelope, EventData, EventsIndication, ObjectId, QueryRequest
 from qmf.schema import Severity
+
+
+def test_an_older_answer_does_not_undo_an_indication() -> None:
+    store = ObjectStore()
+    store.update(remote(widget("w", turns=2, update=20)))
+    store.update(remote(widget("w", turns=1, update=10)))
+    kept = store.get(ObjectId("w", AGENT))
+    assert kept is not None
+    assert kept["turns"] == 2
+
+
+def test_a_new_object_under_an_old_id_inherits_nothing() -> None:
+    store = ObjectStore()
+    store.update(remote(widget("w", label="x")))
+    fresh = attrs.evolve(part("w", {"name": "w"}), create_ts=2)
+    assert store.update(remote(fresh)).label is None
 
 
 async def test_partial_updates_are_merged(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -157,49 +168,6 @@ async def test_an_unknown_agent_is_learned_from_what_it_publishes(
     assert heard.of(AgentAdded)[0].agent.vendor == "example.org"
 
 
-async def test_options_say_what_is_received(make_agent: MakeAgent, make_client: MakeClient) -> None:
-    agent = await make_agent()
-    _, everything = await make_client()
-    _, nothing = await make_client(events=False, data=False, heartbeats=False)
-    await agent.publish(widget("w"))
-    await agent.raise_event({"name": "w"})
-    await agent.heartbeat()
-    await until(lambda: everything.of(HeartbeatSeen) and everything.of(ObjectUpdated) and everything.of(EventRaised))
-    assert {type(news).__name__ for news in nothing} <= {"BusConnected", "AgentAdded"}
-
-
-async def test_bindings_are_added_and_removed_and_overlap_without_doubling(
-    make_agent: MakeAgent, make_client: MakeClient
-) -> None:
-    agent = await make_agent()
-    client, heard = await make_client(events=False, data=False, bindings=class_keys("data", PACKAGE, None))
-    await client.bind(*class_keys("data", PACKAGE, "Widget"), *class_keys("event", PACKAGE, None))
-    await agent.publish(widget("w"))
-    await agent.raise_event({"name": "w"})
-    await until(lambda: heard.of(EventRaised) and heard.of(ObjectUpdated))
-    await client.unbind(*class_keys("data", PACKAGE, None))
-    await agent.publish(widget("v"))
-    await until(lambda: len(heard.of(ObjectUpdated)) == 2)
-    assert [news.object["name"] for news in heard.of(ObjectUpdated)] == ["w", "v"]
-    await client.unbind(*class_keys("data", PACKAGE, "widget"))
-    await agent.publish(widget("u"))
-    await agent.raise_event({"name": "end"})
-    await until(lambda: len(heard.of(EventRaised)) == 2)
-    assert len(heard.of(ObjectUpdated)) == 2
-
-
-async def test_binding_a_key_twice_at_once_binds_it_once(make_agent: MakeAgent, make_client: MakeClient) -> None:
-    agent = await make_agent()
-    client, heard = await make_client(data=False)
-    keys = class_keys("data", PACKAGE, None)
-    await asyncio.gather(client.bind(*keys), client.bind(*keys))
-    await agent.publish(widget("w"))
-    await agent.raise_event({"name": "end"})
-    await until(lambda: heard.of(EventRaised))
-    assert len(heard.of(ObjectUpdated)) == 1
-    assert set(keys) <= set(client.bindings)
-
-
 async def test_one_message_may_mix_classes(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     gadget = attrs.evolve(WIDGET, name="gadget", hash=ALARM.hash)
@@ -208,43 +176,6 @@ async def test_one_message_may_mix_classes(make_agent: MakeAgent, make_client: M
     await agent.publish(widget("a"), part("g", {"name": "g"}, key=gadget.key), widget("b"))
     await until(lambda: len(heard.of(ObjectUpdated)) == 3)
     assert {str(news.object["name"]) for news in heard.of(ObjectUpdated)} == {"a", "g", "b"}
-
-
-async def test_a_feed_ends_with_its_client_and_tells_gaps(make_agent: MakeAgent, make_client: MakeClient) -> None:
-    agent = await make_agent()
-    client, heard = await make_client()
-    feed = client.notifications(ObjectUpdated, Dropped, size=2, overflow=Overflow.DROP_OLDEST)
-    for number in range(5):
-        await agent.publish(widget("w", turns=number))
-    await until(lambda: len(heard.of(ObjectUpdated)) == 5)
-    await client.close()
-    told = [item async for item in feed]
-    assert told[0] == Dropped(3)
-    assert [item.object["turns"] for item in told if isinstance(item, ObjectUpdated)] == [3, 4]
-    assert feed.dropped == 3
-
-
-async def test_a_failing_listener_harms_nobody(
-    make_agent: MakeAgent, make_client: MakeClient, caplog: pytest.LogCaptureFixture
-) -> None:
-    agent = await make_agent()
-    client, heard = await make_client()
-
-    def broken(news: object) -> None:
-        raise ZeroDivisionError("oops")
-
-    stop = client.listen(broken)
-    later: list[object] = []
-    client.listen(later.append)
-    await agent.heartbeat()
-    await until(lambda: heard.of(HeartbeatSeen) and later)
-    assert "oops" in caplog.text
-    stop()
-    stop()
-    caplog.clear()
-    await agent.heartbeat()
-    await until(lambda: len(heard.of(HeartbeatSeen)) == 2)
-    assert caplog.text == ""
 
 
 async def test_indications_that_name_no_agent_are_skipped(

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
+from console.aio.following.reading import ADDED, CHANGED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.console.aio import ChangeKind, RemoteObject
+from qmf.console.aio import (
+    ChangeKind,
+    RemoteObject,
+)
 from qmf.console.aio.following.followed_objects import FollowedObjects
-from qmf.protocol import ObjectData, ObjectId
+from qmf.protocol import (
+    ObjectData,
+    ObjectId,
+)
 
 PUT, SAME, REMOVE, PASS, READ = "put", "same", "remove", "pass", "read"
 
@@ -109,3 +117,8 @@ def test_an_object_that_is_gone_is_not_in_the_picture(kind: ChangeKind) -> None:
     change = picture.take()
     assert change is not None
     assert (change.kind, change.merged, picture.take()) == (kind, 1, None)
+
+
+def test_kinds_of_changes() -> None:
+    assert [kind.gone for kind in ChangeKind] == [False, False, True, True, True]
+    assert list(itertools.filterfalse(lambda kind: kind.gone, ChangeKind)) == [ADDED, CHANGED]

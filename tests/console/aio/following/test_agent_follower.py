@@ -1,0 +1,237 @@
+"""Following scripted agents that publish to subscribers, to all consoles, or not at all."""
+
+from __future__ import annotations
+
+import attrs
+from console.aio.following.reading import ADDED, CHANGED, DELETED, asked, read, told
+from console.conftest import MakeAgent, MakeClient
+from support.scripted_agent import PACKAGE, WIDGET, part, widget
+from support.waiting import until
+
+from qmf.console.aio import (
+    FollowMode,
+    Missed,
+)
+from qmf.protocol import (
+    ExceptionResponse,
+    ObjectId,
+    QueryRequest,
+    SubscribeCancel,
+    SubscribeRefresh,
+    SubscribeRequest,
+)
+
+
+async def test_a_subscription_is_refreshed_before_it_ends(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(subscriptions=True)
+    agent.lifetime = 0  # counts as one second
+    client, _ = await make_client()
+    async with client.follow("widget") as widgets:
+        await until(lambda: len(asked(agent, SubscribeRefresh)) >= 2)
+        assert len(asked(agent, SubscribeRequest)) == 1
+        agent.subscribers.clear()  # it forgot: the next refresh is answered by a cancellation
+        await until(lambda: len(asked(agent, SubscribeRequest)) == 2)
+        await agent.tell(widget("a"))
+        assert await told(widgets, 1) == [(ADDED, "a")]
+
+
+async def test_an_agent_that_ends_a_subscription_is_asked_again(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(subscriptions=True)
+    agent.objects = [widget("a"), widget("b")]
+    client, _ = await make_client()
+    async with client.follow("widget") as widgets:
+        assert len(await read(widgets, 2)) == 2
+        agent.objects = [widget("b"), widget("c")]
+        (name,) = agent.subscribers
+        await agent.end(name, "too many")
+        assert await told(widgets, 2) == [(DELETED, "a"), (ADDED, "c")]
+
+
+async def test_a_missing_publication_is_told_and_made_up_for(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(subscriptions=True)
+    agent.objects = [widget("a"), widget("b")]
+    client, heard = await make_client()
+    async with client.follow("widget") as widgets:
+        assert len(await read(widgets, 2)) == 2
+        agent.objects = [widget("b", turns=9), widget("c")]
+        await agent.tell(part("b", {"turns": 9}), skip=2)
+        assert await told(widgets, 3) == [(DELETED, "a"), (CHANGED, "b"), (ADDED, "c")]
+        assert [(item.count, item.agent.name) for item in heard.of(Missed)] == [(2, agent.info.name)]
+        await until(lambda: len(agent.subscribers) == 1)
+
+
+async def test_a_snapshot_in_parts_is_one(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(subscriptions=True)
+    agent.part = 3
+    agent.objects = [widget(f"w{number}") for number in range(10)]
+    client, _ = await make_client()
+    async with client.follow("widget") as widgets:
+        assert len(widgets) == 10
+        assert len(asked(agent, SubscribeRequest)) == 1
+
+
+async def test_a_refused_subscription_is_made_up_for_by_asking(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(subscriptions=True)
+    agent.objects = [widget("a")]
+    agent.script = lambda content: (
+        ExceptionResponse(text="too many", code=7) if isinstance(content, SubscribeRequest) else None
+    )
+    client, _ = await make_client()
+    async with client.follow("widget", package=PACKAGE, interval=0.01) as widgets:
+        assert widgets.sources == {agent.info.name: FollowMode.POLLING}
+        assert await told(widgets, 1) == [(ADDED, "a")]
+        agent.objects = [widget("a", turns=8)]
+        assert await told(widgets, 1) == [(CHANGED, "a")]
+
+
+async def test_a_subscription_granted_too_late_is_cancelled(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(subscriptions=True)
+    agent.mute = {SubscribeRequest}
+    client, _ = await make_client(timeout=0.05)
+    async with client.follow("widget") as widgets:
+        assert len(widgets.failures) == 1
+        await until(lambda: asked(agent, SubscribeRequest))
+        (request, *_) = [item for item in agent.asked if isinstance(item.content, SubscribeRequest)]
+        assert isinstance(request.content, SubscribeRequest)
+        await agent._subscribe(request, request.content)
+        await until(lambda: not agent.subscribers)
+        assert asked(agent, SubscribeCancel)
+        agent.mute = set()
+        agent.objects = [widget("a")]
+        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert widgets.failures == {}
+
+
+async def test_a_class_that_comes_later_is_typed(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(subscriptions=True)
+    agent.schemas = []
+    client, _ = await make_client()
+    async with client.follow("widget") as widgets:
+        agent.schemas = [WIDGET]
+        agent.objects = [widget("a", label=b"x")]
+        await agent.tell(widget("a", label=b"x"))
+        (news,) = await read(widgets, 1)
+        assert news.object.schema == WIDGET
+        assert news.object["label"] == "x"
+
+
+async def test_what_a_query_hid_is_found_by_the_next(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(qpidd=True)
+    client, _ = await make_client()
+    async with client.follow("widget", recheck=0.02) as widgets:
+        agent.objects = [widget("a", update=1)]  # new, but somebody's query was first: no indication
+        assert await told(widgets, 1) == [(ADDED, "a")]
+        agent.objects = []  # and its deletion did not arrive
+        assert await told(widgets, 1) == [(DELETED, "a")]
+
+
+async def test_a_change_of_an_object_that_is_not_known_asks_for_it(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    agent = await make_agent(qpidd=True)
+    client, _ = await make_client()
+    async with client.follow("widget", recheck=100) as widgets:
+        agent.objects = [widget("a", turns=8, update=2)]
+        await agent.publish(part("a", {"turns": 8}, update=2))
+        (news,) = await read(widgets, 1)
+        assert (news.kind, news.object["name"], news.object["turns"]) == (ADDED, "a", 8)
+
+
+async def test_an_older_answer_does_not_undo_what_came_meanwhile(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    agent = await make_agent(qpidd=True)
+    agent.objects = [widget("a", update=1), widget("b", update=1)]
+    client, _ = await make_client()
+    async with client.follow("widget", recheck=0.02) as widgets:
+        await read(widgets, 2)
+        held: list[QueryRequest] = []
+        agent.mute = {QueryRequest}
+        await until(lambda: agent.asked and isinstance(agent.asked[-1].content, QueryRequest))
+        request = agent.asked[-1]
+        answer = agent.answer(request.content)  # as of now
+        await agent.publish(part("a", {"turns": 9}, update=5), part("b", {}, update=5, delete=5))
+        await agent.publish(widget("c", update=5))
+        assert await told(widgets, 3) == [(CHANGED, "a"), (DELETED, "b"), (ADDED, "c")]
+        for content, partial in answer:
+            await agent.reply(request, content, partial=partial)
+        agent.objects = [widget("a", turns=9, update=5), widget("c", update=5), widget("d", update=6)]
+        agent.mute = set()
+        assert await told(widgets, 1) == [(ADDED, "d")]
+        found = widgets.get(ObjectId("a", agent.info.name))
+        assert found is not None
+        assert found["turns"] == 9
+        assert not held
+
+
+async def test_an_object_made_anew_under_its_id_is_another(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(qpidd=True)
+    agent.objects = [widget("a", label="x", update=1)]
+    client, _ = await make_client()
+    async with client.follow("widget", recheck=0.02) as widgets:
+        await read(widgets, 1)
+        agent.objects = [attrs.evolve(widget("a", update=9), create_ts=9)]
+        first, second = await read(widgets, 2)
+        assert (first.kind, first.object["label"]) == (DELETED, "x")
+        assert (second.kind, second.object["label"]) == (ADDED, None)
+
+
+async def test_data_are_bound_as_long_as_somebody_follows(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    await make_agent(qpidd=True)
+    client, _ = await make_client(data=False)
+    before = client.bindings
+    async with client.follow("widget"), client.follow("widget"):
+        assert client.bindings == [*before, "agent.ind.data.*.widget.#"]
+    await until(lambda: client.bindings == before)
+    async with client.follow("widget", package=PACKAGE):
+        assert client.bindings == [
+            *before,
+            "agent.ind.data.org_example_widgets.widget.#",
+            f"agent.ind.data.{PACKAGE}.widget.#",
+        ]
+    await until(lambda: client.bindings == before)
+
+
+async def test_an_agent_that_fails_is_tried_again(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    agent.mute = {QueryRequest}
+    client, _ = await make_client(timeout=0.05)
+    async with client.follow("widget", package=PACKAGE) as widgets:
+        assert list(widgets.failures) == [agent.info.name]
+        agent.objects = [widget("a")]
+        agent.mute = set()
+        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert widgets.failures == {}
+
+
+async def test_one_object_is_followed_by_its_id(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent, other = await make_agent(), await make_agent("example.org:widgets:2", subscriptions=True)
+    agent.objects = [widget("a"), widget("b")]
+    other.objects = [widget("a"), widget("b")]
+    client, _ = await make_client()
+    async with client.follow(object_id=ObjectId("a", other.info.name)) as one:
+        assert [(obj.agent, obj["name"]) for obj in one] == [(other.info.name, "a")]
+        assert list(one.sources) == [other.info.name]
+
+
+async def test_one_agent_only(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent, other = await make_agent(subscriptions=True), await make_agent("example.org:widgets:2", subscriptions=True)
+    agent.objects = other.objects = [widget("a")]
+    client, _ = await make_client()
+    async with client.follow("widget", agent=other.info.name) as one:
+        assert [obj.agent for obj in one] == [other.info.name]
+
+
+async def test_an_agent_known_by_name_only_is_followed_once_it_announced_itself(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    client, _ = await make_client()
+    async with client.follow("widget", interval=0.01) as widgets:
+        agent = await make_agent(subscriptions=True)
+        agent.objects = [widget("a")]
+        await agent.publish(widget("a"))
+        await until(lambda: client.agents)
+        assert widgets.sources == {}
+        await agent.heartbeat()
+        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert list(widgets.sources.values()) == [FollowMode.SUBSCRIPTION]

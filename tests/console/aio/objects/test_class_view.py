@@ -1,0 +1,90 @@
+"""Class views: names, types and groups of values, and updates merged by them."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+from console.aio.objects.remotes import AGENT, VIEW
+from support.scripted_agent import WIDGET, part, widget
+
+from qmf.console.aio import (
+    ClassView,
+)
+from qmf.console.aio.objects.class_view import merge, schema_name, typed
+from qmf.protocol import ObjectId
+from qmf.schema import TYPES, ClassSchema, Statistic
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("name", "name"),
+        ("turns", "turns"),
+        ("loadHigh", "loadHigh"),
+        ("delayCount", "delayCount"),
+        ("delaySamples", "delayCount"),
+        ("delayAverage", "delayAvg"),
+        ("delayAvg", "delayAvg"),
+    ],
+)
+def test_a_view_finds_values_by_all_their_names(name: str, key: str) -> None:
+    field = VIEW.field(name)
+    assert field is not None
+    assert field.key == key
+
+
+def test_a_view_knows_groups_and_types() -> None:
+    assert list(VIEW.statistics) == [
+        "turns",
+        *("load", "loadHigh", "loadLow"),
+        *("delayCount", "delayMin", "delayMax", "delayAvg"),
+    ]
+    assert VIEW.statistics["delayMin"].type.name == "deltaTime"
+    assert VIEW.statistics["delayCount"].type.name == "uint64"
+    assert VIEW.optional == {"label", "parent"}
+    assert VIEW.field("delay") is None
+
+
+def test_a_property_keeps_its_name_before_an_expanded_statistic() -> None:
+    schema = attrs.evolve(WIDGET, statistics=(Statistic(name="na", type=TYPES["hilo8"]),), properties=WIDGET.properties)
+    clash = ClassView(attrs.evolve(schema, properties=(attrs.evolve(WIDGET.properties[0], name="naHigh"),)))
+    field = clash.field("naHigh")
+    assert field is not None
+    assert field.type.name == "sstr"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("sstr", b"x", "x"),
+        ("uint8", 5, 5),
+        ("double", 5, 5.0),
+        ("uint8", "five", "five"),
+        ("sstr", None, None),
+        ("objId", {"_object_name": "p"}, ObjectId("p", AGENT)),
+        ("objId", {"_object_name": "p", "_agent_name": "broker"}, ObjectId("p", AGENT)),
+        ("objId", {"_object_name": "p", "_agent_name": "other"}, ObjectId("p", "other")),
+        ("objId", {"_object_name": ""}, None),
+    ],
+)
+def test_values_are_typed_and_what_does_not_fit_stays(kind: str, value: object, expected: object) -> None:
+    result = typed(TYPES[kind], value, AGENT)
+    assert result == expected
+    assert type(result) is type(expected)
+
+
+@pytest.mark.parametrize(("written", "name"), [("class_", "class"), ("from_", "from"), ("name_", "name_"), ("x", "x")])
+def test_keywords_are_written_with_an_underscore(written: str, name: str) -> None:
+    assert schema_name(written) == name
+
+
+def test_a_property_update_without_an_optional_property_unsets_it() -> None:
+    old = widget("w", label="x", update=1)
+    assert merge(old, part("w", {"name": "w", "level": 2}), VIEW).values.get("label") is None
+    assert merge(old, part("w", {"turns": 2}), VIEW).values["label"] == "x"
+    assert merge(old, part("w", {"turns": 2}), VIEW).update_ts == 1
+    assert merge(old, part("w", {"level": 2}), None).values["label"] == "x"
+
+
+def test_class_schema_views_exist_for_classes_only() -> None:
+    assert isinstance(VIEW.schema, ClassSchema)

@@ -1,0 +1,165 @@
+"""Schema discovery at scripted agents, by QMFv2 and QMFv1."""
+
+from __future__ import annotations
+
+import asyncio
+
+import attrs
+import pytest
+from console.conftest import MakeAgent, MakeClient
+from support.scripted_agent import ALARM, PACKAGE, WIDGET, part, widget
+from support.waiting import until
+
+from qmf.console.aio import (
+    AgentUpdated,
+    ClassSeen,
+    ObjectUpdated,
+    PackageSeen,
+)
+from qmf.errors import (
+    ConstraintError,
+    NotFoundError,
+)
+from qmf.protocol import (
+    ExceptionResponse,
+    QueryRequest,
+    SchemaRequest,
+    V1Message,
+    What,
+)
+from qmf.schema import ClassKey
+
+
+async def test_packages_and_classes_are_listed_by_v2_and_v1(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    modern = await make_agent()
+    qpidd = await make_agent(qpidd=True)
+    qpidd.schemas = [attrs.evolve(WIDGET, package="org.apache.qpid.broker", name="queue", hash=ALARM.hash)]
+    client, heard = await make_client()
+    assert list(await client.packages()) == ["org.apache.qpid.broker", PACKAGE]
+    keys = await client.classes()
+    assert list(keys) == sorted([*(item.key for item in modern.schemas), qpidd.schemas[0].key])
+    assert list(await client.classes("org.apache.qpid.broker")) == [qpidd.schemas[0].key]
+    assert {news.package for news in heard.of(PackageSeen)} == set(client.known_packages)
+    assert {news.class_key for news in heard.of(ClassSeen)} == set(client.known_classes())
+    asked = len(modern.asked)
+    await client.classes()
+    assert len(modern.asked) == asked  # its list is known until it announces news
+
+
+async def test_a_new_schema_timestamp_makes_the_list_stale(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    client, heard = await make_client()
+    assert len(await client.classes()) == 2
+    agent.schemas.append(attrs.evolve(WIDGET, name="gadget", hash=None))
+    agent.info = attrs.evolve(agent.info, schema_updated=5)
+    await agent.heartbeat()
+    await until(lambda: heard.of(AgentUpdated))
+    assert len(await client.classes()) == 3
+
+
+@pytest.mark.parametrize("qpidd", [False, True])
+async def test_a_schema_is_fetched_once_however_many_want_it(
+    make_agent: MakeAgent, make_client: MakeClient, qpidd: bool
+) -> None:
+    agent = await make_agent(qpidd=qpidd)
+    client, _ = await make_client()
+    await client.classes()
+    found = await asyncio.gather(*(client.schema(WIDGET.key) for _ in range(5)))
+    assert all(schema is found[0] for schema in found)
+    v2 = [item for item in agent.asked if isinstance(item.content, QueryRequest) and item.content.what is What.SCHEMA]
+    v1 = [item for item in agent.asked_v1 if isinstance(item, SchemaRequest)]
+    assert len(v2) + len(v1) == 1
+    assert bool(v1) is qpidd
+    assert client.known_schema(WIDGET.key) is found[0]
+
+
+async def test_a_schema_without_hash_is_the_version_seen_last(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    await make_agent()
+    client, _ = await make_client()
+    with pytest.raises(NotFoundError, match="class"):
+        await client.schema(ClassKey(PACKAGE, "widget"))
+    await client.classes()
+    assert (await client.schema(ClassKey(PACKAGE, "widget"))) == WIDGET
+    with pytest.raises(NotFoundError, match=r"did you mean org.example.widgets:widget"):
+        await client.schema(ClassKey(PACKAGE, "wigdet"))
+
+
+async def test_an_old_agent_is_asked_for_schemas_by_v1(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent(capability=0)
+    agent.objects = [widget("w")]
+    client, _ = await make_client()
+    # It takes v1 requests under its own name.
+    (obj,) = await client.objects("widget", package=PACKAGE)
+    assert obj.schema is not None
+    assert [type(frame) for frame in agent.asked_v1] == [SchemaRequest]
+
+
+async def test_without_schema_values_are_shown_as_they_came(
+    make_agent: MakeAgent, make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = await make_agent()
+    agent.objects = [widget("w")]
+    agent.schemas = []
+    client, _ = await make_client()
+    (obj,) = await client.objects(class_key=attrs.evolve(WIDGET.key, hash=None))
+    assert obj.schema is None
+    assert obj["name"] == "w"
+    assert "no schema for org.example.widgets:widget" in caplog.text
+    with pytest.raises(ConstraintError, match="must be given arguments by name"):
+        await obj.call("echo", 1, "x")
+    assert dict(await obj.call("echo", sequence=1, body="x")) == {"sequence": 1, "body": "x"}
+
+
+async def test_discovery_tells_classes_without_being_asked(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    await make_agent()
+    qpidd = await make_agent(qpidd=True)
+    qpidd.schemas = [attrs.evolve(WIDGET, package="org.apache.qpid.broker", hash=ALARM.hash)]
+    _, heard = await make_client(discover=True)
+    await until(lambda: len(heard.of(ClassSeen)) == 3)
+    assert {news.package for news in heard.of(PackageSeen)} == {PACKAGE, "org.apache.qpid.broker"}
+
+
+async def test_a_failed_discovery_is_tried_again_at_the_next_heartbeat(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    agent = await make_agent()
+    agent.mute = {QueryRequest}
+    _, heard = await make_client(discover=True, timeout=0.01)
+    agent.mute = set()
+
+    async def beat() -> bool:
+        await agent.heartbeat()
+        return bool(heard.of(ClassSeen))
+
+    async with asyncio.timeout(5):
+        while not await beat():
+            await asyncio.sleep(0.005)
+
+
+async def test_a_schema_that_is_refused_by_v2_is_asked_for_by_v1(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
+    agent = await make_agent()
+    agent.objects = [widget("w")]
+    refusal = ExceptionResponse(text="Query is Invalid")
+    agent.script = lambda item: refusal if isinstance(item, QueryRequest) and item.what is What.SCHEMA else None
+    client, _ = await make_client()
+    (obj,) = await client.objects("widget", package=PACKAGE)
+    assert obj.schema is not None
+    assert [type(item) for item in agent.asked_v1] == [SchemaRequest]
+
+
+async def test_a_schema_nobody_tells_is_not_asked_for_again_at_once(
+    make_agent: MakeAgent, make_client: MakeClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = await make_agent()
+    agent.mute = {V1Message}
+    agent.schemas = []
+    client, heard = await make_client(timeout=0.02)
+    await agent.publish(part("w", {"name": "w"}))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 1)
+    asked = client.counts.asked
+    await agent.publish(part("w", {"name": "w"}))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 2)
+    assert client.counts.asked == asked
+    assert "its values stay untyped" in caplog.text

@@ -1,0 +1,98 @@
+"""The thread that runs an event loop for blocking calls."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from qmf._loop_thread import LoopThread
+from qmf.errors import CallerError
+
+
+@pytest.fixture
+def loop() -> Iterator[LoopThread]:
+    thread = LoopThread("test-loop", "call it from elsewhere")
+    yield thread
+    thread.stop()
+
+
+async def ident() -> int:
+    return threading.get_ident()
+
+
+def test_work_runs_on_another_thread_and_gives_its_result(loop: LoopThread) -> None:
+    assert not loop.running
+    first = loop.run(ident())
+    assert first != threading.get_ident()
+    assert loop.run(ident()) == first
+    assert loop.running
+
+
+def test_errors_of_the_work_come_through(loop: LoopThread) -> None:
+    async def fail() -> None:
+        raise ZeroDivisionError("inside")
+
+    with pytest.raises(ZeroDivisionError, match="inside"):
+        loop.run(fail())
+
+
+def test_a_blocking_call_on_the_loop_itself_names_the_cure(loop: LoopThread) -> None:
+    async def inside() -> None:
+        loop.run(ident())
+
+    with pytest.raises(CallerError, match="event loop of test-loop; call it from elsewhere"):
+        loop.run(inside())
+    assert loop.run(ident())
+
+
+def test_it_can_be_stopped_twice_and_started_again(loop: LoopThread) -> None:
+    first = loop.run(ident())
+    loop.stop()
+    loop.stop()
+    assert not loop.running
+    assert loop.run(ident()) is not None
+    assert first is not None
+
+
+def test_stopping_ends_waiting_calls(loop: LoopThread) -> None:
+    waiting = threading.Event()
+    errors: list[CallerError] = []
+
+    async def forever() -> None:
+        waiting.set()
+        await asyncio.Event().wait()
+
+    def caller() -> None:
+        try:
+            loop.run(forever())
+        except CallerError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=caller)
+    thread.start()
+    assert waiting.wait(5)
+    loop.stop()
+    thread.join(5)
+    assert [str(error) for error in errors] == ["the session was closed during the call"]
+
+
+def test_an_interrupt_cancels_the_work_and_leaves_the_loop_usable(loop: LoopThread) -> None:
+    cancelled = threading.Event()
+    main = threading.main_thread().ident
+    assert main is not None
+
+    async def forever() -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(forever())
+    assert cancelled.wait(5)
+    assert loop.run(ident())
