@@ -149,6 +149,28 @@ def test_circles_are_found() -> None:
     assert circle({**graph, "d": {"c"}}) == []
 
 
+def test_only_the_brokers_management_imports_the_agent() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: imports {name}"
+        for path in modules("qmf/broker")
+        if "management" not in path.parts
+        for line, name in imported(path)
+        if within(name, {"qmf.agent", "qmf.models"})
+    ]
+    assert wrong == []
+
+
+def test_only_the_engine_imports_proton_in_the_bus() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for path in modules("qmf/bus")
+        if "engine" not in path.parts
+        for line, name in imported(path)
+        if "proton" in name
+    ]
+    assert wrong == []
+
+
 def test_every_room_is_in_the_table() -> None:
     found = {
         f"{root}/{path.parent.name}"

@@ -1,4 +1,4 @@
-"""Moving messages: the `Bus` interface, its AMQP 1.0 driver, and a fake for tests."""
+"""Transport of messages: the `Bus` interface, its driver for AMQP 1.0, and one in memory for tests."""
 
 from __future__ import annotations
 
