@@ -21,8 +21,8 @@ from figures import Figure, parser, report
 from queue_agent import make_queue
 
 from qmf._compile import fast_constructor
-from qmf.agent.accessors.accessors import Counter
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
+from qmf.agent.accessors.counter import Counter
 from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS
 from qmf.agent.layout.object_state import general_setter, value_setter

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from qmf.agent.accessors.accessors import Counter, HiLo, Mma
+    from qmf.agent.accessors.counter import Counter
     from qmf.agent.accessors.descriptors import (
         Attribute,
         CounterAttribute,
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         MmaAttribute,
         ReferenceAttribute,
     )
+    from qmf.agent.accessors.hilo import HiLo
+    from qmf.agent.accessors.mma import Mma
     from qmf.agent.agent import Agent, AgentThread
     from qmf.agent.clock import Clock, SystemClock
     from qmf.agent.metrics import AgentStatistics
@@ -45,7 +47,9 @@ else:
         __name__,
         {
             "qmf.agent.requests.access": "Access AccessRequest Action",
-            "qmf.agent.accessors.accessors": "Counter HiLo Mma",
+            "qmf.agent.accessors.counter": "Counter",
+            "qmf.agent.accessors.hilo": "HiLo",
+            "qmf.agent.accessors.mma": "Mma",
             "qmf.agent.agent": "Agent AgentThread",
             "qmf.agent.model.arguments": "Event MaybeAwaitable Result",
             "qmf.agent.accessors.descriptors": (

@@ -1,6 +1,6 @@
-"""Counters for bounds that are known: the same as `Counter`, with the bounds as constants in the code.
+"""Counters with the bounds as constants in their code, which need not be fetched: programs count in inner loops.
 
-A program counts in its innermost loops, and constants need not be fetched. All rules of `accessors.accessors` hold.
+They do the same as `Counter`, and keep all rules of accessors.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 
 from qmf._compile import compile_function
-from qmf.agent.accessors.accessors import Counter
+from qmf.agent.accessors.counter import Counter
 from qmf.agent.layout.checks import range_condition
 from qmf.agent.layout.class_layout import STATISTICS_CELL, FieldLayout
 from qmf.agent.layout.constraint_errors import range_error, to_whole_number
 
-#: Counting by one, the common case, has a way of its own: there is one bound to look at, and it is compared by its
-#: low part, which the interpreter does in place where both numbers are small (30 bits in CPython).
+#: Counting by one, the common case, has a branch of its own with one bound to check. The bound is first compared in 30
+#: bits, which CPython does in place.
 _COUNT = """\
 def {name}(self, n=one):
     if n is not one:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from qmf.agent.accessors.accessors import Counter, HiLo
+from qmf.agent.accessors.counter import Counter
+from qmf.agent.accessors.hilo import HiLo
 from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import Cells, FieldLayout
 from qmf.agent.layout.constraint_errors import read_only_error
@@ -22,15 +23,15 @@ class DerivedStatistic(HiLo):
 
         Args:
             cells, field: as of other accessors.
-            sources: accessors, or cells of plain values, in the order of the names in the expression. Not the object
-                that has them: it has this one, too.
+            sources: accessors, or cells of plain values, in the order of the names in the expression. (The object
+                itself would be a reference in a circle: it has this accessor.)
         """
         super().__init__(cells, field)
         self._sources = sources
 
     @property
     def value(self) -> int:
-        """The expression's value now."""
+        """The current value of the expression."""
         formula = self._field.formula
         assert formula is not None
         cells = self._cells
@@ -69,19 +70,19 @@ class DerivedStatistic(HiLo):
         raise read_only_error(self._field, value)
 
     def _read(self) -> tuple[int, ...]:
-        """Room only: whoever reads an object computes formulas from what it read of their sources."""
+        """Zeros: the functions that read objects compute formulas from the values that they read of the sources."""
         return (0,) * len(self._field.wire)
 
-    def _take(self) -> tuple[tuple[int, ...], None]:
+    def _end_interval(self) -> tuple[tuple[int, ...], None]:
         return self._read(), None
 
 
 def compute(instance: StatefulObject, field: FieldLayout) -> int | float:
-    """The value of a derived statistic now. Its sources are read one after the other, as programs set them."""
+    """The current value of a derived statistic. Its sources are read one after the other."""
     return field.derived({source.name: number(instance, source) for source in object_state.layout(instance).sources})
 
 
 def number(instance: StatefulObject, field: FieldLayout) -> int | float:
-    """What a formula sees of a source: the number that an instance holds, or 0 where it holds none."""
+    """The value of a source in a formula: the number that an object holds, or 0 if it is unset."""
     value = object_state.value(instance, field) if field.direct else getattr(instance, field.slot).value
     return value or 0

@@ -1,7 +1,7 @@
 """Descriptors that generated classes declare: one per property and statistic.
 
-At run time they are `property` objects, whose reading and writing is C code around one function each; those functions
-are made when the class is first used, for they know cell and bounds. A descriptor belongs to the class that holds the
+At run time they are `property` objects: C code around one function for reading and one for writing. The functions are
+made when the class is first used, with cell and bounds as constants. A descriptor belongs to the class that has the
 schema; subclasses share it.
 """
 
@@ -11,10 +11,12 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, Never, Self, TypeVar, overload
 
-from qmf.agent.accessors.accessors import Counter, HiLo, Mma
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
+from qmf.agent.accessors.counter import Counter
 from qmf.agent.accessors.derived_statistic import DerivedStatistic, compute
+from qmf.agent.accessors.hilo import HiLo
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
+from qmf.agent.accessors.mma import Mma
 from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import Cells, FieldLayout, slot_name
 from qmf.agent.layout.constraint_errors import read_only_error
@@ -65,7 +67,7 @@ class AttributeDescriptor(_Property):
             super().__init__(getter, setter)
 
     def _bind(self, field: FieldLayout) -> None:
-        """Learn the field, before the first instance of the class is made."""
+        """Make the functions for the field, before the first object of the class is made."""
         raise NotImplementedError
 
 
@@ -96,9 +98,9 @@ class Attribute(AttributeDescriptor, Generic[T]):
 
 
 class ReferenceAttribute(AttributeDescriptor):
-    """A reference: takes a managed object, an object id or None; gives the object id, or None.
+    """A reference: set to a managed object, an object id or None; reads as the object id, or None.
 
-    An object that no agent has yet gives None until it is added.
+    A reference to an object that is in no agent yet reads as None until the object is added.
     """
 
     if TYPE_CHECKING:
@@ -117,7 +119,7 @@ class ReferenceAttribute(AttributeDescriptor):
 
 
 class AccessorDescriptor(AttributeDescriptor):
-    """Gives an accessor object; refuses assignment, which would replace it."""
+    """Reads as an accessor object; refuses assignment, which would replace it."""
 
     _accessor: Callable[..., object]
 
@@ -130,15 +132,15 @@ class AccessorDescriptor(AttributeDescriptor):
         def __set__(self, instance: StatefulObject, value: Never) -> None: ...
 
     def _bind(self, field: FieldLayout) -> None:
-        way = "sample(...)" if isinstance(self, MmaAttribute) else "set(...)"
+        call = "sample(...)" if isinstance(self, MmaAttribute) else "set(...)"
 
         def refuse(_: StatefulObject, value: object) -> None:
-            raise ConstraintError(field.where, field.type.name, value, f"cannot be assigned; call .{field.name}.{way}")
+            raise ConstraintError(field.where, field.type.name, value, f"cannot be assigned; call .{field.name}.{call}")
 
         self._accessor_class = self._accessor_for(field)
         self._set_functions(attrgetter(self.slot), refuse)
 
-    def _accessor_for(self, field: FieldLayout) -> Callable[..., object]:  # noqa: ARG002  # some descriptors go by the field
+    def _accessor_for(self, field: FieldLayout) -> Callable[..., object]:  # noqa: ARG002  # used by CounterAttribute
         """The class of accessors for a field."""
         return type(self)._accessor
 

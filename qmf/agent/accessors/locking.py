@@ -1,6 +1,6 @@
-"""Accessors with a lock of their own, for interpreters without a global lock (see `qmf.agent.accessors.accessors`).
+"""Accessors with a lock of their own, for interpreters without a global lock, where threads run at the same time.
 
-Same results, at twice the time and some more memory: on such an interpreter threads truly run at the same time.
+They give the same results in twice the time, and take some more memory.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 
 A = TypeVar("A")
 
-#: Whether the interpreter keeps the promise that plain accessors rely on. A global lock that is there stays.
+#: Whether the interpreter has the global lock that plain accessors rely on.
 HAS_GLOBAL_LOCK = sys.implementation.name == "cpython" and getattr(sys, "_is_gil_enabled", lambda: True)()
 
-_METHODS = ("inc", "dec", "set", "sample", "_read", "_take", "_restore")
+_METHODS = ("inc", "dec", "set", "sample", "_read", "_end_interval", "_merge_interval")
 
 
 @functools.cache

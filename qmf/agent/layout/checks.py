@@ -1,7 +1,7 @@
 """Checks of values against their schema types, built once per property, statistic or argument.
 
-Rules: what passes can be encoded, so that nothing fails later, on the publisher's side, where nobody sees it. Maps and
-lists are copied, because a program may go on changing its own while another thread encodes ours.
+A value that passes can be encoded, so that nothing fails later, in the publisher, where the program would not see it.
+Maps and lists are copied, because a program may go on changing its own while another thread encodes the copy.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from qmf.schema import Argument, Property, QmfType, Statistic, check_value
 #: Returns the value to store, or raises ConstraintError.
 Check = Callable[[object], object]
 
-#: Deepest nesting of a map or list. Decoders stop at 32 levels (`qmf.codec`), of which a message needs up to 5 itself;
-#: half of that is more than any real value has.
+#: Deepest nesting of a map or list. Decoders stop at 32 levels (`qmf.codec`), of which a message itself needs up to 5;
+#: half of that is more than real values have.
 MAX_DEPTH = 16
 
 #: Longest key of a map in UTF-8; its length is one byte on the wire (QMF2.md 3.3).
@@ -34,13 +34,13 @@ def make_check(item: Argument | Property | Statistic, where: str, *, optional: b
     """Build the check for the values of one property, statistic or argument.
 
     Args:
-        item: says type and bounds.
-        where: what the value is for, as errors name it.
+        item: has the type and the bounds.
+        where: what the value belongs to, for errors.
         optional: None is accepted.
 
     Returns:
         a function that returns the value to store (ints for float types become floats, maps and lists are copies) and
-        raises ConstraintError for everything that does not fit.
+        raises ConstraintError if the value does not fit.
     """
     check = _make_check(item, where)
     if not optional:
@@ -63,7 +63,7 @@ def _make_check(item: Argument | Property | Statistic, where: str) -> Check:
         number, least, most = simple
 
         def quick(value: Any) -> object:
-            # The common case without a call; everything else, errors included, is the general check's.
+            # The common case without a call; everything else, errors included, is left to the general check.
             return value if type(value) is number and least <= value <= most else general(value)
 
         return quick
@@ -79,7 +79,7 @@ def _make_check(item: Argument | Property | Statistic, where: str) -> Check:
 
 
 def simple_range(item: Argument | Property | Statistic) -> tuple[type[Any], int | float, int | float] | None:
-    """For numbers: the Python type, smallest and largest value of what needs no further check. None for the others."""
+    """The Python type, smallest and largest value of numbers that need no further check; None if there are no such."""
     if item.type.is_integer:
         return int, *bounds(item)
     if item.type.base != "double":
@@ -90,7 +90,7 @@ def simple_range(item: Argument | Property | Statistic) -> tuple[type[Any], int 
 
 
 def bounds(item: Argument | Property | Statistic) -> tuple[int | float, int | float]:
-    """Smallest and largest value that an integer item allows: its type's range, narrowed by `min` and `max`."""
+    """Smallest and largest value of an integer item: the range of its type, narrowed by `min` and `max`."""
     low: int | float = item.type.minimum or 0
     high: int | float = item.type.maximum or 0
     return (
@@ -102,19 +102,19 @@ def bounds(item: Argument | Property | Statistic) -> tuple[int | float, int | fl
 def range_condition(name: str, least: int, most: int) -> str:
     """The condition, as source, that a whole number is within bounds.
 
-    That one has left the range of an unsigned type shows in one step, from the bits beyond the type's; negative numbers
-    have ones there without end.
+    For the full range of an unsigned type one shift is enough: the bits beyond those of the type must be 0, and
+    negative numbers have ones there.
     """
     bits = most.bit_length()
     return f"not {name} >> {bits}" if least == 0 and most == (1 << bits) - 1 else f"{least} <= {name} <= {most}"
 
 
 def checked_copy(value: object, kind: QmfType, where: str, depth: int = 0) -> object:
-    """A copy of a map, a list or what is in one, fit for encoding.
+    """A copy of a map, a list or an item of one, that can be encoded.
 
     Raises:
-        ConstraintError: something in it has no encoding: an unknown type, an integer beyond 64 bits, a key that is not
-            a string or too long, or nesting deeper than `MAX_DEPTH`.
+        ConstraintError: a part of it has no encoding: an unknown type, an integer beyond 64 bits, a key that is not a
+            string or too long, or nesting deeper than `MAX_DEPTH`.
     """
     if depth > MAX_DEPTH:
         raise ConstraintError(where, kind.name, value, f"must not nest deeper than {MAX_DEPTH} levels")

@@ -1,16 +1,15 @@
-"""What the runtime base knows of a managed class: `FieldLayout` of a property or statistic, `ClassLayout` of a class.
+"""The layout of a managed class: `FieldLayout` of a property or statistic, `ClassLayout` of a class.
 
-Built when the first object of a class is made, then read only. A field says where in an instance its value lies, how
-values are checked, which mark a change sets, and what it expands to on the wire. An instance holds a list of *cells*: a
-mark for each of the two groups of values, and the plain values; accessors lie in slots. A mark is set by storing True:
-that takes no lock, and needs none.
+Built when the first object of a class is made, then read only. A field has the place of its value in an object, the
+check of its values, the mark that a change sets, and its values on the wire. An object has a list of *cells*: a change
+mark for each of the two groups of values, and the plain values; accessors lie in slots. A mark is set by storing True,
+which needs no lock.
 
-Knows the schema and the class's descriptors; knows no object, no agent and no message.
+Knows the schema and the Python names of a class; knows no object, no agent and no message.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any
@@ -26,7 +25,7 @@ PROPERTIES = 1
 STATISTICS = 2
 BOTH = PROPERTIES | STATISTICS
 
-#: What lies in the list of an instance: marks that a group changed, then plain values.
+#: The cells of an object: change marks of the two groups, then plain values.
 Cells = list[Any]
 PROPERTIES_CELL = 0
 STATISTICS_CELL = 1
@@ -38,24 +37,24 @@ class FieldLayout:
 
     Attributes:
         name: name in the schema.
-        python_name: name of the descriptor in the class; differs for Python's keywords.
-        slot: name of the slot of instances where the accessor lies.
-        cell: where the plain value lies in the list of instances; set by the layout.
-        where: ``Class.name``, as errors say it.
-        item: its declaration.
-        type: its type.
-        direct: there is a plain value, and no accessor.
+        python_name: name of the descriptor in the class; differs for keywords of Python.
+        slot: name of the slot that holds the accessor of an object.
+        cell: index of the plain value in the cells of an object; set by `ClassLayout`.
+        where: ``Class.name``, for errors.
+        item: the declaration in the schema.
+        type: type in the schema.
+        direct: there is a plain value and no accessor.
         group: `PROPERTIES` or `STATISTICS`.
-        mark: cell of the mark that a change sets.
+        mark: index of the change mark in the cells.
         optional: may be unset.
         required: must be given when an object is made.
         fixed: cannot change after that.
         index: part of the object's key.
         low, high: bounds of integer values.
-        start: what an accessor counts from: 0, or the least that is allowed.
-        check: checks a value to be stored.
-        wire: names and types of its values on the wire, in order.
-        formula: the expression that it equals, or None.
+        start: first value of an accessor: 0, or the smallest allowed value.
+        check: checks a value before it is stored.
+        wire: names and types of the values on the wire, in order.
+        formula: the expression of a derived statistic, or None.
     """
 
     __slots__ = (
@@ -111,14 +110,14 @@ class FieldLayout:
         self.check: Check = make_check(item, self.where, optional=self.optional)
 
     def initial(self) -> object:
-        """What an object holds that was made without a value for this field: zero, or the bound next to it."""
+        """The value of a new object that is given none: zero, or the bound next to it; None if it may be unset."""
         if self.optional:
             return None
         zero = zero_value(self.type)
         return min(max(zero, self.low), self.high) if self.type.is_integer and isinstance(zero, int) else zero
 
     def derived(self, values: Mapping[str, int | float]) -> int | float:
-        """The value of the formula, held to the field's range: a difference may dip below zero between two updates."""
+        """The value of the formula, limited to the field's range: a difference may be negative between two updates."""
         assert self.formula is not None
         value = self.formula.evaluate(values)
         if not self.type.is_integer:
@@ -138,13 +137,12 @@ class ClassLayout:
         required: fields that a new object must be given.
         references: fields that hold a reference.
         accessors: fields with an accessor; those with a formula come last.
-        mmas: slots of accessors that set no mark.
-        samples: true of an object if one of those has samples, or None without any of them.
+        mma_slots: slots of `Mma` accessors, which set no change mark.
+        has_samples: true of an object if one of these has samples; None if the class has no such.
         accessor_factories: makes the accessor of a new object, given the object, its cells and the field; by field.
         derived: statistics with a formula.
         sources: fields that formulas use.
         wire: by group, or both: name and wrapper of each value on the wire, in order.
-        positions: by group, or both: where in that order the values of a field begin.
         readers, takers: by group, or both: functions that read values (`qmf.agent.model.value_readers`).
     """
 
@@ -156,15 +154,14 @@ class ClassLayout:
         "accessors",
         "by_name",
         "derived",
+        "has_samples",
         "index",
         "key",
-        "mmas",
-        "positions",
+        "mma_slots",
         "properties",
         "readers",
         "references",
         "required",
-        "samples",
         "schema",
         "sources",
         "statistics",
@@ -180,7 +177,7 @@ class ClassLayout:
             python_names: name of the descriptor by schema name.
 
         Raises:
-            CallerError: the class lacks a descriptor, or a formula uses what is no number of the class.
+            CallerError: the class lacks a descriptor, or a formula uses a name that is not a number of the class.
         """
         self.schema = schema
         self.key: ClassKey = schema.key
@@ -198,8 +195,8 @@ class ClassLayout:
         self.accessors = tuple(
             sorted((field for field in self if not field.direct), key=lambda field: bool(field.formula))
         )
-        self.mmas = tuple(field.slot for field in self.accessors if field.type.style is Style.MMA)
-        self.samples = _samples(self.mmas)
+        self.mma_slots = tuple(field.slot for field in self.accessors if field.type.style is Style.MMA)
+        self.has_samples = _samples_check(self.mma_slots)
         self.accessor_factories: dict[FieldLayout, Callable[[Any, Cells, FieldLayout], object]] = {}
         direct = [field for field in self if field.direct]
         for cell, field in enumerate(direct, FIRST_VALUE):
@@ -220,7 +217,6 @@ class ClassLayout:
             group: tuple((name, wrapper_of(base)) for field in fields for name, base in field.wire)
             for group, fields in self._fields.items()
         }
-        self.positions = {group: _positions(fields) for group, fields in self._fields.items()}
         self.readers: dict[int, Callable[[Any], Any]] = {}
         self.takers: dict[int, Callable[[Any], Any]] = {}
 
@@ -244,7 +240,7 @@ class ClassLayout:
         return self._fields[groups]
 
     def new_cells(self) -> Cells:
-        """The cells of a new instance: everything unset, and to be published."""
+        """The cells of a new object: first values, marked as changed."""
         cells = self._initial[:]
         for field in self._mutable:
             cells[field.cell] = field.initial()
@@ -259,30 +255,24 @@ class ClassLayout:
             source = known.get(name)
             numeric = source is not None and (source.type.is_integer or source.type.python == "float")
             if source is None or not numeric or source.formula is not None or source.type.style is Style.MMA:
-                raise CallerError(
-                    f"{field.where}: {name!r} in the expression {field.formula.text!r} is no plain number of the class"
-                )
+                reason = f"{name!r} in the expression {field.formula.text!r} is not a plain number of the class"
+                raise CallerError(f"{field.where}: {reason}")
 
 
-def _positions(fields: tuple[FieldLayout, ...]) -> dict[FieldLayout, int]:
-    starts = itertools.accumulate((len(field.wire) for field in fields), initial=0)
-    return dict(zip(fields, starts, strict=False))
-
-
-def _samples(slots: tuple[str, ...]) -> Callable[[Any], object] | None:
-    """Asked of every object at every interval, so it is C code where it can be."""
+def _samples_check(slots: tuple[str, ...]) -> Callable[[Any], object] | None:
+    # Called for every object at every interval, so it is C code where possible.
     if not slots:
         return None
     getter = attrgetter(*(f"{slot}._samples" for slot in slots))
     return getter if len(slots) == 1 else lambda obj: any(getter(obj))
 
 
-#: Gives a value the type that says its width on the wire.
+#: Gives a value the type that has its width on the wire.
 Wrapper = Callable[[Any], object]
 
 
 def wrapper_of(base: QmfType) -> Wrapper | None:
-    """What `typed` wraps checked values of a type in; None where it leaves them as they are."""
+    """The class in which `typed` wraps values of a type; None if it leaves them as they are."""
     zero = zero_value(base)
     kind = type(typed(base, zero))
     return None if kind is type(zero) else kind

@@ -1,4 +1,4 @@
-"""What is wrong with a value for a property or statistic: the errors that accessors and descriptors share."""
+"""The ConstraintErrors that accessors and descriptors share."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from qmf.errors import ConstraintError
 
 
 def to_whole_number(value: object, field: FieldLayout) -> int:
-    """A whole number of another class than `int`, as one.
+    """An instance of a subclass of `int` as an `int`.
 
     Raises:
-        ConstraintError: not a whole number; `bool` is none.
+        ConstraintError: it is not a whole number, or a `bool`.
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)

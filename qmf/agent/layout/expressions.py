@@ -1,8 +1,8 @@
 """Expressions of the `assign` attribute: a statistic that equals a sum of others, e.g. ``enqueues - dequeues``.
 
-The grammar is ``+ - * /`` over names, whole numbers and parentheses. It has its own small parser because statistics may
-be called what Python reserves (``in - out``), and because nothing else of a language belongs into a schema. Knows no
-objects and no types: names map to numbers.
+The grammar is ``+ - * /`` over names, whole numbers and parentheses. It has a small parser of its own because names of
+statistics may be keywords of Python (``in - out``), and because nothing else of a language belongs in a schema. Knows
+no objects and no types: names map to numbers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Evaluate = Callable[[Mapping[str, int | float]], int | float]
 
 _TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<sign>[-+*/()]))")
 
-#: Parentheses that Python's own parser surely takes.
+#: Nested parentheses that Python's parser accepts in any case.
 _MAX_NESTING = 50
 
 
@@ -26,8 +26,8 @@ class Expression:
 
     Attributes:
         text: as written in the schema.
-        names: names that it uses, each once, in order of use.
-        evaluate: computes it; a division by zero gives 0, a division of whole numbers rounds down.
+        names: the names in it, each once, in order.
+        evaluate: computes the value; a division by zero gives 0, a division of whole numbers rounds down.
     """
 
     __slots__ = ("_tokens", "evaluate", "names", "text")
@@ -37,36 +37,36 @@ class Expression:
 
         Args:
             text: the expression.
-            where: what it belongs to, for the error.
+            where: what the expression belongs to, for errors.
 
         Raises:
-            CallerError: not an expression; names what it belongs to and the text.
+            CallerError: it is not an expression.
         """
         self.text = text
-        parser = _Parser(text, where)
+        parser = _ExpressionParser(text, where)
         self.evaluate: Evaluate = parser.parse()
         self.names: tuple[str, ...] = tuple(dict.fromkeys(parser.names))
         self._tokens = tuple(parser.tokens)
 
     def source(self, names: Mapping[str, str]) -> str | None:
-        """The expression as Python source, for functions that are made from text.
+        """The expression as Python source, for compiled functions.
 
         Args:
-            names: what stands there for each name.
+            names: the Python expression for each name.
 
         Returns:
-            the source; None where `evaluate` must be called: a division is not Python's, and Python bounds nesting.
+            the source; None if `evaluate` must be called: divisions differ from Python's, and Python limits nesting.
         """
-        # Numbers may be written in ways that are not Python's.
-        words = [
-            names[word] if kind == "name" else str(int(word)) if kind == "number" else word
-            for kind, word in self._tokens
+        # Numbers such as 007 are not Python's.
+        tokens = [
+            names[text] if kind == "name" else str(int(text)) if kind == "number" else text
+            for kind, text in self._tokens
         ]
-        return None if "/" in words or words.count("(") > _MAX_NESTING else " ".join(words)
+        return None if "/" in tokens or tokens.count("(") > _MAX_NESTING else " ".join(tokens)
 
 
-class _Parser:
-    """Recursive descent; `sum` and `product` are the two levels of binding."""
+class _ExpressionParser:
+    """Recursive descent; `_sum` and `_product` are the two levels of precedence."""
 
     def __init__(self, text: str, where: str) -> None:
         self.text = text
@@ -98,10 +98,10 @@ class _Parser:
 
     def _accept(self, signs: str) -> str | None:
         if self.next < len(self.tokens):
-            kind, word = self.tokens[self.next]
-            if kind == "sign" and word in signs:
+            kind, text = self.tokens[self.next]
+            if kind == "sign" and text in signs:
                 self.next += 1
-                return word
+                return text
         return None
 
     def _sum(self) -> Evaluate:
@@ -127,15 +127,15 @@ class _Parser:
             return inner
         if self.next == len(self.tokens):
             raise self._error("a name or a number is missing")
-        kind, word = self.tokens[self.next]
+        kind, text = self.tokens[self.next]
         self.next += 1
         if kind == "number":
-            number = int(word)
+            number = int(text)
             return lambda _: number
         if kind == "name":
-            self.names.append(word)
-            return lambda values: values[word]
-        raise self._error(f"unexpected {word!r}")
+            self.names.append(text)
+            return lambda values: values[text]
+        raise self._error(f"unexpected {text!r}")
 
 
 def _binary(sign: str, left: Evaluate, right: Evaluate) -> Evaluate:

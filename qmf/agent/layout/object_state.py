@@ -1,8 +1,7 @@
-"""The state of a managed object: its values, what changed, and what the agent remembers of it.
+"""The state of a managed object: its values, their changes, its owner, and encodings that are kept.
 
 Only this module reads and writes the attributes in `StatefulObject`; the rest of the agent calls its functions.
-(`references` owns the object id, and functions that are compiled for a class get the expressions that reach the state
-from here.)
+`references` owns the object id. Functions that are compiled for a class get the expressions for the state from here.
 
 Values lie in a list of *cells*, described by the class's layout: a change mark for each of the two groups of values,
 and the plain values. Setting a value stores the value, then the mark: each is one step for other threads. The agent
@@ -265,7 +264,7 @@ def with_changes(objects: Sequence[TObject]) -> list[TObject]:
         or cells[STATISTICS_CELL]
         or obj._qmf_due
         or obj._qmf_pending
-        or ((samples := obj._qmf_layout.samples) is not None and samples(obj))
+        or ((has_samples := obj._qmf_layout.has_samples) is not None and has_samples(obj))
     ]
 
 
@@ -285,8 +284,8 @@ def note_changes(obj: StatefulObject, tick: int) -> None:
         else:
             # A reference became valid without being set; its group is not known here.
             cells[PROPERTIES_CELL] = cells[STATISTICS_CELL] = True
-    for slot in obj._qmf_layout.mmas:
-        if getattr(obj, slot)._note():
+    for slot in obj._qmf_layout.mma_slots:
+        if getattr(obj, slot)._has_new_samples():
             cells[STATISTICS_CELL] = True
     if cells[PROPERTIES_CELL]:
         cells[PROPERTIES_CELL] = False

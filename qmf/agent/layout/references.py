@@ -1,7 +1,7 @@
-"""References between objects: what an `objId` value may be set to, and the object id that it stands for.
+"""References between objects: values of type `objId`.
 
-A program refers to objects it holds; the wire refers to ids. An object gets its id when it is added to an agent, so a
-reference to one that is not added yet stays pending and counts as unset.
+A program refers to objects; messages refer to object ids. An object gets its id when it is added to an agent, so a
+reference to an object that is not added yet is pending and counts as unset.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from qmf.protocol.values import ObjectId
 
 
 class Referable:
-    """What a reference may point to; base of all managed objects.
+    """Base of all managed objects: the target of a reference.
 
     Attributes:
         _qmf_id: object id, or None until the object is added to an agent. It stays when the object is removed.
@@ -27,17 +27,17 @@ StoredReference = Referable | ObjectId | None
 
 
 def check_reference(value: object, where: str) -> StoredReference:
-    """Accept what a reference may be set to.
+    """Check a value for a reference.
 
     Args:
         value: a managed object, an object id or None.
-        where: what it is set to, for the error.
+        where: what the value belongs to, for errors.
 
     Returns:
-        the id where there is one already, so that the object itself is not kept alive; else the object or None.
+        the object id if there is one, so that the object is not kept alive; else the object, or None.
 
     Raises:
-        ConstraintError: `value` is something else.
+        ConstraintError: `value` is of another type.
     """
     if value is None or isinstance(value, ObjectId):
         return value
@@ -47,10 +47,10 @@ def check_reference(value: object, where: str) -> StoredReference:
 
 
 def resolve(target: StoredReference) -> ObjectId | None:
-    """The id that a stored reference stands for, or None while it is unset or pending."""
+    """The object id of a stored reference, or None while it is unset or pending."""
     return target._qmf_id if isinstance(target, Referable) else target
 
 
 def is_pending(target: StoredReference) -> bool:
-    """True while the object referred to has no id."""
+    """True while the object of a reference has no id."""
     return isinstance(target, Referable) and target._qmf_id is None

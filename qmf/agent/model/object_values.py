@@ -7,7 +7,7 @@ in the next one.
 
 from __future__ import annotations
 
-from qmf.agent.accessors.accessors import Interval
+from qmf.agent.accessors.counter import IntervalState
 from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.layout.object_state import StatefulObject
@@ -25,7 +25,9 @@ class PendingUpdate:
 
     __slots__ = ("_intervals", "groups", "object", "raw")
 
-    def __init__(self, obj: StatefulObject, groups: int, raw: RawValues, intervals: list[tuple[str, Interval]]) -> None:
+    def __init__(
+        self, obj: StatefulObject, groups: int, raw: RawValues, intervals: list[tuple[str, IntervalState]]
+    ) -> None:
         self.object = obj
         self.groups = groups
         self.raw = raw
@@ -40,7 +42,7 @@ class PendingUpdate:
         """Give the values back: the groups are due again, and the running interval includes the one taken."""
         object_state.restore_due(self.object, self.groups)
         for slot, interval in self._intervals:
-            getattr(self.object, slot)._restore(interval)
+            getattr(self.object, slot)._merge_interval(interval)
 
 
 def take_update(obj: StatefulObject, tick: int) -> PendingUpdate | None:

@@ -1,8 +1,8 @@
-"""Reading all values of an object at once: one function per class and group, written out for its fields.
+"""Functions that read all values of an object at once: one per class and group, compiled for its fields.
 
-A function gives a tuple of plain Python values in wire order, with None for what is absent. There are no numbers with
-widths in it and no dictionary: encoders that know the class take it as it is. It reads an accessor's marks in one step
-(see `qmf.agent.accessors.accessors`), so they belong together.
+A function gives a tuple of plain Python values in wire order, with None for absent ones; encoders of the class need no
+types with widths and no dictionary. It reads value, high and low of an accessor in one step (see the rules of
+`accessors`), so they belong together.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from qmf.schema import Style
 #: Values of an object, in wire order.
 RawValues = tuple[Any, ...]
 
-#: Gives the values of an object; a taker also begins a new interval and gives slots and what restores them.
+#: Gives the values of an object. A taker also begins a new interval; it gives the slots of accessors, each with the
+#: state of its old interval.
 Reader = Callable[[Any], RawValues]
 Taker = Callable[[Any], tuple[RawValues, list[tuple[str, Any]]]]
 
@@ -34,25 +35,25 @@ def make_reader(layout: ClassLayout, groups: int, *, locked: bool = not HAS_GLOB
     Args:
         layout: of the class.
         groups: which groups.
-        locked: accessors have locks, which only their own methods take.
+        locked: accessors have locks, so that their state is reached by their methods only.
     """
-    reader: Reader = _Source(layout, groups, taking=False, locked=locked).function()
+    reader: Reader = _ReaderSource(layout, groups, taking=False, locked=locked).function()
     return reader
 
 
 def make_taker(layout: ClassLayout, groups: int, *, locked: bool = not HAS_GLOBAL_LOCK) -> Taker:
-    """The function that takes the values of some groups of a class for a publication; arguments as of `make_reader`."""
-    taker: Taker = _Source(layout, groups, taking=True, locked=locked).function()
+    """The function that reads values for a publication and begins a new interval; arguments as of `make_reader`."""
+    taker: Taker = _ReaderSource(layout, groups, taking=True, locked=locked).function()
     return taker
 
 
 def statistics_source(layout: ClassLayout, *, locked: bool = not HAS_GLOBAL_LOCK) -> SourcePart:
-    """What reads the statistics of `obj`, for a function that goes on with them; arguments as of `make_reader`."""
-    return _Source(layout, STATISTICS, taking=False, locked=locked).reading()
+    """The source that reads the statistics of `obj`, for a longer function; arguments as of `make_reader`."""
+    return _ReaderSource(layout, STATISTICS, taking=False, locked=locked).reading()
 
 
-class _Source:
-    """Puts the text of one function together."""
+class _ReaderSource:
+    """Makes the source of one function."""
 
     def __init__(self, layout: ClassLayout, groups: int, *, taking: bool, locked: bool) -> None:
         self._layout = layout
@@ -71,13 +72,13 @@ class _Source:
         return compile_function("collect", source, reading.names, f"{self._layout.schema.name} {self._groups}")
 
     def reading(self) -> SourcePart:
-        """What reads the values of `obj`, in wire order; called once."""
+        """The source that reads the values of `obj`, in wire order; called once."""
         layout, fields = self._layout, self._layout.fields(self._groups)
         values: dict[FieldLayout, list[str]] = {
             field: self._read(position, field) for position, field in enumerate(fields) if field.formula is None
         }
         if layout.derived and self._groups & STATISTICS:
-            # From the very values that are sent with them.
+            # From the same values that are sent with them.
             numbers = {
                 field.name: self._number(position, field, values) for position, field in enumerate(layout.sources)
             }
@@ -99,7 +100,11 @@ class _Source:
         targets = f"{', '.join(names)},"
         note = f"intervals.append(({field.slot!r}, interval))"
         if self._locked and self._taking:
-            self._steps += [f"({targets}), interval = {accessor}._take()", "if interval is not None:", f"    {note}"]
+            self._steps += [
+                f"({targets}), interval = {accessor}._end_interval()",
+                "if interval is not None:",
+                f"    {note}",
+            ]
         elif self._locked:
             self._steps.append(f"{targets} = {accessor}._read()")
         else:
@@ -108,14 +113,14 @@ class _Source:
             if self._taking:
                 if style is Style.HILO:
                     self._steps.append("a._fresh = False")  # a new interval begins, whatever there was in this one
-                self._steps += [f"if {condition}:", f"    ({targets}), interval = a._take()"]
+                self._steps += [f"if {condition}:", f"    ({targets}), interval = a._end_interval()"]
                 self._steps += ["    if interval is not None:", f"        {note}"]
         return names
 
     def _marks(self, style: Style, names: list[str], targets: str) -> str:
-        """Add the steps that read an accessor with marks; gives the condition that it has something to take away."""
+        """Add the steps that read a hilo or mma; gives the condition that its interval has to be ended."""
         if style is Style.HILO:
-            # Nothing comes between the three reads: see `qmf.agent.accessors.accessors`.
+            # Nothing may come between the three reads: see the rules of `accessors`.
             parts = ("_value", "_high", "_low")
             self._steps += [f"{name} = a.{part}" for name, part in zip(names, parts, strict=True)]
             return f"{names[1]} != {names[2]}"
@@ -130,7 +135,7 @@ class _Source:
         return name
 
     def _number(self, position: int, field: FieldLayout, values: dict[FieldLayout, list[str]]) -> str:
-        """What formulas see of a field: a number, or 0 where an optional one has none."""
+        """The expression of a field in formulas: a number, or 0 if it is unset."""
         if field in values:
             found = values[field][0]
         else:
@@ -141,7 +146,7 @@ class _Source:
         return f"({found} or 0)" if field.optional else found
 
     def _derive(self, position: int, field: FieldLayout, numbers: dict[str, str]) -> list[str]:
-        """Add the steps that compute a formula and hold it to the field's range."""
+        """Add the steps that compute a formula and limit it to the field's range."""
         assert field.formula is not None
         self._names[f"D{position}"] = field
         name = f"f{position}"

@@ -52,9 +52,9 @@ def tuned(name: str) -> type[Counter]:
 
 
 METHODS = [
-    *((Counter, name) for name in ("inc", "dec", "set", "_read", "_take")),
-    *((HiLo, name) for name in ("inc", "dec", "set", "_begin", "_read", "_take", "_restore")),
-    *((Mma, name) for name in ("sample", "_read", "_take", "_restore", "_note")),
+    *((Counter, name) for name in ("inc", "dec", "set", "_read", "_end_interval")),
+    *((HiLo, name) for name in ("inc", "dec", "set", "_begin", "_read", "_end_interval", "_merge_interval")),
+    *((Mma, name) for name in ("sample", "_read", "_end_interval", "_merge_interval", "_has_new_samples")),
     *((tuned(name), method) for name in ("in", "out", "lifts") for method in ("inc", "dec", "set")),
 ]
 
@@ -201,8 +201,8 @@ def test_eight_threads_come_to_exact_sums(wrap: Callable[[Any], Any]) -> None:
         alive = any(worker.is_alive() for worker in workers)
         if bench.cells[STATISTICS_CELL] or not alive:
             bench.cells[STATISTICS_CELL] = False
-            intervals.append(bench.mma._take()[0])
-            (_, high, low), _ = bench.hilo._take()
+            intervals.append(bench.mma._end_interval()[0])
+            (_, high, low), _ = bench.hilo._end_interval()
             highest, lowest = max(highest, high), min(lowest, low)
     total = threads * rounds
     assert (bench.counter.value, bench.small.value, bench.hilo.value) == (total, total, total)
