@@ -1,0 +1,104 @@
+"""The public names of the messaging API, and the agreement of its two forms."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+import qmf.messaging
+from qmf import messaging
+from qmf.errors import QmfError
+from qmf.messaging import Disposition, Message, aio
+
+#: Methods that only one of the forms has, because the other has them as attributes or does not need them.
+ONLY_SYNC = {
+    "Connection": {"options"},
+    "Session": {"check_error", "get_error", "set_message_received_notify_handler"},
+    "Sender": {"capacity", "check_error", "get_error", "target"},
+    "Receiver": {"check_error", "get_error", "source"},
+}
+
+
+@pytest.mark.parametrize("name", messaging.__all__)
+def test_every_name_is_there_with_a_docstring(name: str) -> None:
+    value = getattr(messaging, name)
+    if inspect.isclass(value):
+        assert inspect.getdoc(value)
+
+
+def test_the_listed_names_are_those_that_can_be_loaded() -> None:
+    assert set(messaging.__all__) <= set(dir(messaging))
+
+
+def test_importing_loads_no_proton_and_starts_nothing() -> None:
+    code = "import qmf.messaging, sys, threading; print('proton' in sys.modules, threading.active_count())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout.strip() == "False 1"
+
+
+@pytest.mark.parametrize("name", ["Connection", "Session", "Sender", "Receiver"])
+def test_the_synchronous_form_has_the_methods_of_the_other(name: str) -> None:
+    sync, core = getattr(messaging, name), getattr(aio, name)
+    public = {item for item in vars(sync) if not item.startswith("_")}
+    assert public - ONLY_SYNC[name] <= set(dir(core))
+    for item in public & set(dir(core)):
+        one, two = getattr(sync, item), getattr(core, item)
+        if inspect.isfunction(one) and inspect.isfunction(two):
+            missing = set(inspect.signature(two).parameters) - set(inspect.signature(one).parameters)
+            assert missing == set(), f"{name}.{item}"
+
+
+def errors() -> list[type[Exception]]:
+    found = [getattr(messaging, name) for name in messaging.__all__]
+    return [item for item in found if inspect.isclass(item) and issubclass(item, QmfError)]
+
+
+@pytest.mark.parametrize("kind", errors())
+def test_errors_can_be_copied_and_pickled(kind: type[Exception]) -> None:
+    if issubclass(kind, messaging.MessagingError):
+        error = kind("amqp:some-code", "what went wrong", where="here")
+        for again in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+            assert type(again) is kind
+            assert (again.code, again.text, again.info) == ("amqp:some-code", "what went wrong", {"where": "here"})
+        assert str(error) == "what went wrong (amqp:some-code) where='here'"
+        assert str(kind()) == kind.__name__
+    else:
+        assert kind is messaging.Timeout
+
+
+def test_the_tree_of_errors() -> None:
+    parents = {kind.__name__: kind.__mro__[1].__name__ for kind in errors()}
+    assert parents["AuthenticationFailure"] == "ConnectError"
+    assert parents["Empty"] == "FetchError"
+    assert parents["TargetCapacityExceeded"] == "SendError"
+    assert parents["NotFound"] == "ResolutionError"
+    assert parents["MalformedAddress"] == "AddressError"
+    assert parents["TransactionAborted"] == "TransactionError"
+    assert parents["MessagingError"] == parents["Timeout"] == "QmfError"
+
+
+def test_messages_are_shown_by_what_they_have() -> None:
+    assert repr(Message("x")) == "Message('x')"
+    assert repr(Message()) == "Message()"
+    message = Message({"a": 1}, subject="s", properties={"p": 1}, durable=True, content_type="other")
+    assert repr(message) == (
+        "Message(subject='s', durable=True, properties={'p': 1}, content_type='other', content={'a': 1})"
+    )
+    assert repr(messaging.UNLIMITED) == "UNLIMITED"
+
+
+def test_dispositions_are_checked() -> None:
+    assert repr(Disposition(messaging.REJECTED, code="c", text="t")) == "Disposition(REJECTED, code='c', text='t')"
+    with pytest.raises(ValueError, match="REJECTED or RELEASED, not UNLIMITED"):
+        Disposition(messaging.UNLIMITED)
+    with pytest.raises(ValueError, match="unknown option 'code' of RELEASED; there is set_redelivered"):
+        Disposition(messaging.RELEASED, code="x")
+
+
+def test_the_package_describes_itself() -> None:
+    assert qmf.messaging.__doc__

@@ -1,0 +1,156 @@
+"""What addresses ask of each kind of broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmf.bus.engine.values import Described, Durability, Filter, Terminus
+from qmf.messaging import Address, InvalidOption
+from qmf.messaging.resolution import ARTEMIS, RABBITMQ, LinkRequest, resolve
+
+QPID = "qpid-cpp"
+SELECTOR = "apache.org:selector-filter:string"
+
+
+def terminus(text: str, *, sending: bool, product: str = QPID) -> Terminus:
+    return resolve(Address(text), sending=sending, product=product).terminus
+
+
+def test_a_plain_name() -> None:
+    for sending in (True, False):
+        assert terminus("queue", sending=sending) == Terminus("queue")
+        assert terminus("queue", sending=sending, product="") == Terminus("queue")
+
+
+def test_names_of_links() -> None:
+    assert resolve(Address("q; {link: {name: mine}}"), sending=True, product=QPID).name == "mine"
+    one, two = (resolve(Address("q"), sending=True, product=QPID).name for _ in range(2))
+    assert one.startswith("q_")
+    assert one != two
+
+
+@pytest.mark.parametrize(
+    ("text", "capabilities", "properties"),
+    [
+        ("q; {create: always}", ("create-on-demand",), {}),
+        ("q; {create: sender}", ("create-on-demand",), {}),
+        ("q; {create: receiver}", (), {}),
+        (
+            "q; {create: always, node: {type: queue, durable: True}}",
+            ("create-on-demand", "queue", "durable"),
+            {"supported-dist-modes": "move", "durable": True},
+        ),
+        (
+            "q; {assert: always, node: {type: topic, x-declare: {type: fanout}}}",
+            ("topic",),
+            {"supported-dist-modes": "copy", "exchange-type": "fanout"},
+        ),
+        (
+            "q; {create: always, node: {x-declare: {exclusive: True, auto-delete: False, alternate-exchange: a,"
+            " arguments: {'qpid.max_count': 5}}}}",
+            ("create-on-demand",),
+            {"exclusive": True, "auto-delete": False, "alternate-exchange": "a", "qpid.max_count": 5},
+        ),
+        (
+            "q; {create: always, node: {properties: {lifetime-policy: delete-if-empty}}}",
+            ("create-on-demand",),
+            {"lifetime-policy": Described("amqp:delete-on-no-messages:list", [])},
+        ),
+        (
+            "q; {create: always, delete: always}",
+            ("create-on-demand",),
+            {"lifetime-policy": Described("amqp:delete-on-close:list", [])},
+        ),
+        ("q; {node: {type: queue, durable: True}}", ("queue", "durable"), {}),
+        ("q; {node: {capabilities: [shared]}}", ("shared",), {}),
+    ],
+)
+def test_nodes_of_senders(text: str, capabilities: tuple[str, ...], properties: dict[str, object]) -> None:
+    found = terminus(text, sending=True)
+    assert (found.capabilities, found.properties) == (capabilities, properties)
+
+
+def test_special_names() -> None:
+    found = terminus("#", sending=False)
+    assert (found.address, found.dynamic) == (None, True)
+    assert found.properties == {"lifetime-policy": Described("amqp:delete-on-close:list", [])}
+    assert terminus("<null>", sending=True) == Terminus()
+
+
+def test_sources() -> None:
+    assert terminus("q; {mode: browse}", sending=False) == Terminus("q", browse=True)
+    assert terminus("q/a.*.b", sending=False).filters == (
+        Filter("subject-filter", "apache.org:legacy-amqp-topic-binding:string", "a.*.b"),
+    )
+    assert terminus("q/a*b", sending=False).filters == (
+        Filter("subject-filter", "apache.org:legacy-amqp-direct-binding:string", "a*b"),
+    )
+    text = "q; {link: {selector: 'a = 1', filter: [{name: n, descriptor: 7, value: v}]}}"
+    assert terminus(text, sending=False).filters == (Filter("selector", SELECTOR, "a = 1"), Filter("n", 7, "v"))
+    assert terminus("q/a", sending=True).filters == ()
+    found = terminus("q; {link: {durable: True, timeout: 120}}", sending=False)
+    assert (found.durability, found.timeout) == (Durability.UNSETTLED_STATE, 120)
+
+
+@pytest.mark.parametrize(
+    ("text", "sending", "settled"),
+    [
+        ("q", True, False),
+        ("q; {mode: browse}", False, True),
+        ("q; {link: {reliability: unreliable}}", True, True),
+        ("q; {link: {reliability: at-most-once}}", False, True),
+        ("q; {mode: browse, link: {reliability: at-least-once}}", False, False),
+    ],
+)
+def test_reliability(text: str, sending: bool, settled: bool) -> None:
+    request = resolve(Address(text), sending=sending, product=QPID)
+    assert isinstance(request, LinkRequest)
+    assert request.settled is settled
+
+
+def test_artemis() -> None:
+    assert terminus("q", sending=True, product=ARTEMIS) == Terminus("q", capabilities=("queue",))
+    assert terminus("t; {node: {type: topic}}", sending=True, product=ARTEMIS).capabilities == ("topic",)
+    found = terminus("q/it's; {link: {selector: 'a = 1'}}".replace("'s", r"\'s"), sending=False, product=ARTEMIS)
+    assert found.filters == (Filter("jms-selector", SELECTOR, "(a = 1) AND JMSType = 'it''s'"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "sending", "address"),
+    [
+        ("q", True, "/amq/queue/q"),
+        ("q; {create: always}", False, "/queue/q"),
+        ("q; {create: receiver}", True, "/amq/queue/q"),
+        ("amq.topic/a.*", False, "/exchange/amq.topic/a.*"),
+        ("amq.topic", False, "/exchange/amq.topic/#"),
+        ("amq.topic/a", True, "/exchange/amq.topic"),
+        ("t; {node: {type: topic}}", True, "/exchange/t"),
+        (r"a\/b", True, "/amq/queue/a%2Fb"),
+        ("'/queue/amq.gen-1'", True, "/queue/amq.gen-1"),
+    ],
+)
+def test_rabbitmq(text: str, sending: bool, address: str) -> None:
+    assert terminus(text, sending=sending, product=RABBITMQ).address == address
+
+
+@pytest.mark.parametrize(
+    ("text", "product", "option"),
+    [
+        ("q; {link: {reliability: exactly-once}}", QPID, "link.reliability: exactly-once"),
+        ("q; {node: {x-bindings: [{exchange: e}]}}", QPID, "x-bindings"),
+        ("q; {link: {x-subscribe: {a: 1}}}", QPID, "link.x-subscribe"),
+        ("q; {link: {x-declare: {a: 1}}}", QPID, "link.x-declare"),
+        ("q/a.*", ARTEMIS, "subject 'a.*': wildcards"),
+        ("q; {node: {x-declare: {type: direct}}}", ARTEMIS, "node.x-declare"),
+        ("q; {mode: browse}", RABBITMQ, "mode: browse"),
+        ("q; {link: {selector: 'a = 1'}}", RABBITMQ, "link.selector"),
+        ("<null>", RABBITMQ, "address '<null>'"),
+    ],
+)
+def test_what_a_broker_cannot_do_is_refused_by_name(text: str, product: str, option: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        resolve(Address(text), sending=False, product=product)
+    message = str(caught.value)
+    assert option in message
+    assert message.endswith(f"is not supported by {product}")
+    assert "\n" not in message
