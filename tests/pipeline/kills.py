@@ -1,4 +1,4 @@
-"""Kill -9 of programs that start others, as Spark's do."""
+"""Kill -9 of programs that start other programs, as Spark does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support.processes import Process
 
 
 def kill_family(process: Process) -> None:
-    """Kill a program and all that it started, at once."""
+    """Kill a program and all its children at once."""
     main = psutil.Process(process.popen.pid)
     family = [main, *main.children(recursive=True)]
     for each in family:

@@ -1,4 +1,4 @@
-"""A lake as recorders write it, made without a bus: samples, events, heartbeats and agents at times of one's choice."""
+"""A lake as recorders write it, made without a bus: samples, events, heartbeats and agents at given times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN = "00000000000000000001_1"
 
 
 class Shop:
-    """Writes what a recorder would; each call of `put`, `events`, `beat`, `agent` is one commit.
+    """Writes rows as a recorder does; each call of `put`, `events`, `beat`, `agent` is one commit.
 
     Times are seconds since 1970.
     """
@@ -30,7 +30,7 @@ class Shop:
         self._run = run
         self._name = name
         self._seq = self._files = 0
-        self._told: set[tuple[str, str, str]] = set()
+        self._schemas: set[tuple[str, str, str]] = set()
         self._buffers = RowBuffers()
 
     def put(
@@ -50,7 +50,7 @@ class Shop:
         `received` is another time of arrival, `more` are other columns, the same for all.
         """
         table = table or ClassVersion.from_schema(TILL)
-        self._tell(table)
+        self.add_schema(table)
         for at, sales in samples:
             own = (object, epoch, 0, int(delete * SECOND), properties, True)
             values = {"sales": sales, **more}
@@ -69,7 +69,7 @@ class Shop:
     ) -> None:
         """Events of robberies: times and arguments."""
         table = table or ClassVersion.from_schema(ROBBED)
-        self._tell(table)
+        self.add_schema(table)
         for at, arguments in events:
             cells = tuple(arguments.get(column.name) for column in table.columns)
             self.add(RowKind.EVENTS, at, (severity, object, *cells), table=table, agent=agent, epoch=epoch)
@@ -91,7 +91,7 @@ class Shop:
         epoch: int = 1,
         interval: float = 10,
     ) -> None:
-        """An agent came (added), went (removed, with the reason) or started anew (restarted)."""
+        """An agent is added, removed (with the reason) or restarted."""
         self.add(RowKind.AGENTS, at, (change, reason, interval), agent=agent, epoch=epoch)
         self.commit()
 
@@ -106,7 +106,7 @@ class Shop:
         epoch: int = 1,
         received: float | None = None,
     ) -> None:
-        """One row that waits for `commit`; `cells` are those behind the common columns."""
+        """Add a row that waits for `commit`; `cells` are those after the common columns."""
         self._seq += 1
         assert len(cells) >= len(KIND_COLUMNS[kind])
         time_ns = int(at * SECOND)
@@ -115,13 +115,13 @@ class Shop:
         self._buffers.add(kind, table, time_ns, (*common, *cells))
 
     def commit(self) -> None:
-        """Commit what waits."""
+        """Commit the rows that wait."""
         batch = self._buffers.take()
         commit(self.lake, self._name, self._run, self._files + 1, batch)
         self._files += len(batch.parts)
 
-    def _tell(self, table: ClassVersion) -> None:
+    def add_schema(self, table: ClassVersion) -> None:
         key = (table.package, table.name, table.hash)
-        if key not in self._told:
-            self._told.add(key)
+        if key not in self._schemas:
+            self._schemas.add(key)
             self.add(RowKind.SCHEMAS, 0, (*key, table.event, table.to_json(), ""))

@@ -1,4 +1,4 @@
-"""Small frames that Spark holds in its driver: unlike those of Python rows, they are not computed again by each use."""
+"""Small frames that Spark holds in its driver: unlike frames of Python rows, they are not computed for each use."""
 
 from __future__ import annotations
 

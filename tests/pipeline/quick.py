@@ -1,8 +1,8 @@
-"""Settings of Spark's for tests."""
+"""Settings of Spark for tests."""
 
 from __future__ import annotations
 
-#: For many small queries: little is worth compiling well, and there is nothing to split up.
+#: For many small queries: optimised code and parallel tasks are not worth their cost.
 QUICK: dict[str, str] = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.adaptive.enabled": "false",

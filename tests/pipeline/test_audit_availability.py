@@ -1,4 +1,4 @@
-"""When agents were up: known answers for what recorders tell, in whatever order it is read."""
+"""Availability of agents: known answers for the rows of recorders, read in any order."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.slow
 
 SECOND = 10**9
 
-#: Rows of a recorder's run, in order: what, when by its clock in seconds, and of a heartbeat or change: epoch.
-Said = tuple[str, float, int | None]
+#: A row of a recorder's run: kind, time by its clock in seconds, and epoch of a heartbeat or change.
+RunRow = tuple[str, float, int | None]
 
 
-def changes_of(run: str, said: Sequence[Said], agent: str = "a") -> dict[str, list[tuple[Any, ...]]]:
-    """Parts, one for each row, as single rows of a lake give them."""
+def changes_of(run: str, rows: Sequence[RunRow], agent: str = "a") -> dict[str, list[tuple[Any, ...]]]:
+    """Parts made from single rows of a lake."""
     found: dict[str, list[tuple[Any, ...]]] = {"runs": [], "signs": [], "changes": []}
-    for seq, (what, at, epoch) in enumerate(said, 1):
+    for seq, (what, at, epoch) in enumerate(rows, 1):
         ns = int(at * SECOND)
         found["runs"].append((run, ns, ns))
         if what == "beat":
@@ -45,7 +45,7 @@ def changes_of(run: str, said: Sequence[Said], agent: str = "a") -> dict[str, li
 
 
 def seen(spark: SparkSession, *of: dict[str, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
-    """The intervals: agent, state, epoch, cause, from, to in seconds; the last one ends with "..." if it goes on."""
+    """The intervals: agent, state, epoch, cause, start, end in seconds; an ongoing one ends with "..."."""
     frames = {
         name: parts.folded(
             name, local_frame(spark, [row for one in of for row in one[name]], PARTS[name])
@@ -63,10 +63,10 @@ def seen(spark: SparkSession, *of: dict[str, list[tuple[Any, ...]]]) -> list[tup
     ]
 
 
-ADDED: Said = ("added", 100, 1)
+ADDED: RunRow = ("added", 100, 1)
 
-#: Rows of one run, and what they mean.
-CASES: dict[str, tuple[list[Said], list[tuple[Any, ...]]]] = {
+#: Rows of one run, and the intervals that follow.
+CASES: dict[str, tuple[list[RunRow], list[tuple[Any, ...]]]] = {
     "there": ([("row", 95, 0), ADDED, ("beat", 110, 1), ("row", 200, 0)], [("up", 1, "added", 100, 200, "...")]),
     "goodbye": (
         [ADDED, ("goodbye", 150, 1), ("row", 200, 0)],
@@ -115,7 +115,7 @@ CASES: dict[str, tuple[list[Said], list[tuple[Any, ...]]]] = {
             ("down", None, "absent", 170, 200, "..."),
         ],
     ),
-    "heard of before it told its epoch": (
+    "known before its epoch": (
         [("added", 100, None), ("beat", 110, 4), ("row", 200, 0)],
         [("up", 4, "added", 100, 200, "...")],
     ),
@@ -136,8 +136,8 @@ APART = 1000
 
 def test_one_run(spark: SparkSession) -> None:
     runs = []
-    for number, (said, _) in enumerate(CASES.values()):
-        moved = [(what, at + number * APART, epoch) for what, at, epoch in said]
+    for number, (rows, _) in enumerate(CASES.values()):
+        moved = [(what, at + number * APART, epoch) for what, at, epoch in rows]
         runs.append(changes_of(f"r{number}", moved, f"{number:02}"))
     found = seen(spark, *runs)
     for number, (name, (_, expected)) in enumerate(CASES.items()):
@@ -147,7 +147,7 @@ def test_one_run(spark: SparkSession) -> None:
         assert [(*row[:3], row[3] - begin, row[4] - begin) for row in own] == [row[:5] for row in expected], name
 
 
-def test_nobody_knows_between_runs(spark: SparkSession) -> None:
+def test_the_state_between_runs_is_unknown(spark: SparkSession) -> None:
     first = changes_of("r1", [ADDED, ("beat", 140, 1), ("row", 150, 0)])
     second = changes_of("r2", [("row", 300, 0), ("added", 301, 1), ("row", 400, 0)])
     gone = changes_of("r3", [("row", 500, 0), ("row", 600, 0)])
@@ -160,7 +160,7 @@ def test_nobody_knows_between_runs(spark: SparkSession) -> None:
     ]
 
 
-def test_what_one_recorder_heard_counts(spark: SparkSession) -> None:
+def test_an_agent_is_up_if_one_recorder_received_its_rows(spark: SparkSession) -> None:
     one = changes_of(
         "r1", [ADDED, ("disconnected", 130, 1), ("connected again", 140, 0), ("added", 160, 1), ("row", 200, 0)]
     )
@@ -168,22 +168,22 @@ def test_what_one_recorder_heard_counts(spark: SparkSession) -> None:
     assert [row[1:] for row in seen(spark, one, other)] == [("up", 1, "added", 90, 200, "...")]
 
 
-def test_an_agent_that_was_never_heard_of_has_no_state(spark: SparkSession) -> None:
+def test_an_agent_without_rows_has_no_state(spark: SparkSession) -> None:
     first = changes_of("r1", [("row", 10, 0), ("row", 50, 0)])
     second = changes_of("r2", [("row", 60, 0), ADDED, ("row", 120, 0)])
     assert [row[1:] for row in seen(spark, first, second)] == [("up", 1, "added", 100, 120, "...")]
 
 
-def test_order_repetition_and_piecewise_folding_do_not_matter(spark: SparkSession) -> None:
+def test_order_repetition_and_piecewise_merging_do_not_matter(spark: SparkSession) -> None:
     chance = random.Random(4)
     runs = []
     for number in range(3):
-        at, said = 1000.0 * number, []
+        at, run_rows = 1000.0 * number, []
         for _ in range(25):
             at += chance.uniform(0, 40)
             what = chance.choice(["beat", "beat", "added", "restarted", "silent", "goodbye", "disconnected", "row"])
-            said += [(what, at, chance.choice([1, 1, 2]))]
-        runs.append(changes_of(f"r{number}", said))
+            run_rows += [(what, at, chance.choice([1, 1, 2]))]
+        runs.append(changes_of(f"r{number}", run_rows))
     whole = seen(spark, *runs)
     assert len({row[1] for row in whole}) == 3
     # No hole and no overlap.

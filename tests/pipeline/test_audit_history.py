@@ -1,4 +1,4 @@
-"""Lives of objects and histories of properties: known answers, clocks that step, and any order of reading."""
+"""Lifetimes of objects and histories of properties: known answers, clocks that step, and any order of reading."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def state(agent: str, what: str, epoch: int | None, cause: str, start: float, en
     return (agent, what, epoch, cause, None, int(start * SECOND), None, int(end * SECOND), False)
 
 
-#: Agents: a ends with a goodbye, b is lost and comes back, c starts anew, d stays, e says goodbye and is back at once.
+#: Agents: a ends with a goodbye, b is lost and comes back, c restarts, d stays, e says goodbye and is back at once.
 STATES = [
     *(state("a", "up", 1, "added", 0, 100), state("a", "down", None, "goodbye", 100, 500)),
     *(state("b", "up", 1, "added", 0, 100), state("b", "down", None, "silent", 100, 200)),
@@ -52,7 +52,7 @@ def thing(
     deleted: float | None = None,
     transient: bool = True,
 ) -> tuple[Any, ...]:
-    """A part of an object's life; received when it was told."""
+    """A part of an object's lifetime, received when it was published."""
     gone = None if deleted is None else int(deleted * SECOND)
     stamps = (int(first * SECOND), int(last * SECOND), int(last * SECOND), gone)
     return ("p", "c", agent, name, int(created * SECOND), epoch, transient, *stamps)
@@ -89,7 +89,7 @@ def lived(spark: SparkSession, objects: list[tuple[Any, ...]]) -> DataFrame:
     return lives(folded, local_frame(spark, STATES, TABLES["availability"]))
 
 
-def test_how_lives_end(spark: SparkSession) -> None:
+def test_ends_of_lifetimes(spark: SparkSession) -> None:
     table = lived(spark, [part for given, _ in LIVES.values() for part in given])
     assert [(field.name, field.dataType) for field in table.schema] == [
         (field.name, field.dataType) for field in TABLES["lives"]
@@ -161,15 +161,15 @@ def test_values_follow_each_other(spark: SparkSession) -> None:
 @pytest.mark.parametrize(
     ("messages", "expected"),
     [
-        # The agent's clock is ahead, then right: what it told of the future is taken at the time of hearing.
+        # The agent's clock is ahead, then right: values from the future count at their arrival.
         ([message(1, 3700, 100, x="1"), message(2, 200, 200, x="2")], [("1", 100, 200), ("2", 200, None)]),
         # It steps back: what now seems to be earlier is taken at the time of hearing.
         ([message(1, 100, 100, x="1"), message(2, 50, 200, x="2")], [("1", 100, 200), ("2", 200, None)]),
         # The recorder's clock steps back within its run: the order is that of its numbers.
         ([message(1, 90, 100, x="1"), message(2, 95, 60, x="2")], [("1", 90, 95), ("2", 95, None)]),
-        # Two recorders heard the same.
+        # Two recorders received the same.
         ([message(1, 10, 11, x="1"), message(7, 10, 12, run="r0", x="1")], [("1", 10, None)]),
-        # Recorded later, but told with its own time, as by a recorder that came back.
+        # Recorded later, but with its own time, as by a recorder that was reconnected.
         ([message(1, 10, 10, x="1"), message(1, 50, 80, run="r2", x="2")], [("1", 10, 50), ("2", 50, None)]),
     ],
 )
@@ -177,7 +177,7 @@ def test_clocks(spark: SparkSession, messages: list[tuple[Any, ...]], expected: 
     assert [row[2:5] for row in histories(spark, *messages)] == expected
 
 
-def test_intervals_of_any_messages_neither_overlap_nor_leave_holes(spark: SparkSession) -> None:
+def test_intervals_of_any_messages_neither_overlap_nor_leave_gaps(spark: SparkSession) -> None:
     chance = random.Random(8)
     messages = [
         message(

@@ -37,19 +37,19 @@ CALLED = ClassVersion.from_schema(METHOD_CALLED)
 
 
 def first_half(shop: Shop) -> None:
-    """An agent comes, with a till whose limit rises."""
+    """An agent starts, with a till whose limit rises."""
     till = Till(shop)
     shop.agent(100, "added")
-    till.tell(101, name="one", limit=10, options=to_json({"a": 1}), opened_ns=77)
-    till.tell(102, statistics=True, name="one", limit=10, sales=5)
+    till.publish(101, name="one", limit=10, options=to_json({"a": 1}), opened_ns=77)
+    till.publish(102, statistics=True, name="one", limit=10, sales=5)
     shop.beat(110, 120)
-    till.tell(120, name="one", limit=HUGE, options=to_json({"a": 1}), opened_ns=77)
+    till.publish(120, name="one", limit=HUGE, options=to_json({"a": 1}), opened_ns=77)
     shop.events((121, {"till": "one", "amount": 7}), (122, {"till": "one", "amount": 7}))
     shop.events((123, {"rhost": "127.0.0.1:1", "user": "me", "qName": "q", "disp": "created"}), table=QUEUE_DECLARE)
 
 
 def second_half(shop: Shop) -> None:
-    """The same event once more, a call, a property more, the end of a till and of its agent; and news from before."""
+    """The same event again, a call, another property, the end of a till and of its agent; and late rows."""
     shop.events((121, {"till": "one", "amount": 7}))
     called = {
         **{"user": "you", "replyTo": "r", "object": "p:c:one", "object_agent": "a", "method": "open"},
@@ -58,10 +58,10 @@ def second_half(shop: Shop) -> None:
     shop.events((130, called), table=CALLED)
     shop.add(RowKind.UNTYPED, 131, (True, "p", "strange", None, 3, '{"x":1}'))
     till = Till(shop)
-    till.tell(125, name="one", limit=10)  # late: committed after later ones would be
-    till.tell(140, table=RICHER, name="one", limit=HUGE, owner="<me>")
-    till.tell(150, table=RICHER, deleted=149, name="one", limit=HUGE, owner="<me>")
-    Till(shop, "two").tell(145, name="two", limit=1)
+    till.publish(125, name="one", limit=10)  # late: committed after later ones would be
+    till.publish(140, table=RICHER, name="one", limit=HUGE, owner="<me>")
+    till.publish(150, table=RICHER, deleted=149, name="one", limit=HUGE, owner="<me>")
+    Till(shop, "two").publish(145, name="two", limit=1)
     shop.agent(160, "removed", reason="goodbye")
     shop.commit()
 
@@ -77,12 +77,12 @@ def test_batch_and_stream_agree(spark: SparkSession, tmp_path: Path) -> None:
         for query in audit_stream(spark, stream, once=True):
             query.awaitTermination()
             assert query.exception() is None
-    said: list[str] = []
-    counts = audit_batch(spark, batch, said.append)
+    lines: list[str] = []
+    counts = audit_batch(spark, batch, lines.append)
     found = read(spark, tmp_path / "batch")
     assert counts == {name: len(rows) for name, rows in found.items()}
     assert read(spark, tmp_path / "stream") == found
-    assert audit_batch(spark, batch, said.append) == counts
+    assert audit_batch(spark, batch, lines.append) == counts
     assert read(spark, tmp_path / "batch") == found
 
     # The limit went up, down for a moment, and up again; it is a 64-bit number.
@@ -116,7 +116,7 @@ def test_batch_and_stream_agree(spark: SparkSession, tmp_path: Path) -> None:
     }
 
 
-def test_a_lake_that_is_none(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_folder_without_a_lake(spark: SparkSession, tmp_path: Path) -> None:
     options = AuditOptions(lake=str(tmp_path / "x"), out=str(tmp_path / "out"))
     with pytest.raises(PipelineError, match="no lake"):
         audit_stream(spark, options)

@@ -1,4 +1,4 @@
-"""The streaming audit killed at random points: what it goes on to make is what a batch makes."""
+"""The streaming audit killed at random points: its tables are those of a batch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROGRAM = "import sys; from qmf.pipeline.cli import main; sys.exit(main())"
 
 
 class Day:
-    """A shop's day that goes on: tills come, change and go, the agent too, and some events are told twice."""
+    """A shop over time: tills are created, changed and deleted, the agent restarts, and some events are repeated."""
 
     def __init__(self, shop: Shop, chance: random.Random) -> None:
         self._shop, self._chance, self._at, self._up = shop, chance, 1000.0, False
@@ -48,7 +48,7 @@ class Day:
                 at = self._at - chance.choice([0, 0, 30])
                 deleted = int(at) if chance.random() < 0.2 else 0
                 made = 1 + int(self._at // 60)
-                Till(self._shop, name, created=made).tell(at, name=name, limit=chance.randrange(3), deleted=deleted)
+                Till(self._shop, name, created=made).publish(at, name=name, limit=chance.randrange(3), deleted=deleted)
             self._shop.commit()
             robbed = [(self._at - chance.choice([0, 1]), {"till": "one", "amount": chance.randrange(2)})] * 2
             self._shop.events(*robbed)
@@ -57,8 +57,8 @@ class Day:
             self._shop.beat(self._at + 1)
 
 
-def test_killed_at_random_points_it_makes_what_a_batch_makes(spark: SparkSession, tmp_path: Path) -> None:
-    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+def test_killed_at_random_points_it_makes_the_tables_of_a_batch(spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
     shop = Shop(tmp_path / "lake")
     day = Day(shop, chance)
     stream, batch = tmp_path / "stream", tmp_path / "batch"
@@ -78,7 +78,7 @@ def test_killed_at_random_points_it_makes_what_a_batch_makes(spark: SparkSession
             wait_until(more_begun, "a batch", PATIENCE)
             for _ in range(2):
                 day.go_on()
-                threading.Event().wait(chance.uniform(0, 1))  # anywhere in its work: that is the point
+                threading.Event().wait(chance.uniform(0, 1))  # so that the kill comes at any point of its work
             kill_family(process)
         day.go_on()
     for query in audit_stream(spark, AuditOptions(lake=shop.root, out=str(stream)), once=True):
@@ -87,7 +87,7 @@ def test_killed_at_random_points_it_makes_what_a_batch_makes(spark: SparkSession
     expected = read(spark, batch)
     assert read(spark, stream) == expected
     assert all(expected.values())
-    # Told twice in the lake, each event is there once.
+    # Events are twice in the lake, and once in the table.
     ids = [row["event_id"] for row in expected["events"]]
     assert len(ids) == len(set(ids)) > 0
 

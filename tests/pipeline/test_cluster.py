@@ -1,4 +1,4 @@
-"""The jobs on a Spark whose executors are processes of their own, as on a cluster."""
+"""The jobs on a Spark with executors in separate processes, as on a cluster."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ spark.stop()
 """
 
 
-def test_executors_in_processes_of_their_own_give_the_same(spark: SparkSession, tmp_path: Path) -> None:
+def test_executors_in_separate_processes_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(tmp_path / "lake")
     for number in range(12):
         shop.put(*((number * 20 + n, number * 20 + n) for n in range(20)), object=f"till-{number % 3}")

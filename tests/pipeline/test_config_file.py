@@ -1,4 +1,4 @@
-"""Options of `qmf-pipeline`: from the command line, and from a file under it."""
+"""Options of `qmf-pipeline`: from the command line, and from a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "pipeline.toml"
 
 
-def test_a_file_gives_what_the_line_does_not(config: Path) -> None:
+def test_a_file_gives_options_that_the_command_line_does_not(config: Path) -> None:
     config.write_text(
         '[all]\nlake = "a"\nmaster = "local[3]"\n[rollup]\nsize = ["1m", "1h"]\ncontinued = true\nclass = "cpu,disk"\n'
         "late = '5m'\nfrom = 2030-01-31\n[spark]\ndriver.memory = '4g'\nsql.shuffle.partitions = 7\n"
@@ -56,7 +56,7 @@ def test_a_required_option_may_be_in_the_file(config: Path) -> None:
         ("[retain\n", "pipeline.toml: "),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told(
+def test_errors_in_a_file_are_reported(
     config: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config.write_text(text)
@@ -72,7 +72,7 @@ def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("10s", "10 seconds"),
         ("0s", "0 seconds"),
@@ -86,19 +86,19 @@ def test_a_file_that_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
         ("1m500ms", "60500 milliseconds"),
     ],
 )
-def test_times(text: str, said: str) -> None:
-    assert duration(text) == said
-    # What one option says can be read where another is: it is the same time.
-    assert parse_duration(said) == parse_duration(text)
+def test_times(text: str, expected: str) -> None:
+    assert duration(text) == expected
+    # The result can be parsed again, and is the same time.
+    assert parse_duration(expected) == parse_duration(text)
 
 
 @pytest.mark.parametrize("text", ["", "10", "m", "1 week", "1s; drop", "-1s", "0.5ms", "1m30"])
-def test_what_is_no_time(text: str) -> None:
+def test_invalid_times(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="must be a time"):
         duration(text)
 
 
-def test_the_line_wins_end_to_end(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_overrides_the_file(config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text(f'[all]\nlake = "{tmp_path}/a"\n[retain]\ndays = 3\n')
     assert main(["retain", "--config", str(config), "--lake", str(tmp_path / "b")]) == 0
     assert capsys.readouterr().out == "Dropped 0 files, deleted 0 from the trash\n"

@@ -1,4 +1,4 @@
-"""The machines of the rules, with known answers; and that their state can be written down between any two signals."""
+"""Detectors: known answers, and states that can be stored between any two signals."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def signal(at: float, value: float | None = None, *, role: int = 0, **more: Any)
 def drive(
     of: Rule, signals: Sequence[Signal], until: float, *, silent: Sequence[tuple[int, int]] = ()
 ) -> list[tuple[str, float, float]]:
-    """What comes out: raised or cleared, when the incident began, and when that was, in seconds."""
+    """The changes: raised or cleared, the start of the incident, and the time of the change, in seconds."""
     machine = create_detector(of, "a\no", DetectorContext(silent))
     return [short(change) for change in run(machine, signals, until)]
 
@@ -73,7 +73,7 @@ def series(*pairs: tuple[float, float]) -> list[Signal]:
         ("below = 5", [(1, 5), (2, 4), (3, 5)], 9, [("raised", 2, 2), ("cleared", 2, 3)]),
         # Hysteresis: between the limits nothing changes.
         ("above = 5\nclear = 3", [(1, 6), (2, 4), (3, 6), (4, 3)], 9, [("raised", 1, 1), ("cleared", 1, 4)]),
-        # Not long enough, twice; then long enough, though no sample says so.
+        # Too short, twice; then long enough, without a sample at that time.
         (
             'above = 5\nfor = "10s"',
             [(0, 6), (9, 5), (10, 6), (19, 5), (20, 6), (25, 7)],
@@ -84,7 +84,7 @@ def series(*pairs: tuple[float, float]) -> list[Signal]:
         ('above = 5\nfor = "10s"', [(0, 6), (10, 5)], 99, []),
         ('above = 5\nfor = "10s"', [(0, 6), (10, 6)], 99, [("raised", 0, 10)]),
         ('above = 5\nfor = "10s"', [(0, 6)], 10, []),
-        # A value that nobody confirms is forgotten, before and after the alert.
+        # A stale value is discarded, before and after the alert.
         ('above = 5\nfor = "10s"\nstale = "8s"', [(0, 6), (9, 6)], 99, []),
         (
             'above = 5\nfor = "5s"\nstale = "8s"',
@@ -98,7 +98,7 @@ def test_thresholds(keys: str, samples: list[tuple[float, float]], until: float,
     assert drive(rule(THRESHOLD + keys), series(*samples), until) == wanted
 
 
-def test_a_deleted_object_ends_its_alert() -> None:
+def test_a_deleted_object_clears_its_alert() -> None:
     signals = [signal(1, 6), signal(2, 6, role=GONE), signal(3, 6)]
     assert drive(rule(THRESHOLD + "above = 5"), signals, 9) == [("raised", 1, 1), ("cleared", 1, 2), ("raised", 3, 3)]
 
@@ -291,8 +291,10 @@ SIGNALS = st.lists(
 
 @pytest.mark.parametrize("text", RULES)
 @given(parts=SIGNALS)
-def test_states_can_be_written_down_anywhere(text: str, parts: list[tuple[int, int, int, int | None, bool]]) -> None:
-    """One machine that lives, and machines that live from one cut to the next, with time going on between."""
+def test_states_can_be_stored_between_any_signals(
+    text: str, parts: list[tuple[int, int, int, int | None, bool]]
+) -> None:
+    """One detector for all signals, and detectors for each part of them, with time advancing between."""
     made, at = rule(text), 0
     kind = made.kind.value
     whole = create_detector(made, "k", DetectorContext())

@@ -1,4 +1,4 @@
-"""The whole way with real processes: a sample becomes an alert on the bus, once, whenever the job is killed."""
+"""End to end with real processes: a sample becomes one alert on the bus, whenever the job is killed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ BUSY = '[busy]\nkind = "threshold"\nclass = "till"\nvalue = "queue"\nabove = 5\n
 
 
 class Watcher(Console):
-    """Keeps events of alerts: name, rule, id and whether it may have been told before."""
+    """Collects events of alerts: name, rule, id and the mark `again`."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, str, bool]] = []
@@ -62,13 +62,15 @@ class Watcher(Console):
     def event(self, broker: Broker, event: Event) -> None:
         key = event.getClassKey()
         if key is not None and key.getPackageName() == "qmf.pipeline":
-            told = event.getArguments()
-            self.seen.append((key.getClassName(), str(told["rule"]), str(told["alertId"]), bool(told["again"])))
+            arguments = event.getArguments()
+            self.seen.append(
+                (key.getClassName(), str(arguments["rule"]), str(arguments["alertId"]), bool(arguments["again"]))
+            )
 
     def rules(self, name: str) -> list[str]:
         return [rule for seen, rule, _, _ in self.seen if seen.endswith(name)]
 
-    def told(self) -> list[tuple[str, str]]:
+    def published(self) -> list[tuple[str, str]]:
         """Ids and changes, each once."""
         return sorted({(key, name.removeprefix("alert").lower()) for name, _, key, _ in self.seen})
 
@@ -87,7 +89,7 @@ def correlate(lake: Path, rules: Path, *more: str) -> list[str]:
 
 
 def started(process: Process) -> None:
-    """Wait until it follows: Spark takes its time where the processors are busy."""
+    """Wait until the job follows the lake; Spark starts slowly on a busy machine."""
     for attempt in range(6):
         try:
             process.wait_for("Following ")
@@ -98,7 +100,7 @@ def started(process: Process) -> None:
             return
 
 
-def test_a_console_hears_of_alerts_from_a_real_agent(url: str, tmp_path: Path) -> None:
+def test_a_console_receives_alerts_about_a_real_agent(url: str, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text(HOST)
     lake = tmp_path / "lake"
@@ -126,8 +128,8 @@ def test_a_console_hears_of_alerts_from_a_real_agent(url: str, tmp_path: Path) -
 
 
 @pytest.mark.soak
-def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: SparkSession) -> None:
-    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+def test_a_killed_stream_publishes_each_alert_once(url: str, tmp_path: Path, spark: SparkSession) -> None:
+    chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
     rules = tmp_path / "rules.toml"
     rules.write_text(BUSY)
     shop = Shop(tmp_path / "lake")
@@ -152,7 +154,7 @@ def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: 
             started(process)
             wait_until(lambda: any(state.glob("[0-9]*")), "a step", PATIENCE)
             more()
-            threading.Event().wait(chance.uniform(0, 3))  # anywhere in its work: that is the point
+            threading.Event().wait(chance.uniform(0, 3))  # so that the kill comes at any point of its work
             process.end(signal.SIGKILL)
         more()
         shop.put((at, 0), queue=0, object="end")
@@ -168,7 +170,7 @@ def test_a_killed_stream_tells_each_alert_once(url: str, tmp_path: Path, spark: 
         assert rows == sorted((item.alert_id, item.change) for item in batch.alerts)
         assert len(rows) > 10
         # On the bus: all of them, and none twice but with the mark.
-        wait_until(lambda: watcher.told() == rows, "all alerts")
+        wait_until(lambda: watcher.published() == rows, "all alerts")
         fresh = [(key, name) for name, _, key, again in watcher.seen if not again]
         assert len(fresh) == len(set(fresh))
     finally:

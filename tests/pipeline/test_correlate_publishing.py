@@ -1,4 +1,4 @@
-"""Alerts on the bus: each told once, or again with a mark where a kill left it in doubt; what is open, as objects."""
+"""Alerts on the bus: each published once, or again with a mark if it was unconfirmed; open alerts are objects."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def other(number: int, of: Alert = RAISED, **values: Any) -> Alert:
 
 
 class Killed(BaseException):
-    """The process is gone."""
+    """Stands for a kill of the process."""
 
 
 class FakeSink:
@@ -103,7 +103,7 @@ def job(tmp_path: Path) -> Iterator[Job]:
     job.ledger.close()
 
 
-def test_each_is_told_once_however_often_it_is_found(job: Job) -> None:
+def test_each_alert_is_published_once_however_often_it_is_found(job: Job) -> None:
     assert job.publisher.publish_found([RAISED], 1)
     job.restart()
     assert job.ledger.step == 1
@@ -116,7 +116,7 @@ def test_each_is_told_once_however_often_it_is_found(job: Job) -> None:
 
 
 @pytest.mark.parametrize("moment", ["dies_before", "dies_after"])
-def test_what_is_in_doubt_after_a_kill_is_told_again_and_says_so(job: Job, moment: str) -> None:
+def test_unconfirmed_alerts_are_published_again_with_a_mark(job: Job, moment: str) -> None:
     setattr(job.sink, moment, True)
     with pytest.raises(Killed):
         job.publisher.publish_found([RAISED], 1)
@@ -129,7 +129,7 @@ def test_what_is_in_doubt_after_a_kill_is_told_again_and_says_so(job: Job, momen
     assert job.sink.published == [("1 raised", True)]
 
 
-def test_a_stop_while_the_broker_is_away_leaves_it_in_doubt(job: Job) -> None:
+def test_after_a_stop_without_a_broker_alerts_are_unconfirmed(job: Job) -> None:
     job.sink.answer = False
     assert not job.publisher.publish_found([RAISED], 1)
     assert job.ledger.step == 0
@@ -154,7 +154,7 @@ def test_a_line_that_a_kill_cut_off_was_not_written(job: Job) -> None:
     job.start()
 
 
-def test_a_file_that_is_no_ledger_is_told(job: Job) -> None:
+def test_a_file_that_is_not_a_ledger_is_an_error(job: Job) -> None:
     job.ledger.close()
     job.path.write_text('{"end": ["unknown"]}\n')
     with pytest.raises(LakeError, match=r"ledger\.jsonl:1: not a ledger"):
@@ -163,7 +163,7 @@ def test_a_file_that_is_no_ledger_is_told(job: Job) -> None:
     job.start()
 
 
-def test_incidents_of_the_past_are_told_only_if_they_last(job: Job) -> None:
+def test_incidents_of_the_past_are_published_only_if_they_are_open(job: Job) -> None:
     old: dict[str, Any] = {"at_ns": 2 * HOUR}
     assert job.publisher.publish_found([other(1, **old), other(2, **old)], 1)
     assert job.publisher.publish_found([other(1, CLEARED, at_ns=3 * HOUR), other(3)], 2)
@@ -250,7 +250,7 @@ async def test_alerts_are_events_and_objects_of_an_agent(url: str, tmp_path: Pat
         finally:
             await asyncio.to_thread(agent.close)
             ledger.close()
-        # Started again it shows what is open, and who takes care of it, and tells nothing twice.
+        # After a restart, open alerts are objects with their acknowledgements, and no event is repeated.
         ledger = AlertLedger(tmp_path / "ledger.jsonl")
         agent = await asyncio.to_thread(_agent, url, ledger)
         try:
@@ -270,7 +270,7 @@ def _agent(url: str, ledger: AlertLedger) -> AlertAgent:
 
 
 @pytest.mark.slow
-def test_a_stop_ends_the_waiting_for_a_broker_that_is_away(tmp_path: Path) -> None:
+def test_a_stop_ends_the_waiting_for_a_broker(tmp_path: Path) -> None:
     broker = EmbeddedBroker()
     broker.start()
     ledger = AlertLedger(tmp_path / "ledger.jsonl")

@@ -1,4 +1,4 @@
-"""Files of rules: what they may say, and what is told of those that are wrong."""
+"""Rule files: their content, and their errors."""
 
 from __future__ import annotations
 
@@ -192,13 +192,13 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "message"), WRONG)
-def test_mistakes_are_told_with_file_rule_and_key(text: str, message: str) -> None:
+def test_errors_are_reported_with_file_rule_and_key(text: str, message: str) -> None:
     with pytest.raises(RuleError) as caught:
         parse_rules(text, "rules.toml")
     assert message in str(caught.value)
 
 
-def test_all_mistakes_of_a_file_are_told_at_once() -> None:
+def test_all_errors_of_a_file_are_reported_at_once() -> None:
     with pytest.raises(RuleError) as caught:
         parse_rules(f'{THRESHOLD}fro = 1\n[s]\nkind = "count"', "rules.toml")
     assert str(caught.value).splitlines() == [

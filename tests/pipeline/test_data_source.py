@@ -65,7 +65,7 @@ def test_a_snapshot_of_the_bus(spark: SparkSession, url: str) -> None:
     assert row["total"] > 0
 
 
-def test_options_that_make_no_sense_are_told(spark: SparkSession, tmp_path: Path) -> None:
+def test_invalid_options_are_errors(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(Exception, match='a snapshot needs the option "url"'):
         spark.read.format("qmf").option("lake", str(tmp_path)).option("kind", "agents").load().collect()
     with pytest.raises(Exception, match=r'the option "class" is missing, or "kind" with one of objects, events'):
@@ -76,7 +76,7 @@ def test_options_that_make_no_sense_are_told(spark: SparkSession, tmp_path: Path
 def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
     spark: SparkSession, url: str, tmp_path: Path
 ) -> None:
-    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+    chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
     spool, out, quick = tmp_path / "spool", tmp_path / "out", json.dumps(QUICK)
     for killed in range(2):
         before = _last_batch(out)
@@ -86,7 +86,7 @@ def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
 
         with running(sys.executable, "-u", "-c", FOLLOW, url, str(spool), str(out), quick) as process:
             wait_until(began, "the spool and the query", PATIENCE)
-            threading.Event().wait(chance.uniform(0, 1.5))  # anywhere in its work: that is the point
+            threading.Event().wait(chance.uniform(0, 1.5))  # so that the kill comes at any point of its work
             kill_family(process)
     Lake(spool).recover("spool")
     query = sinks.start_stream(
@@ -101,7 +101,7 @@ def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
     assert len(set(spooled)) == len(spooled) > 0
     assert len(_runs(spool)) == 2
     # Rows of all kinds are numbered without a gap, and a kill costs rows of a run's last commit only: it writes several
-    # files, and those that were whole are entered afterwards.
+    # files, and whole files are added to the log afterwards.
     commits: dict[str, list[list[int]]] = defaultdict(list)
     for entry in Lake(spool).entries():
         for run, group in itertools.groupby(sorted(_rows(spool, entry.added)), key=itemgetter(0)):
@@ -113,7 +113,7 @@ def test_killed_with_its_spool_a_stream_neither_loses_nor_repeats(
 
 
 def _numbers(spool: Path) -> list[tuple[str, int]]:
-    """Run and number of the objects' rows that the log of a lake tells of."""
+    """Run and number of the objects' rows in the log of a lake."""
     return _rows(spool, (path for path in Lake(spool).files() if path.startswith("objects/")))
 
 

@@ -85,12 +85,14 @@ def test_days_bound_a_batch(spark: SparkSession, shop: Shop) -> None:
     assert [int(row["sales"]) for row in frames.objects("till").collect()] == [2]
 
 
-def test_versions_that_disagree_are_told(shop: Shop) -> None:
+def test_versions_that_disagree_are_errors(shop: Shop) -> None:
     with pytest.raises(LakeError, match="disagree about sales"):
         catalog.kind_schema(RowKind.OBJECTS, [ClassVersion.from_schema(TILL), other()])
 
 
-def test_a_stream_has_rows_of_versions_that_come_while_it_runs(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
+def test_a_stream_has_rows_of_versions_that_are_added_while_it_runs(
+    spark: SparkSession, shop: Shop, tmp_path: Path
+) -> None:
     shop.put((1, 10))
     query = sinks.start_stream(
         Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="q", every="0 seconds"
@@ -123,7 +125,7 @@ def test_a_version_with_another_type_stops_a_stream_with_the_reason(
 def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
     shop.events((1, {"till": "ä\n", "amount": HUGE}), (2, {"till": None, "amount": 3}))
     shop.put((3, 7), opened=1_000_001, opened_ns=1_000_001_234, name="n")
-    # A version more, one whose column has another type, and classes without a hash and without a column.
+    # Another version, one whose column has another type, and classes without a hash and without a column.
     shop.put((4, 8), table=newer(), coins=5)
     float_sales = attrs.evolve(other(), hash="h2")
     shop.put((5, 9.5), table=float_sales)
@@ -136,14 +138,14 @@ def test_all_classes_are_the_same_as_a_batch_and_as_a_stream(spark: SparkSession
         streamed = read(spark, tmp_path / kind.value, *columns)
         assert [row[:4] for row in streamed] == [row[:4] for row in batch]
         assert [json.loads(row[4]) for row in streamed] == [json.loads(row[4]) for row in batch]
-    told = {row[1:4]: json.loads(row[4]) for row in batch}
-    assert {"opened_ns": 1_000_001_234, "sales": 7, "name": "n"} in told.values()
-    assert told[PACKAGE, "a b%/ä", ""] == {"sales": 1, "coins": 6}
-    assert told[PACKAGE, "till", "h2"] == {"sales": 9.5}
-    assert told[PACKAGE, "empty", "h3"] == {}
+    by_class = {row[1:4]: json.loads(row[4]) for row in batch}
+    assert {"opened_ns": 1_000_001_234, "sales": 7, "name": "n"} in by_class.values()
+    assert by_class[PACKAGE, "a b%/ä", ""] == {"sales": 1, "coins": 6}
+    assert by_class[PACKAGE, "till", "h2"] == {"sales": 9.5}
+    assert by_class[PACKAGE, "empty", "h3"] == {}
 
 
-def test_tables_that_agree_are_read_together() -> None:
+def test_versions_with_compatible_columns_are_read_together() -> None:
     def table(name: str, **types: str) -> ClassVersion:
         properties = tuple(Property(name=key, type=TYPES[type]) for key, type in types.items())
         return ClassVersion.from_schema(ClassSchema(package=PACKAGE, name=name, properties=properties))

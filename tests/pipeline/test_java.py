@@ -1,4 +1,4 @@
-"""Without a Java that will do, the user is told which there is, what is wanted, and how to get it."""
+"""Without a usable Java, the error names the one that was found, the one needed, and how to install it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def fake(home: Path, script: str) -> Path:
     return program
 
 
-def test_none_in_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_java_in_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PipelineError, match=f"no java in the path, and JAVA_HOME is not set. {WANTED}"):
         java.check()
 
 
-def test_a_home_without_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_java_home_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=rf"JAVA_HOME is {tmp_path}, but there is no program .*bin/java. {WANTED}"):
         java.check()
@@ -44,14 +44,14 @@ def test_a_home_without_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
         ("exit 1", "does not print its version: no output"),
     ],
 )
-def test_one_that_will_not_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, message: str) -> None:
+def test_an_unusable_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, message: str) -> None:
     program = fake(tmp_path, script)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=f"{program} {message}. {WANTED}"):
         java.check()
 
 
-def test_one_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake(tmp_path, "").write_bytes(b"\x7fELF nonsense")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(PipelineError, match=f"does not run: .*{WANTED}"):
@@ -59,18 +59,18 @@ def test_one_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 @pytest.mark.parametrize("version", ["17", "17.0.15", "21.0.2", "25-ea"])
-def test_those_that_will_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str) -> None:
+def test_usable_versions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str) -> None:
     fake(tmp_path, f"echo 'openjdk version \"{version}\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     java.check()
 
 
-def test_the_command_says_so_in_one_line(
+def test_the_command_reports_it_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fake(tmp_path, "echo 'openjdk version \"11.0.22\"' >&2")
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert main(["rollup", "--lake", str(tmp_path / "lake")]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith(f"qmf-pipeline: {tmp_path}/bin/java is Java 11. Spark needs Java 17 or newer: ")
-    assert said.count("\n") == 1
+    output = capsys.readouterr().err
+    assert output.startswith(f"qmf-pipeline: {tmp_path}/bin/java is Java 11. Spark needs Java 17 or newer: ")
+    assert output.count("\n") == 1

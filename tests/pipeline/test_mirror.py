@@ -1,4 +1,4 @@
-"""A copy of a lake on Hadoop's file systems: equal to the lake whenever one looks, whatever was cut short."""
+"""A copy of a lake on Hadoop's file systems: a valid lake at any moment, after any interruption."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def sales(spark: SparkSession, lake: str) -> list[int]:
     return sorted(int(row["sales"]) for row in Frames(spark, lake).objects("till").collect())
 
 
-def test_what_comes_and_what_goes(spark: SparkSession, shop: Shop, url: str, tmp_path: Path) -> None:
+def test_files_are_copied_and_removed(spark: SparkSession, shop: Shop, url: str, tmp_path: Path) -> None:
     target = HadoopFolder(spark, url)
     shop.put((1, 1))
     shop.put((2, 2))
@@ -59,7 +59,7 @@ def test_what_comes_and_what_goes(spark: SparkSession, shop: Shop, url: str, tmp
     assert Lake(tmp_path / "far" / "lake").files() == shop.lake.files()
 
 
-def test_it_goes_on_after_it_was_cut_short(spark: SparkSession, shop: Shop, url: str, tmp_path: Path) -> None:
+def test_it_continues_after_an_interruption(spark: SparkSession, shop: Shop, url: str, tmp_path: Path) -> None:
     for number in range(1, 5):
         shop.put((number, number))
     target = HadoopFolder(spark, url)
@@ -87,7 +87,7 @@ def test_a_new_copy_begins_with_the_checkpoint(spark: SparkSession, shop: Shop, 
     assert sales(spark, url) == [1, 2, 3]
 
 
-def test_a_copy_that_is_too_far_behind_says_so(spark: SparkSession, shop: Shop, url: str) -> None:
+def test_a_copy_that_is_too_old_is_an_error(spark: SparkSession, shop: Shop, url: str) -> None:
     shop.put((1, 1))
     target = HadoopFolder(spark, url)
     mirror(shop.lake, target)
@@ -100,7 +100,7 @@ def test_a_copy_that_is_too_far_behind_says_so(spark: SparkSession, shop: Shop, 
     assert sales(spark, url) == [1]
 
 
-def test_a_file_system_that_refuses(spark: SparkSession, shop: Shop) -> None:
+def test_errors_of_the_file_system(spark: SparkSession, shop: Shop) -> None:
     shop.put((1, 1))
     with pytest.raises(LakeError, match=r'^nosuch://host/lake/: No FileSystem for scheme "nosuch"$'):
         HadoopFolder(spark, "nosuch://host/lake")

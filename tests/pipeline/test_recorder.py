@@ -1,4 +1,4 @@
-"""The recorder on a real bus: what is in the lake is what was published, and a kill costs only what waited."""
+"""The recorder on a real bus: the lake holds all that was published, and a kill loses only rows that waited."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def url() -> AsyncIterator[str]:
         yield broker.url
 
 
-async def test_what_is_published_is_in_the_lake(url: str, tmp_path: Path) -> None:
+async def test_all_that_is_published_is_in_the_lake(url: str, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     recorder = Recorder(Client(url, discover=True), Lake(lake), interval=0.1)
     till = Till(name="one")
@@ -142,7 +142,7 @@ async def test_without_a_broker_it_ends_with_an_error(tmp_path: Path) -> None:
         await Recorder(client, Lake(tmp_path / "lake")).run()
 
 
-def test_the_command_tells_an_error_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_an_error_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "-b", "127.0.0.1:1", "--lake", "hdfs://host/lake"]) == 2
     assert capsys.readouterr().err == (
         "qmf-pipeline: hdfs://host/lake: must be a folder of this machine, or one that is mounted on it\n"
@@ -164,20 +164,20 @@ def committed(process: Process) -> int:
     return sum(int(line.split()[1]) for line in process.lines if line.startswith("Committed "))
 
 
-def test_killed_at_random_points_it_keeps_what_it_committed(host_url: str, tmp_path: Path) -> None:
+def test_killed_at_random_points_it_keeps_committed_rows(host_url: str, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     chance = random.Random(7)
-    said: list[int] = []
+    counts: list[int] = []
     for _ in range(3):
         with recording(host_url, lake) as process:
             for _ in range(chance.randint(1, 12)):
                 process.wait_for("Committed ")
             process.end(signal.SIGKILL)
-            said.append(committed(process))
+            counts.append(committed(process))
     with recording(host_url, lake) as process:
         process.wait_for("Committed ")
         assert process.end() == 0
-        said.append(committed(process))
+        counts.append(committed(process))
 
     assert list(lake.rglob(".tmp-*")) == []
     found = numbers(lake)
@@ -185,9 +185,9 @@ def test_killed_at_random_points_it_keeps_what_it_committed(host_url: str, tmp_p
     runs: dict[str, set[int]] = defaultdict(set)
     for run, number in found:
         runs[run].add(number)
-    assert len(runs) == len(said)
-    for count, (_run, seqs) in zip(said, sorted(runs.items()), strict=True):
-        # Rows are numbered without a gap and committed in order: what it said is there, whatever came of the rest.
+    assert len(runs) == len(counts)
+    for count, (_run, seqs) in zip(counts, sorted(runs.items()), strict=True):
+        # Rows are numbered without a gap and committed in order: reported commits are in the lake.
         assert seqs >= set(range(1, count + 1))
     everything = Counter(path.relative_to(lake).as_posix() for path in lake.glob("[!_]*/**/[!.]*.parquet"))
     assert set(everything) == set(Lake(lake).files())

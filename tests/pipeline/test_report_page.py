@@ -1,4 +1,4 @@
-"""The page: complete, self-contained, the same for the same values; and data is text there, whatever it says."""
+"""The page: complete, self-contained, deterministic, with all data escaped."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def full(text: str) -> Report:
 
 
 class Reader(HTMLParser):
-    """What a browser would find: tags, and what they ask for."""
+    """The tags of a page, and what they load."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -133,7 +133,7 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def test_data_is_text_wherever_it_stands() -> None:
+def test_data_is_escaped_everywhere() -> None:
     page = html(full(EVIL))
     found = Reader(page)
     assert "script" not in found.tags
@@ -162,7 +162,7 @@ def test_drawings_are_valid_xml_and_the_page_is_the_same_each_time() -> None:
 
 
 @pytest.mark.parametrize("alerts", [None, ()])
-def test_an_empty_page_says_so(alerts: tuple[AlertRow, ...] | None) -> None:
+def test_an_empty_page_has_a_note(alerts: tuple[AlertRow, ...] | None) -> None:
     page = html(Report(title="t", lake="l", time_range=SPAN, made_ns=at(0), alerts=alerts))
     assert "Nothing was recorded in this time." in page
     assert ("nothing was correlated" in page) is (alerts is None)
@@ -178,7 +178,7 @@ def test_numbers(value: float, text: str) -> None:
     assert number(value) == text
 
 
-def test_texts_that_are_too_long_lose_their_middle() -> None:
+def test_long_texts_lose_their_middle() -> None:
     assert abbreviated("short", 5) == "short"
     assert abbreviated("0123456789", 5) == "01…89"
     assert abbreviated("a\x1b\nb", 9) == "a  b"
@@ -223,11 +223,11 @@ def test_time_ranges(words: tuple[str | None, str | None, str | None], first: fl
         (("1970-01-06", "1970-01-07", "1d"), "give two of"),
     ],
 )
-def test_time_ranges_that_are_none(words: tuple[str | None, str | None, str | None], complaint: str) -> None:
+def test_invalid_time_ranges(words: tuple[str | None, str | None, str | None], complaint: str) -> None:
     with pytest.raises(PipelineError, match=re.escape(complaint)):
         parse_time_range(*words, NEWEST)
 
 
-def test_the_command_tells_a_wrong_time_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_a_wrong_time_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "--lake", str(tmp_path), "--from", "soon"]) == 2
     assert capsys.readouterr().err == "qmf-pipeline: 'soon' is not a time such as 2030-01-31 or 2030-01-31T12:00\n"

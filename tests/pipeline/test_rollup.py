@@ -84,7 +84,7 @@ COUNTERS: list[tuple[tuple[int, ...], tuple[int | None, ...], bool, int, int]] =
 
 
 @pytest.mark.parametrize("continued", [False, True])
-def test_counters_know_restarts(spark: SparkSession, continued: bool) -> None:
+def test_restarts_of_counters(spark: SparkSession, continued: bool) -> None:
     cases = {str(n): case for n, case in enumerate(COUNTERS) if case[2] is continued}
     rows = [
         sample(n, n, epoch, name, sales=value)
@@ -126,7 +126,7 @@ def test_rows_without_statistics_do_not_count(spark: SparkSession) -> None:
 
 
 def series(chance: random.Random, name: str) -> list[tuple[Any, ...]]:
-    """Samples of one object within two hours, some of them got by another run of the recorder."""
+    """Samples of one object within two hours, some of them from another run of the recorder."""
     times = sorted(chance.uniform(0, 7200) for _ in range(chance.randint(1, 30)))
     return [
         sample(
@@ -163,7 +163,7 @@ def grown(rows: list[tuple[Any, ...]], *, continued: bool) -> tuple[int, int]:
 
 @pytest.mark.parametrize("continued", [False, True])
 def test_rollups_of_rollups_are_rollups_of_samples(spark: SparkSession, continued: bool) -> None:
-    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+    chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
     all_series = {str(n): series(chance, str(n)) for n in range(25)}
     samples = frame(spark, *itertools.chain.from_iterable(all_series.values()))
     fine = rollup(samples, [TABLE], "1m", continued=continued)

@@ -1,4 +1,4 @@
-"""A rollup of what a host agent really published, against plain Python over the recorded rows."""
+"""A rollup of a real host agent, compared with plain Python over the recorded rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rows_of(lake: Path, kind: ClassSchema) -> list[Row]:
 
 
 async def record(url: str, lake: Path, start_agent: Callable[[], EmbeddedHostAgent]) -> None:
-    """Record an agent that is ended and started again, until there are samples of both its lives."""
+    """Record an agent that is restarted, until there are samples of both its runs."""
     recorder = Recorder(Client(url, discover=True), Lake(lake), interval=0.2)
     task = asyncio.create_task(recorder.run())
     try:
@@ -87,7 +87,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @attrs.frozen
 class Grown:
-    """How a counter went on in a window."""
+    """Growth and restarts of a counter in a window."""
 
     delta: int
     resets: int
@@ -104,7 +104,7 @@ def grown(rows: list[Row], name: str, *, continued: bool) -> Grown:
 
 
 def expected(rows: list[Row], statistic: Statistic, *, continued: bool) -> Row | None:
-    """What a window's rows of an object say of a statistic; None for nothing."""
+    """The rollup of a statistic from a window's rows of an object; None for no value."""
     name, style = statistic.name, statistic.type.style
     value, low, high = name, name, name
     if style is Style.HILO:
@@ -167,13 +167,13 @@ def by_hand(lake: Path, length: int, *, continued: bool) -> dict[Key, Row]:
 
 
 @pytest.mark.parametrize(("size", "length", "continued"), [("1s", 1, False), ("1h", 3600, True), ("1h", 3600, False)])
-def test_a_rollup_of_a_real_agent_says_what_its_rows_say(
+def test_a_rollup_of_a_real_agent_equals_its_rows(
     spark: SparkSession, lake: Path, tmp_path: Path, size: str, length: int, continued: bool
 ) -> None:
     names = tuple(f"{kind.package}:{kind.key.name}" for kind in CLASSES)
     options = RollupOptions(lake=str(lake), out=str(tmp_path), sizes=(size,), classes=names, continued=continued)
-    said: list[str] = []
-    count = rollup_batch(spark, options, said.append)
+    lines: list[str] = []
+    count = rollup_batch(spark, options, lines.append)
     rows = read_rollups(spark, options).selectExpr("*", "unix_timestamp(window_start) as start").collect()
     answers = {(row["start"], row["class"], row["agent"], row["object"], row["member"]): row.asDict() for row in rows}
     wanted = by_hand(lake, length, continued=continued)

@@ -1,4 +1,4 @@
-"""Signals end a job, at whatever moment they come."""
+"""Signals end a job at any moment."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ print("done")
 """
 
 
-def test_a_signal_sets_the_event_and_handlers_come_back() -> None:
+def test_a_signal_sets_the_event_and_handlers_are_restored() -> None:
     before = signal.getsignal(signal.SIGTERM)
     with stop_on_signals() as stop:
         assert not stop.is_set()
@@ -41,6 +41,6 @@ def test_a_signal_sets_the_event_and_handlers_come_back() -> None:
 
 
 @pytest.mark.slow
-def test_a_signal_within_a_wait_does_not_lock_up() -> None:
+def test_a_signal_within_a_wait_does_not_deadlock() -> None:
     done = subprocess.run([sys.executable, "-c", BUSY], capture_output=True, text=True, timeout=60, check=False)
     assert done.stdout == "done\n", done.stderr

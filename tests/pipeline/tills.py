@@ -1,4 +1,4 @@
-"""Tills as a recorder hears of them, and the tables of an audit as rows to compare."""
+"""Tills as a recorder stores them, and the tables of an audit as rows to compare."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TILLS = ClassVersion.from_schema(TILL)
 
-#: An event of a broker that tells of a call.
+#: An event of a broker that describes a call.
 QUEUE_DECLARE = ClassVersion.from_schema(
     EventSchema(
         package="org.apache.qpid.broker",
@@ -31,16 +31,16 @@ QUEUE_DECLARE = ClassVersion.from_schema(
 
 
 class Till:
-    """Writes what a recorder hears of one till."""
+    """Writes the rows of one till."""
 
     def __init__(self, shop: Shop, name: str = "one", *, created: int = 1, epoch: int = 1) -> None:
         self.shop, self.name, self.created, self.epoch = shop, name, created, epoch
 
-    def tell(
+    def publish(
         self, at: float, *, table: ClassVersion = TILLS, deleted: int = 0, statistics: bool = False, **values: Any
     ) -> None:
-        """A message; with properties unless with statistics. It waits for a commit."""
-        self.shop._tell(table)
+        """Add a message, with properties unless it has statistics. It waits for a commit."""
+        self.shop.add_schema(table)
         own = (self.name, self.epoch, self.created * 10**9, deleted * 10**9, not statistics, statistics)
         cells = tuple(values.get(column.name) for column in table.columns)
         self.shop.add(RowKind.OBJECTS, at, (*own, *cells), table=table, epoch=self.epoch)
@@ -53,7 +53,7 @@ def read(spark: SparkSession, out: Path) -> dict[str, list[dict[str, Any]]]:
     schemas = {**TABLES, "events": EVENTS, "calls": CALLS}
     found = {}
     for name, schema in schemas.items():
-        # Without a row there may be no file, so the schema is told; folders add columns of their own.
+        # Without a row there may be no file, so the schema is given; folders add columns of their own.
         rows = spark.read.schema(schema).parquet(str(out / name)).select(*schema.fieldNames()).collect()
         found[name] = sorted((row.asDict() for row in rows), key=str)
     return found

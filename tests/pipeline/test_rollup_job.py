@@ -1,11 +1,9 @@
-"""The job `rollup` as a batch and as a stream: the same rows, whatever the clocks, the order or a kill do."""
+"""The job `rollup` as a batch and as a stream: the same rows, whatever the clocks, the order, or kills."""
 
 from __future__ import annotations
 
 import datetime
-import os
 import random
-import signal
 import sys
 import threading
 from pathlib import Path
@@ -20,7 +18,6 @@ from pipeline.shop import TILL
 from support.processes import running
 from support.waiting import wait_until
 
-from qmf.pipeline import PipelineError
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.maintenance import compact
 
@@ -30,11 +27,10 @@ from pyspark.sql import functions as F
 
 from qmf.pipeline.frames import Frames
 from qmf.pipeline.rollup import job, rollup
-from qmf.pipeline.spark import sinks
-from qmf.pipeline.spark.streaming_queries import MetricsCollector, run_until_stopped
+from qmf.pipeline.spark.streaming_queries import MetricsCollector
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +48,7 @@ def options(shop: Shop) -> job.RollupOptions:
 
 
 def ignore(_text: str) -> None:
-    """What a job says, where nobody listens."""
+    """Ignore a line of output."""
 
 
 def rows(spark: SparkSession, options: job.RollupOptions, by: str = "batch") -> list[tuple[Any, ...]]:
@@ -70,20 +66,20 @@ def batch(spark: SparkSession, options: job.RollupOptions) -> list[tuple[Any, ..
 
 
 def stream(spark: SparkSession, options: job.RollupOptions) -> MetricsCollector:
-    """Let a stream read all that is there."""
+    """Run a stream over all that is in the lake."""
     (query,) = job.rollup_stream(spark, options, once=True)
     assert query.awaitTermination(PATIENCE)
     return MetricsCollector(query)
 
 
-def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(
+def test_a_repeated_batch_is_the_same_and_late_data_changes_its_window_only(
     spark: SparkSession, shop: Shop, options: job.RollupOptions
 ) -> None:
     shop.put((1, 10), (61, 20), (90, 25))
-    said: list[str] = []
-    assert job.rollup_batch(spark, options, said.append) == 2
-    assert said[-2] == "org.example.shop:till by 1m: 3 samples became 2 rows"
-    assert said[-1].startswith("Rolled up by 1m in ")
+    lines: list[str] = []
+    assert job.rollup_batch(spark, options, lines.append) == 2
+    assert lines[-2] == "org.example.shop:till by 1m: 3 samples became 2 rows"
+    assert lines[-1].startswith("Rolled up by 1m in ")
     first = rows(spark, options)
     assert batch(spark, options) == first == [(0, "one", 0, 0, 1), (60, "one", 5, 0, 2)]
     shop.put((30, 14))
@@ -92,7 +88,7 @@ def test_a_batch_again_gives_the_same_and_late_data_changes_its_window_only(
 
 
 @pytest.mark.parametrize("large", [0, 2, job.LARGE])
-def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
+def test_a_batch_of_several_classes_equals_batches_of_each(
     spark: SparkSession,
     shop: Shop,
     options: job.RollupOptions,
@@ -105,9 +101,9 @@ def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
     shop.put((1, 10), (2, 12), queue=3, queueLow=1, queueHigh=5)
     shop.put((1, 5), (61, 3), table=strange, serviceCount=2, serviceMin=1, serviceMax=9, serviceAvg=4)
     shop.put((1, 0), table=texts, name="x")
-    said: list[str] = []
-    assert job.rollup_batch(spark, options, said.append) == 2 + 4
-    assert said[:-1] == [
+    lines: list[str] = []
+    assert job.rollup_batch(spark, options, lines.append) == 2 + 4
+    assert lines[:-1] == [
         "org.example.shop:till by 1m: 2 samples became 2 rows",
         "p/q:texts by 1m: 1 samples became 0 rows",
         "p/q:ä b by 1m: 2 samples became 4 rows",
@@ -121,7 +117,7 @@ def test_a_batch_of_several_classes_says_of_each_what_it_says_alone(
     assert together == sorted(alone)
 
 
-def test_a_stream_waits_for_late_data_and_counts_what_comes_too_late(
+def test_a_stream_waits_for_late_data_and_counts_what_is_too_late(
     spark: SparkSession, shop: Shop, options: job.RollupOptions
 ) -> None:
     shop.put((1, 10), (70, 20))
@@ -149,13 +145,13 @@ def test_restarts_and_resets_have_known_answers_in_both(
     assert batch(spark, options)[0] == expected
 
 
-def test_a_clock_set_back_is_no_restart(spark: SparkSession, shop: Shop, options: job.RollupOptions) -> None:
+def test_a_clock_set_back_is_not_a_restart(spark: SparkSession, shop: Shop, options: job.RollupOptions) -> None:
     shop.put((30, 10), (40, 20), (50, 30))
     shop.put((20, 40), (35, 50), (45, 60))  # half a minute back, within the window
     assert batch(spark, options) == [(0, "one", 50, 0, 6)]
 
 
-def test_a_clock_far_ahead_does_not_make_all_others_late(
+def test_a_clock_far_ahead_does_not_make_other_rows_late(
     spark: SparkSession, shop: Shop, options: job.RollupOptions
 ) -> None:
     shop.put((10, 1), (20, 2))
@@ -168,45 +164,11 @@ def test_a_clock_far_ahead_does_not_make_all_others_late(
     assert [row for row in batch(spark, options) if row[1] == "ahead"] == [(999_999_960, "ahead", 0, 0, 1)]
 
 
-@pytest.mark.parametrize("written", [False, True])
-def test_a_batch_that_was_cut_off_is_written_once(
-    spark: SparkSession, shop: Shop, tmp_path: Path, written: bool
-) -> None:
-    out = str(tmp_path / "out")
-
-    def cut(frame: DataFrame, _number: int) -> DataFrame:
-        raise RuntimeError("cut off")
-
-    def cut_after(_frame: DataFrame, _number: int) -> None:
-        raise RuntimeError("cut off")
-
-    shop.put((1, 10), (2, 20))
-    frame = Frames(spark, shop.root, stream=True).objects("till").select("_seq")
-    query = (
-        sinks.start_stream(frame, out, name="q", once=True, on_written=cut_after)
-        if written
-        else sinks.start_stream(frame, out, name="q", once=True, transform=cut)
-    )
-    with pytest.raises(Exception, match="cut off"):
-        query.awaitTermination(PATIENCE)
-    shop.put((3, 30))
-    seen: list[int] = []
-
-    def look(rows: DataFrame, _number: int) -> None:
-        seen.extend(row["_seq"] for row in rows.collect())
-
-    query = sinks.start_stream(frame, out, name="q", once=True, on_written=look)
-    assert query.awaitTermination(PATIENCE)
-    table = sinks.read_table(spark, out)
-    assert table is not None
-    assert sorted(row["_seq"] for row in table.collect()) == sorted(seen) == [2, 3, 4]
-
-
 @pytest.mark.soak
-def test_killed_at_a_random_point_the_command_goes_on_without_loss_or_repetition(
+def test_killed_at_a_random_point_the_command_continues_without_loss_or_repetition(
     spark: SparkSession, shop: Shop
 ) -> None:
-    chance = random.Random(random.randrange(1000))  # pytest-randomly's seed tells which
+    chance = random.Random(random.randrange(1000))  # pytest-randomly prints the seed
     options = job.RollupOptions(lake=shop.root, out=f"{shop.root}/_tables/rollup", sizes=("10s",), late="0 seconds")
     total, at = 0, 0
 
@@ -227,7 +189,7 @@ def test_killed_at_a_random_point_the_command_goes_on_without_loss_or_repetition
         wait_until(lambda: any(begun.glob("**/_checkpoint/offsets/[0-9]*")), "a batch", PATIENCE)
         for _ in range(3):
             more()
-            threading.Event().wait(chance.uniform(0, 1))  # anywhere in its work: that is the point
+            threading.Event().wait(chance.uniform(0, 1))  # so that the kill comes at any point of its work
         kill_family(process)
     shop.put((at + 1000, total))
     stream(spark, options)
@@ -235,31 +197,3 @@ def test_killed_at_a_random_point_the_command_goes_on_without_loss_or_repetition
     # The last window stays open until something later comes; all others are the same, each once.
     assert streamed == expected[:-1]
     assert sum(row[4] for row in streamed) == at
-
-
-def test_what_queries_did_is_told_when_a_signal_ends_them(
-    spark: SparkSession, shop: Shop, options: job.RollupOptions
-) -> None:
-    shop.put((1, 10), (2, 20))
-    queries = job.rollup_stream(spark, options, every="0 seconds")
-    queries[0].processAllAvailable()
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
-    said: list[str] = []
-    run_until_stopped(queries, said.append)
-    (line,) = said
-    assert line.startswith("org.example.shop:till by 1m: 1 batches, 2 rows read in ")
-    assert line.endswith("; 0 came too late, 0 are from the future, 1 wait in the state")
-    assert not queries[0].isActive
-
-
-def test_a_query_that_fails_ends_the_command_with_the_reason(spark: SparkSession, shop: Shop, tmp_path: Path) -> None:
-    shop.put((1, 10))
-
-    def fail(_rows: DataFrame, _number: int) -> None:
-        raise RuntimeError("no more paper")
-
-    query = sinks.start_stream(
-        Frames(spark, shop.root, stream=True).objects("till"), str(tmp_path / "out"), name="printer", on_written=fail
-    )
-    with pytest.raises(PipelineError, match="the query printer failed: RuntimeError: no more paper"):
-        run_until_stopped([query], ignore)

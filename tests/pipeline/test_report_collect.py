@@ -1,4 +1,4 @@
-"""Reports of a lake: what is collected is what was recorded, and the command makes a page, also of nothing."""
+"""The content of reports: it is that of the lake, which may be empty."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ EVIL = "<script>"
 
 
 def fill(shop: Shop) -> None:
-    """Ten minutes: one till sells ever more, the other the same; one is closed, the agent goes."""
-    shop._tell(TILLS)
+    """Ten minutes: the sales of one till grow, those of the other don't; one is closed, the agent says goodbye."""
+    shop.add_schema(TILLS)
     shop.agent(1000, "added")
     for n in range(20):
         at = 1000.0 + 30 * n
@@ -60,12 +60,12 @@ def test_a_report_of_a_lake(spark: SparkSession, tmp_path: Path) -> None:
     fill(shop)
     assert newest(spark, shop.root) == 1700 * NS
     about = parse_time_range(None, None, "15m", newest(spark, shop.root))
-    said: list[str] = []
-    report = collect(spark, options(shop), about, said.append)
+    lines: list[str] = []
+    report = collect(spark, options(shop), about, lines.append)
     assert (report.samples, report.objects, report.alerts) == (40, 2, None)
     assert sum(count for _, _, count in report.events) == 2
-    lines = [(line.agent, round(line.up), round(line.down), line.restarts) for line in report.agents]
-    assert lines == [("a", 600, 100, 0), ("other", 0, 0, 0)]
+    agents = [(line.agent, round(line.up), round(line.down), line.restarts) for line in report.agents]
+    assert agents == [("a", 600, 100, 0), ("other", 0, 0, 0)]
     first = report.movers[0]
     assert (first.series.object, first.series.member) == (EVIL, "sales")
     assert first.after > 2 * first.before > 0
@@ -80,14 +80,14 @@ def test_a_report_of_a_lake(spark: SparkSession, tmp_path: Path) -> None:
     page = html(report)
     assert EVIL not in page
     assert "&lt;script&gt;" in page
-    assert said
+    assert lines
 
-    nothing = collect(spark, options(shop), parse_time_range("2040-01-01", "2040-01-02", None, 0), said.append)
+    nothing = collect(spark, options(shop), parse_time_range("2040-01-01", "2040-01-02", None, 0), lines.append)
     assert nothing.is_empty
     assert "Nothing was recorded in this time." in html(nothing)
 
 
-def test_alerts_are_those_open_in_the_span(spark: SparkSession) -> None:
+def test_alerts_are_those_open_in_the_time_range(spark: SparkSession) -> None:
     fields = {
         **dict.fromkeys(("alert_id", "change", "rule", "subject", "message", "reason"), T.StringType()),
         "severity": T.ShortType(),
@@ -123,7 +123,7 @@ def test_no_lake(spark: SparkSession, tmp_path: Path) -> None:
         newest(spark, str(tmp_path / "nothing"))
 
 
-def test_classes_of_one_name_in_two_packages_are_told_apart(spark: SparkSession, tmp_path: Path) -> None:
+def test_classes_of_one_name_in_two_packages_are_distinct(spark: SparkSession, tmp_path: Path) -> None:
     shop = Shop(tmp_path / "lake")
     shop.put((1000, 1), (1030, 2))
     shop.put((1000, 1), table=ClassVersion.from_schema(attrs.evolve(TILL, package="org.example.market")))

@@ -1,0 +1,136 @@
+"""Rules of every kind, a lake with rows for each of them, and the alerts that a batch finds there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pipeline.lakes import SECOND, Shop
+
+from qmf.pipeline.correlate import parse_rules
+from qmf.pipeline.correlate.alerts import Alert
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.schema import TYPES, Argument, EventSchema
+
+pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
+
+from qmf.pipeline.correlate.batch import BatchResult, correlate_batch
+from qmf.pipeline.correlate.options import CorrelateOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OPENED = ClassVersion.from_schema(
+    EventSchema(package="org.example.shop", name="opened", arguments=(Argument(name="till", type=TYPES["sstr"]),))
+)
+
+
+RULES = """
+[busy]
+kind = "threshold"
+class = "till"
+value = "queue"
+above = 5
+clear = 3
+for = "10s"
+message = "{name} has a queue of {value:.0f}"
+evidence = ["limit"]
+
+[selling]
+kind = "rate"
+class = "org.example.shop:till"
+value = "sales"
+above = 10
+object = "o*"
+
+[silent]
+kind = "absence"
+of = "heartbeats"
+for = "30s"
+
+[closed]
+kind = "absence"
+of = "samples"
+class = "till"
+for = "1m"
+goodbye = false
+
+[robbery]
+kind = "sequence"
+by = ["till"]
+within = "1m"
+steps = [{event = "opened"}, {event = "tillRobbed", where = "amount > 5"}]
+message = "{till} lost {amount}"
+severity = "alert"
+
+[often]
+kind = "count"
+event = "tillRobbed"
+by = ["till"]
+at_least = 2
+within = "30s"
+
+[robbed-while-busy]
+kind = "join"
+event = {name = "tillRobbed", id = "till"}
+object = {class = "till", id = "name", where = "queue > 2"}
+within = "1m"
+"""
+
+
+def options(shop: Shop, text: str = RULES, **more: Any) -> CorrelateOptions:
+    chosen = {"late": 5 * SECOND, **more}
+    return CorrelateOptions(
+        lake=shop.root, out=f"{shop.root}/_tables/correlate", rules=parse_rules(text, "rules.toml"),
+        file="rules.toml", **chosen,
+    )  # fmt: skip
+
+
+def batch(spark: SparkSession, of: CorrelateOptions, until: float | None = None) -> BatchResult:
+    return correlate_batch(spark, of, ignore, until=None if until is None else round(until * SECOND))
+
+
+def ignore(_text: str) -> None:
+    return
+
+
+def short(found: Sequence[Alert]) -> list[tuple[str, str, str, float, float]]:
+    return [
+        (item.rule, item.change, item.subject, item.began_ns / SECOND, item.at_ns / SECOND)
+        for item in sorted(found, key=lambda item: (item.rule, item.at_ns, item.change == "cleared"))
+    ]
+
+
+def fill(shop: Shop) -> None:
+    """Write rows for every rule."""
+    shop.put((0, 0), (10, 50), queue=6, name="one", limit=9)
+    shop.put((20, 200), queue=4, name="one")
+    shop.put((30, 210), queue=3, name="one")
+    shop.put((40, 220), queue=3, name="one")
+    shop.put((0, 0), (50, 500), object="two", queue=2, name="two")
+    shop.beat(0, 10, 20)
+    shop.beat(0, 20, 40, 60, 80, 100, agent="b")
+    shop.events((5, {"till": "one"}), (6, {"till": "two"}), table=OPENED)
+    shop.events(
+        (15, {"till": "two", "amount": 5}), (25, {"till": "one", "amount": 6}), (45, {"till": "one", "amount": 7})
+    )
+    shop.put((120, 300), queue=0, name="one")
+
+
+FOUND = [
+    ("busy", "raised", "a, one", 0, 10),
+    ("busy", "cleared", "a, one", 0, 30),
+    ("closed", "raised", "a, one", 40, 100),
+    ("closed", "raised", "a, two", 50, 110),
+    ("closed", "cleared", "a, one", 40, 120),
+    ("often", "raised", "one", 25, 45),
+    ("often", "cleared", "one", 25, 55),
+    ("robbed-while-busy", "raised", "a, one", 25, 25),
+    ("robbed-while-busy", "cleared", "a, one", 25, 120),
+    ("robbery", "raised", "one", 5, 25),
+    ("robbery", "cleared", "one", 5, 85),
+    ("selling", "raised", "a, one", 20, 20),
+    ("selling", "cleared", "a, one", 20, 30),
+    ("silent", "raised", "a", 20, 50),
+]  # fmt: skip
