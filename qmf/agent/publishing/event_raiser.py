@@ -80,19 +80,14 @@ class EventRaiser:
         # True and 1.0 would be found as 1.
         found = self._kinds.get((cls, severity)) if severity is None or type(severity) in _LEVELS else None
         kind = found or self._learn(cls, severity)
-        item: Item
-        if self._plain:
-            values = event._qmf_values()
-            time = self._clock.time_ns()
-            item = EventData(values=values, class_key=kind.key, timestamp=time, severity=kind.severity)
-        else:
-            try:
-                item = self._writers[cls].item(event, self._clock.time_ns(), kind.severity)
-            except EncodeError:
-                # A bug; whoever sends it counts it.
-                values = event._qmf_values()
-                time = self._clock.time_ns()
-                item = EventData(values=values, class_key=kind.key, timestamp=time, severity=kind.severity)
+        time = self._clock.time_ns()
+        item: Item | None
+        try:
+            item = None if self._plain else self._writers[cls].item(event, time, kind.severity)
+        except EncodeError:
+            item = None  # a bug: the queue counts it when it cannot encode the event either
+        if item is None:
+            item = EventData(values=event._qmf_values(), class_key=kind.key, timestamp=time, severity=kind.severity)
         if self._publish:
             self._queue.put_item(kind, item)
 
