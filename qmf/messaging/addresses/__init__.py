@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from qmf.messaging.addresses.address import Address
 from qmf.messaging.addresses.options import AddressOptions
+from qmf.messaging.addresses.parser import parse_map
 
-__all__ = ["Address", "AddressOptions"]
+__all__ = ["Address", "AddressOptions", "parse_map"]

@@ -56,6 +56,15 @@ def parse(text: str) -> ParsedAddress:
     return _Parser(text).address()
 
 
+def parse_map(text: str) -> dict[str, object]:
+    """The map that a text such as ``{name: value}`` stands for, in the form of an address's options.
+
+    Raises:
+        MalformedAddress: the text is not a map; names line and column.
+    """
+    return _Parser(text).map()
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self._text = text
@@ -69,14 +78,18 @@ class _Parser:
         subject = None
         if self._accept(TokenKind.SLASH):
             subject = self._text_up_to(TokenKind.SEMICOLON)
-        options: dict[str, object] = {}
-        if self._accept(TokenKind.SEMICOLON):
-            if self._peek().kind is not TokenKind.LBRACE:
-                raise self._unexpected(TokenKind.LBRACE)
-            options = self._map(0)
+        options = self.map() if self._accept(TokenKind.SEMICOLON) else {}
         if self._peek().kind is not TokenKind.END:
             raise self._unexpected(TokenKind.END)
         return ParsedAddress(name, subject, options)
+
+    def map(self) -> dict[str, object]:
+        if self._peek().kind is not TokenKind.LBRACE:
+            raise self._unexpected(TokenKind.LBRACE)
+        values = self._map(0)
+        if self._peek().kind is not TokenKind.END:
+            raise self._unexpected(TokenKind.END)
+        return values
 
     def _text_up_to(self, *ends: TokenKind) -> str | None:
         parts = []

@@ -1,0 +1,287 @@
+"""Run a command with the brokers that tests can use: Apache ActiveMQ Artemis and RabbitMQ.
+
+    python scripts/brokers.py make test
+    python scripts/brokers.py --only rabbitmq python -m pytest tests/messaging
+
+Both are unpacked in a cache folder when they are first needed: Artemis from the user's Maven repositories (it needs Java
+17), RabbitMQ with Erlang from the Debian packages of the system's sources. They listen on free ports of 127.0.0.1 with
+what docs/brokers.md requires, keep their files in a temporary folder, and end with the command, which finds their URLs
+in QMF_TEST_ARTEMIS and QMF_TEST_RABBITMQ. A broker that is named there already is used as it is. A broker that cannot be
+had is reported and left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+CACHE = Path(os.environ.get("QMF_BROKERS_CACHE") or Path.home() / ".cache" / "qmf-brokers")
+ARTEMIS_VERSION = "2.44.0"
+#: Seconds for a download, for a start, and for an end.
+DOWNLOAD, START, END = 600, 120, 20
+
+
+class Unavailable(Exception):
+    """Why a broker cannot be had, in one line."""
+
+
+def main() -> int:
+    """Run the program; returns the exit code of the command."""
+    parser = argparse.ArgumentParser(description="Run a command with brokers for its tests.")
+    parser.add_argument("--only", action="append", choices=list(BROKERS), help="start this broker, not all")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="with its arguments")
+    options = parser.parse_args()
+    if not options.command:
+        parser.error("a command is required")
+    environment = dict(os.environ)
+    with contextlib.ExitStack() as stack:
+        for name in options.only or BROKERS:
+            variable = f"QMF_TEST_{name.upper()}"
+            if environment.get(variable):
+                continue
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f"qmf-{name}-")))
+            try:
+                environment[variable] = stack.enter_context(BROKERS[name](folder))
+                print(f"{name}: {environment[variable]}", flush=True)
+            except (Unavailable, OSError) as error:
+                environment[f"{variable}_MISSING"] = str(error)
+                print(f"{name} is not available: {error}", file=sys.stderr, flush=True)
+        return subprocess.run(options.command, env=environment, check=False).returncode
+
+
+# Artemis
+
+
+@contextlib.contextmanager
+def artemis(folder: Path) -> Iterator[str]:
+    """A running Artemis, and its URL."""
+    home = CACHE / f"apache-artemis-{ARTEMIS_VERSION}"
+    if not home.exists():
+        install_artemis(home)
+    port = free_port()
+    instance = folder / "broker"
+    create = [str(home / "bin" / "artemis"), "create", str(instance), "--silent", "--allow-anonymous"]
+    create += ["--user=guest", "--password=guest", "--host=127.0.0.1", f"--default-port={port}", "--java-memory=512M"]
+    create += ["--disable-persistence", "--no-autotune", "--no-web", "--no-amqp-acceptor", "--no-mqtt-acceptor"]
+    create += ["--no-stomp-acceptor", "--no-hornetq-acceptor"]
+    finish(create, folder / "create.log", os.environ, START)
+    with running([str(instance / "bin" / "artemis"), "run"], folder / "artemis.log", os.environ) as alive:
+        wait_for_amqp(port, alive)
+        yield f"amqp://127.0.0.1:{port}"
+
+
+def install_artemis(home: Path) -> None:
+    """Unpack the distribution that Maven has, or gets, in its local repository."""
+    maven = shutil.which("mvn")
+    if maven is None or shutil.which("java") is None:
+        raise Unavailable("mvn and java are needed to install it")
+    artifact = f"org.apache.activemq:apache-artemis:{ARTEMIS_VERSION}:zip:bin"
+    with unpacking(home) as folder:
+        get = [maven, "-B", "-q", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+        finish(get, folder / "maven.log", os.environ, DOWNLOAD)
+        (archive,) = folder.glob("*.zip")
+        shutil.unpack_archive(archive, folder)
+        (folder / home.name / "bin" / "artemis").chmod(0o755)
+        (folder / home.name).rename(home)
+
+
+# RabbitMQ
+
+#: What docs/brokers.md asks of an administrator.
+DEFINITIONS = {
+    "vhosts": [{"name": "/"}],
+    "users": [{"name": "guest", "password": "guest", "tags": "administrator"}],
+    "permissions": [{"user": "guest", "vhost": "/", "configure": ".*", "write": ".*", "read": ".*"}],
+    "exchanges": [
+        {"vhost": "/", "durable": True, "auto_delete": False, "internal": False, "arguments": {}, **exchange}
+        for exchange in (
+            {"name": "qmf.default.topic", "type": "topic"},
+            {"name": "qmf.default.direct", "type": "direct"},
+        )
+    ],
+    "policies": [
+        {
+            "vhost": "/",
+            "name": "qmf",
+            "pattern": r"^amq\.gen",
+            "apply-to": "queues",
+            "definition": {"expires": 60000, "max-length": 10000},
+            "priority": 0,
+        }
+    ],
+}
+
+
+@contextlib.contextmanager
+def rabbitmq(folder: Path) -> Iterator[str]:
+    """A running RabbitMQ with its AMQP 1.0 plugin, and its URL."""
+    root = CACHE / "rabbitmq"
+    if not root.exists():
+        install_rabbitmq(root)
+    erlang = root / "usr/lib/erlang"
+    (server,) = (root / "usr/lib/rabbitmq/lib").glob("rabbitmq_server-*")
+    port, daemon_port = free_port(), free_port()
+    (folder / "definitions.json").write_text(json.dumps(DEFINITIONS), encoding="utf-8")
+    (folder / "plugins").write_text("[rabbitmq_amqp1_0].\n", encoding="utf-8")
+    (folder / "rabbitmq.conf").write_text(
+        f"listeners.tcp.1 = 127.0.0.1:{port}\nload_definitions = {folder}/definitions.json\n", encoding="utf-8"
+    )
+    environment = {
+        **os.environ,
+        "PATH": f"{erlang}/bin:{os.environ['PATH']}",
+        "HOME": str(folder),
+        "ERL_EPMD_PORT": str(daemon_port),
+        "ERL_EPMD_ADDRESS": "127.0.0.1",
+        "RABBITMQ_NODENAME": f"qmf-{port}@localhost",
+        "RABBITMQ_DIST_PORT": str(free_port()),
+        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1}",
+        "RABBITMQ_CONFIG_FILE": str(folder / "rabbitmq.conf"),
+        "RABBITMQ_CONF_ENV_FILE": str(folder / "none.conf"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(folder / "plugins"),
+        "RABBITMQ_MNESIA_BASE": str(folder / "mnesia"),
+        "RABBITMQ_LOG_BASE": str(folder / "log"),
+        "RABBITMQ_PID_FILE": str(folder / "pid"),
+    }
+    # Erlang's name service is started here, so that the server does not leave one behind.
+    with (
+        running([str(erlang / "bin/epmd")], folder / "epmd.log", environment),
+        running([str(server / "sbin/rabbitmq-server")], folder / "rabbitmq.log", environment) as alive,
+    ):
+        wait_for_amqp(port, alive)
+        yield f"amqp://127.0.0.1:{port}"
+
+
+def install_rabbitmq(root: Path) -> None:
+    """Unpack the packages of RabbitMQ and of the Erlang that it needs."""
+    for tool in ("apt-get", "apt-cache", "dpkg"):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"{tool} is needed to install it")
+    only_dependencies = ["recommends", "suggests", "conflicts", "breaks", "replaces", "enhances"]
+    switches = [f"--no-{kind}" for kind in only_dependencies]
+    with unpacking(root) as folder:
+        listing = folder / "packages"
+        command = ["apt-cache", "depends", "--recurse", *switches, "rabbitmq-server"]
+        try:
+            finish(command, listing, os.environ, START)
+        except Unavailable:
+            if os.geteuid() != 0:
+                raise
+            finish(["apt-get", "update", "-qq"], folder / "apt.log", os.environ, DOWNLOAD)
+            finish(command, listing, os.environ, START)
+        names = {line.strip() for line in listing.read_text(encoding="utf-8").splitlines() if line[:1].isalpha()}
+        wanted = sorted(name for name in names if name == "rabbitmq-server" or name.startswith("erlang-"))
+        finish(["apt-get", "download", "-qq", *wanted], folder / "apt.log", os.environ, DOWNLOAD, folder)
+        for package in sorted(folder.glob("*.deb")):
+            finish(["dpkg", "-x", str(package), str(folder / "root")], folder / "dpkg.log", os.environ, START)
+        for path in (folder / "root/usr/lib/erlang/bin").iterdir():
+            if path.is_file() and not path.is_symlink() and path.read_bytes().startswith(b"#!"):
+                text = path.read_text(encoding="utf-8")
+                path.write_text(text.replace("=/usr/lib/erlang", f"={root}/usr/lib/erlang"), encoding="utf-8")
+        (folder / "root").rename(root)
+
+
+BROKERS: Mapping[str, Callable[[Path], contextlib.AbstractContextManager[str]]] = {
+    "artemis": artemis,
+    "rabbitmq": rabbitmq,
+}
+
+
+# Processes
+
+
+@contextlib.contextmanager
+def unpacking(home: Path) -> Iterator[Path]:
+    """A folder to unpack something in that is moved to `home`: what was interrupted is never found there."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=home.parent) as folder:
+        yield Path(folder)
+
+
+def finish(
+    command: Sequence[str], log: Path, environment: Mapping[str, str], timeout: float, folder: Path | None = None
+) -> None:
+    """Run a command to its end, its output in a file."""
+    with log.open("wb") as output:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=dict(environment),
+                cwd=folder,
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise Unavailable(f"{Path(command[0]).name} did not end within {timeout} s") from None
+    if done.returncode:
+        raise Unavailable(f"{Path(command[0]).name} {command[1]} failed: {last_line(log)}")
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> Iterator[Callable[[], None]]:
+    """A program in a process group of its own, which ends with the block; yields a check that it is alive."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            start_new_session=True,
+        )
+
+    def check() -> None:
+        if process.poll() is not None:
+            raise Unavailable(f"it ended while it started: {last_line(log)}")
+
+    try:
+        yield check
+    finally:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(END)
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log that has text."""
+    lines = [line for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "no output"
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def wait_for_amqp(port: int, check: Callable[[], None]) -> None:
+    """Return when a broker answers with the header of AMQP 1.0 or of its SASL layer."""
+    end = time.monotonic() + START
+    while time.monotonic() < end:
+        check()
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as connection:
+            connection.sendall(b"AMQP\x03\x01\x00\x00")
+            if connection.recv(8) == b"AMQP\x03\x01\x00\x00":
+                return
+        time.sleep(0.2)
+    raise Unavailable(f"nothing answers on its port within {START} s")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
