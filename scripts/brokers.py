@@ -3,11 +3,11 @@
     python scripts/brokers.py make test
     python scripts/brokers.py --only rabbitmq python -m pytest tests/messaging
 
-Both are unpacked in a cache folder when they are first needed: Artemis from the user's Maven repositories (it needs Java
-17), RabbitMQ with Erlang from the Debian packages of the system's sources. They listen on free ports of 127.0.0.1 with
-what docs/brokers.md requires, keep their files in a temporary folder, and end with the command, which finds their URLs
-in QMF_TEST_ARTEMIS and QMF_TEST_RABBITMQ. A broker that is named there already is used as it is. A broker that cannot be
-had is reported and left out.
+Both are unpacked in a cache folder when they are first needed: Artemis from the user's Maven repositories (it needs
+Java 17), RabbitMQ with Erlang from the Debian packages of the system's sources. They listen on free ports of 127.0.0.1
+with what docs/brokers.md requires, keep their files in a temporary folder, and end with the command, which finds their
+URLs in QMF_TEST_ARTEMIS and QMF_TEST_RABBITMQ. A broker that is named there already is used as it is. A broker that
+cannot be had is reported and left out.
 """
 
 from __future__ import annotations

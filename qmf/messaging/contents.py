@@ -29,18 +29,21 @@ DEFAULT_PRIORITY = 4
 _MAP, _LIST = "amqp/map", "amqp/list"
 
 
-def encode(message: Message, subject: str | None = None, to: str | None = None) -> bytes:
+def encode(
+    message: Message, subject: str | None = None, to: str | None = None, *, lists_as_data: bool = False
+) -> bytes:
     """The encoded message.
 
     Args:
         message: what to send; it is not changed.
         subject: for a message that has none.
         to: the node it is sent to, for a message that names none.
+        lists_as_data: encode a list as AMQP 0-10 does, for a broker that cannot pass on one of AMQP 1.0.
 
     Raises:
         EncodeError: a property or the content cannot be encoded; names it.
     """
-    section, body = _body(message)
+    section, body = _body(message, lists_as_data=lists_as_data)
     implied = section is not Section.DATA and message.content_type == implied_content_type(message.content)
     try:
         return encode_message(
@@ -94,7 +97,7 @@ def decode(data: bytes) -> Message:
     return message
 
 
-def _body(message: Message) -> tuple[Section, object]:
+def _body(message: Message, *, lists_as_data: bool) -> tuple[Section, object]:
     content, kind = message.content, message.content_type
     if isinstance(content, str):
         if kind is not None and not _is_text(kind):
@@ -103,7 +106,7 @@ def _body(message: Message) -> tuple[Section, object]:
     if isinstance(content, Mapping | list | tuple):
         if kind not in (_MAP if isinstance(content, Mapping) else _LIST, None):
             raise EncodeError(text=f"content of {type(content).__name__} does not match content type {kind!r}")
-        if APP_ID in message.properties:
+        if APP_ID in message.properties or (lists_as_data and not isinstance(content, Mapping)):
             try:
                 encoded = amqp010.encode_map(content) if isinstance(content, Mapping) else amqp010.encode_list(content)
             except (ValueError, TypeError, RecursionError) as error:

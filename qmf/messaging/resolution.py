@@ -22,6 +22,10 @@ from qmf.messaging.exceptions import AssertionFailed, InvalidOption, ResolutionE
 #: `product` of the brokers that have addresses of their own.
 ARTEMIS, RABBITMQ = "apache-activemq-artemis", "RabbitMQ"
 
+#: `product` of the brokers that settle a delivery after the receiver has reported its outcome without settling it.
+#: Artemis never does, and RabbitMQ ends the connection.
+_CONFIRMING = ("qpid-cpp", "qmf-broker")
+
 _SELECTOR = ("selector", "apache.org:selector-filter:string")
 _TOPIC_BINDING = ("subject-filter", "apache.org:legacy-amqp-topic-binding:string")
 _DIRECT_BINDING = ("subject-filter", "apache.org:legacy-amqp-direct-binding:string")
@@ -80,6 +84,21 @@ def resolve(address: Address, *, sending: bool, product: str) -> LinkRequest:
     elif options.link.timeout is not None:
         terminus = attrs.evolve(terminus, timeout=round(options.link.timeout))
     return LinkRequest(name, terminus, _is_unreliable(address, sending=sending))
+
+
+def confirms_acknowledgements(product: str) -> bool:
+    """True if a broker can confirm that a message was acknowledged."""
+    return product in _CONFIRMING
+
+
+def passes_lists(product: str) -> bool:
+    """True if a broker passes on lists as content; RabbitMQ 3 ends the connection."""
+    return product != RABBITMQ
+
+
+def can_drain(product: str) -> bool:
+    """True if a broker reports that it has no message for the credit given; RabbitMQ 3 ends the session instead."""
+    return product != RABBITMQ
 
 
 def _is_unreliable(address: Address, *, sending: bool) -> bool:
@@ -185,7 +204,10 @@ def _rabbitmq(address: Address, sending: bool) -> Terminus:
     if options.link.selector is not None or options.link.filters:
         raise _refusal(address, RABBITMQ, "link.selector")
     if address.temporary:
-        return Terminus(dynamic=True)
+        if sending:
+            raise _refusal(address, RABBITMQ, "address '#' of a sender")
+        # It has no dynamic nodes, but a queue of its own for every receiver of an exchange.
+        return Terminus(f"/exchange/amq.direct/temporary-{uuid.uuid4()}")
     if address.anonymous:
         raise _refusal(address, RABBITMQ, "address '<null>'")
     if address.name.startswith("/"):  # an address in its own form, as of a temporary queue

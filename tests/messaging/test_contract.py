@@ -25,7 +25,6 @@ from qmf.messaging import (
     LinkClosed,
     MalformedAddress,
     Message,
-    MessagingError,
     NontransactionalSession,
     NotFound,
     ResolutionError,
@@ -324,10 +323,11 @@ def test_an_unknown_node_is_not_found(broker: Target, session: Session) -> None:
         pytest.skip("artemis creates addresses on demand")
     name = f"missing-{uuid.uuid4().hex[:8]}"
     with pytest.raises(NotFound, match=name) as caught:
-        session.sender(name)
-    assert caught.value.code == "amqp:not-found"
-    with pytest.raises(MessagingError):
         session.receiver(name)
+    assert caught.value.code == "amqp:not-found"
+    if broker.name != "rabbitmq":  # which drops what is sent to a queue that does not exist
+        with pytest.raises(NotFound, match=name):
+            session.sender(name)
 
 
 @qpid_addresses

@@ -16,9 +16,12 @@ from qmf.messaging.constants import Constant
 from qmf.messaging.contents import decode
 from qmf.messaging.exceptions import DecodeError, Empty
 from qmf.messaging.message import Message
+from qmf.messaging.resolution import can_drain, confirms_acknowledgements
 
 #: Seconds that a broker has to answer a drain.
 DRAIN_TIMEOUT = 2.0
+#: Seconds that a broker has to send a message if it cannot drain.
+POLL_TIMEOUT = 0.5
 #: Credit that stands for a capacity without limit.
 MAX_CREDIT = 100_000
 
@@ -96,6 +99,7 @@ class Receiver(Endpoint):
                 message = await self._wait(deadline)
             finally:
                 self._fetching -= 1
+            self.grant()
         if message is None:
             await self._drain()
             message = self._take()
@@ -109,7 +113,7 @@ class Receiver(Endpoint):
 
         def has_message() -> bool:
             nonlocal message
-            message = self._take()
+            message = self._take(grant=False)  # with a capacity of 0 no message may follow the one that is fetched
             if message is None:
                 self.check()
             return message is not None
@@ -117,12 +121,13 @@ class Receiver(Endpoint):
         await self._session.condition.wait_for(has_message, deadline)
         return message
 
-    def _take(self) -> Message | None:
+    def _take(self, *, grant: bool = True) -> Message | None:
         """The first message that has arrived, if there is one; another thread may be quicker."""
         delivery = self.pop()
         if delivery is None:
             return None
-        self.grant()
+        if grant:
+            self.grant()
         try:
             return self.decode(delivery)
         except DecodeError as error:
@@ -171,6 +176,11 @@ class Receiver(Endpoint):
         for delivery in arrived:
             delivery.settle(Outcome.RELEASED)
 
+    @property
+    def confirms(self) -> bool:
+        """True if the broker can confirm acknowledgements."""
+        return self._driver is not None and confirms_acknowledgements(self._driver.product)
+
     def await_confirmation(self, delivery: ReceivedDelivery) -> None:
         """Mark a message as confirmed when the broker has settled it."""
         if delivery.delivery_tag is not None and not delivery.stale:
@@ -196,8 +206,12 @@ class Receiver(Endpoint):
 
     async def _drain(self) -> None:
         """Have the broker send what it has for the credit given, and take the rest of the credit back."""
-        await self._session.condition.wait_for(lambda: self._failed() or not self.attaching, deadline_of(DRAIN_TIMEOUT))
+        condition = self._session.condition
+        await condition.wait_for(lambda: self._failed() or not self.attaching, deadline_of(DRAIN_TIMEOUT))
         if self._link is None or self._driver is None or self._arrived:
+            return
+        if not can_drain(self._driver.product):
+            await self._poll()
             return
         if not self._draining:
             self._draining = True
@@ -205,7 +219,13 @@ class Receiver(Endpoint):
             self._credit += extra
             self._driver.engine.drain(self._link, extra)
             self._driver.transport.flush_soon()
-        await self._session.condition.wait_for(lambda: not self._draining or self._failed(), deadline_of(DRAIN_TIMEOUT))
+        await condition.wait_for(lambda: not self._draining or self._failed(), deadline_of(DRAIN_TIMEOUT))
+
+    async def _poll(self) -> None:
+        """Give credit for a message and wait a moment for it. A message that comes later is kept for the next fetch."""
+        if self._credit == 0:
+            self._flow(1)
+        await self._session.condition.wait_for(lambda: bool(self._arrived) or self._failed(), deadline_of(POLL_TIMEOUT))
 
     def _failed(self) -> bool:
         self._session.check()

@@ -17,6 +17,7 @@ from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.contents import encode
 from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
 from qmf.messaging.message import Message
+from qmf.messaging.resolution import passes_lists
 
 
 class SenderSession(EndpointSession, Protocol):
@@ -73,6 +74,7 @@ class Sender(Endpoint):
         self.capacity = capacity
         self._owner = session
         self._waiting: deque[_Outgoing] = deque()
+        self._lists_as_data = False
         self._unsettled: dict[int, _Outgoing] = {}
         #: The error of a message that nobody waited for; raised by the next call.
         self._late: MessagingError | None = None
@@ -168,7 +170,7 @@ class Sender(Endpoint):
     def encode(self, message: Message) -> bytes:
         """The encoded message, with the defaults of this sender."""
         to = None if self.address.anonymous else self.address.name
-        return encode(message, subject=self.address.subject, to=to)
+        return encode(message, subject=self.address.subject, to=to, lists_as_data=self._lists_as_data)
 
     def put(self, data: bytes, answer: Answer | None) -> None:
         """Queue an encoded message, and send it when there is credit."""
@@ -215,6 +217,7 @@ class Sender(Endpoint):
     def granted(self, link: Link) -> None:
         """See `Endpoint`."""
         self._settled = self._settled or link.presettled
+        self._lists_as_data = self._driver is not None and not passes_lists(self._driver.product)
         self.on_credit()
 
     def on_credit(self) -> None:

@@ -222,7 +222,8 @@ class Session:
         Args:
             message: which one; None for all that were fetched and are not acknowledged.
             disposition: None if they were processed; else that they are rejected or released.
-            sync: wait until the broker has confirmed it. Within a transaction, `commit` does.
+            sync: wait until the broker has confirmed it, if it can: qpidd and the embedded broker do. Within a
+                transaction, `commit` does.
 
         Raises:
             SessionError: the message was not fetched in this session, or is acknowledged already.
@@ -255,9 +256,7 @@ class Session:
                 if self._coordinator is not None and self._coordinator.transaction is not None:
                     delivery.update(_outcome(disposition), self._coordinator.transaction)
                     self._coordinator.used = True
-            elif confirm:
-                receiver = delivery.receiver
-                assert isinstance(receiver, Receiver)
+            elif confirm and (receiver := _receiver_of(delivery)).confirms:
                 receiver.await_confirmation(delivery)
                 delivery.update(Outcome.ACCEPTED, None)
             else:
@@ -485,6 +484,11 @@ class Session:
     def unacknowledged(self, receiver: Receiver) -> int:
         """See `ReceiverSession`."""
         return sum(delivery.receiver is receiver for delivery in list(self._unacknowledged))
+
+
+def _receiver_of(delivery: ReceivedDelivery) -> Receiver:
+    assert isinstance(delivery.receiver, Receiver)
+    return delivery.receiver
 
 
 def _outcome(disposition: Disposition | None) -> Outcome:
