@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
+from qmf._event_loop import run
 from qmf.errors import CallerError
 
 T = TypeVar("T")
@@ -159,8 +160,7 @@ class LoopThread:
             return self._loop
 
     def _main(self, ready: threading.Event) -> None:
-        with asyncio.Runner() as runner:
-            runner.run(self._serve(ready))
+        run(self._serve(ready))
 
     async def _serve(self, ready: threading.Event) -> None:
         self._loop = asyncio.get_running_loop()

@@ -34,6 +34,7 @@ OPEN = {
     "qmf",
     "qmf._compile",
     "qmf._entry",
+    "qmf._event_loop",
     "qmf._keywords",
     "qmf._lazy",
     "qmf._loop_thread",

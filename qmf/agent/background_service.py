@@ -10,6 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Generic, Protocol, Self, TypeVar
 
+from qmf._event_loop import run
 from qmf.errors import CallerError
 
 
@@ -83,8 +84,7 @@ class BackgroundService(Generic[TService]):
 
     def _main(self) -> None:
         try:
-            with asyncio.Runner() as runner:
-                runner.run(self._serve())
+            run(self._serve())
         except BaseException as error:  # noqa: BLE001  # raised again in the thread that waits for the start
             if not self._started.done():
                 self._started.set_exception(error)

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self
 
+from qmf._event_loop import run
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.server import Broker
 
@@ -50,9 +51,7 @@ class EmbeddedBroker:
         if self._thread is not None:
             return
         started: Future[None] = Future()
-        self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve(started)), name="qmf-broker", daemon=True
-        )
+        self._thread = threading.Thread(target=lambda: run(self._serve(started)), name="qmf-broker", daemon=True)
         self._thread.start()
         try:
             started.result()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from typing import Protocol
+from typing import Protocol, cast
 
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened, EngineEvent
@@ -126,8 +126,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See asyncio."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Transports of other loops than asyncio's have its methods without being derived from its class.
+        self._transport = cast("asyncio.Transport", transport)
         # asyncio's own selector loop does this, other loops need not. Without it a request would wait until the one
         # before was acknowledged.
         if (sock := transport.get_extra_info("socket")) is not None:

@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from qmf._event_loop import run
 from qmf._version import __version__
 from qmf.errors import QmfError
 from qmf.hostagent.agent import HostAgent
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         audit=options.audit,
     )
     try:
-        asyncio.run(_serve(options.broker, settings))
+        run(_serve(options.broker, settings))
     except QmfError as error:
         print(f"qmf-host-agent: {error}", file=sys.stderr)
         return _EXIT_ERROR

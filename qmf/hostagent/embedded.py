@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
+from qmf._event_loop import run
 from qmf.errors import CallerError
 from qmf.hostagent.agent import HostAgent
 from qmf.hostagent.settings import DEFAULT_INTERVAL, Settings
@@ -73,7 +74,7 @@ class EmbeddedHostAgent:
         self.close()
 
     def _main(self, started: Future[str]) -> None:
-        asyncio.run(self._serve(started))
+        run(self._serve(started))
 
     async def _serve(self, started: Future[str]) -> None:
         self._loop = asyncio.get_running_loop()

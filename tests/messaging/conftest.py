@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -9,6 +10,7 @@ import attrs
 import pytest
 from support.brokers import URLS
 
+from qmf import _event_loop
 from qmf.broker import EmbeddedBroker
 from qmf.messaging import Connection, Session
 
@@ -33,10 +35,17 @@ def embedded() -> Iterator[str]:
         yield broker.url
 
 
-@pytest.fixture(params=["embedded", *(name for name, url in URLS.items() if url)])
-def broker(request: pytest.FixtureRequest) -> Target:
+#: The embedded broker, with the client's background thread on asyncio's own loop even where uvloop is installed.
+ON_ASYNCIO = "embedded, asyncio"
+
+
+@pytest.fixture(params=["embedded", ON_ASYNCIO, *(name for name, url in URLS.items() if url)])
+def broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Target:
     """Each broker in turn; a test marked ``only`` is skipped on those that the mark does not name."""
     name: str = request.param
+    if name == ON_ASYNCIO:
+        monkeypatch.setattr(_event_loop, "new_event_loop", asyncio.new_event_loop)
+        name = "embedded"
     mark = request.node.get_closest_marker("only")
     if mark is not None and name not in mark.args:
         pytest.skip(f"not provided by {name}")

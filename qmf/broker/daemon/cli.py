@@ -9,6 +9,7 @@ import ssl
 import sys
 from collections.abc import Sequence
 
+from qmf._event_loop import run
 from qmf.broker.daemon.options import options_parser
 from qmf.broker.links.sasl import UsersError, read_users
 from qmf.broker.nodes.queues import QueueLimits
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             users=read_users(options.users) if options.users else None,
             management=options.management_interval if options.management else None,
         )
-        asyncio.run(_serve(broker))
+        run(_serve(broker))
     except (ListenError, UsersError, _TlsError) as error:
         print(f"qmf-broker: {error}", file=sys.stderr)
         return USAGE

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import signal
 
+from qmf._event_loop import run
 from qmf.console.aio import Client
 from qmf.pipeline.commands.base import DEFAULT_URL, Command, local_lake, positive, print_line
 from qmf.pipeline.lake.arrow import import_pyarrow
@@ -32,7 +33,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> None:
     import_pyarrow()  # before anything is connected
-    counts = asyncio.run(_recording(options))
+    counts = run(_recording(options))
     print_line(
         f"Wrote {counts.written.rows} rows in {counts.written.files} files, {counts.written.size} bytes; "
         f"{counts.lost} messages lost on the way, {counts.invalid_values} values left out"

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 
+from qmf._event_loop import new_event_loop
 from qmf.console.aio import BusConnected, Client, Notification
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.recording.recorder import Recorder
@@ -28,7 +29,7 @@ class Spool:
             ConnectError, LakeError: as of `Recorder.run`.
         """
         self._ready: Future[None] = Future()
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         client = Client(url, domain=options.get("domain", "default"), discover=True)
         interval = float(options.get("interval", INTERVAL))
         client.listen(self._on_notification)
