@@ -42,17 +42,17 @@ def drive(
     of: Rule, signals: Sequence[Signal], until: float, *, silent: Sequence[tuple[int, int]] = ()
 ) -> list[tuple[str, float, float]]:
     """The changes: raised or cleared, the start of the incident, and the time of the change, in seconds."""
-    machine = create_detector(of, "a\no", DetectorContext(silent))
-    return [short(change) for change in run(machine, signals, until)]
+    detector = create_detector(of, "a\no", DetectorContext(silent))
+    return [short(change) for change in run(detector, signals, until)]
 
 
-def run(machine: Detector, signals: Sequence[Signal], until: float) -> list[AlertChange]:
+def run(detector: Detector, signals: Sequence[Signal], until: float) -> list[AlertChange]:
     for item in signals:
-        if machine.due < item.at:
-            machine.advance(item.at)
-        machine.feed(item)
-    machine.advance(round(until * SECOND))
-    return machine.changes
+        if detector.due < item.at:
+            detector.advance(item.at)
+        detector.feed(item)
+    detector.advance(round(until * SECOND))
+    return detector.changes
 
 
 def short(change: AlertChange) -> tuple[str, float, float]:
@@ -105,10 +105,10 @@ def test_a_deleted_object_clears_its_alert() -> None:
 
 def test_the_evidence_is_the_first_the_worst_and_the_last_sample() -> None:
     made = rule(THRESHOLD + 'above = 5\nfor = "10s"\nmessage = "{object} of {colour}: {value:.1f} since {began}"')
-    machine = create_detector(made, "a\no", DetectorContext())
+    detector = create_detector(made, "a\no", DetectorContext())
     values = [(0, 6), (3, 9), (4, 8), (12, 7)]
     signals = [signal(at, value, fields='{"colour":"red"}') for at, value in values]
-    (change,) = run(machine, signals, 99)
+    (change,) = run(detector, signals, 99)
     # It was fulfilled at 10 s, when 8 was the last that was known.
     assert [(item["seq"] // SECOND, item["value"], item["colour"]) for item in change.evidence] == [
         (0, 6, "red"),
@@ -317,13 +317,13 @@ def test_states_can_be_stored_between_any_signals(
             piece = create_detector(made, "k", DetectorContext())
             if state is not None:
                 piece.load(state)
-        for machine in (whole, piece):
+        for detector in (whole, piece):
             item = signal(at, value, role=role, epoch=epoch, ident=number)
-            if machine.due < item.at:
-                machine.advance(item.at)
-            machine.feed(item)
-    for machine in (whole, piece):
-        machine.advance((at + 50) * SECOND)
+            if detector.due < item.at:
+                detector.advance(item.at)
+            detector.feed(item)
+    for detector in (whole, piece):
+        detector.advance((at + 50) * SECOND)
     assert changes + piece.changes == whole.changes
 
 

@@ -20,7 +20,7 @@ class ExpressionCompiler:
         Args:
             frame: the rows that the expressions are about.
             file: of the rules.
-            rule: whose expressions.
+            rule: of the expressions.
         """
         self._frame = frame
         self._where = f"{file}: {rule.name}"

@@ -73,7 +73,7 @@ def _drawings(report: Report) -> dict[str, Any]:
         "availability": plots.availability(report.presence, time_range, "presence") if report.presence else "",
         "movers": [plots.sparkline(mover.series, time_range, f"mover{n}") for n, mover in enumerate(report.movers)],
         "charts": [plots.chart(chart, time_range, f"rate{n}") for n, chart in enumerate(report.charts)],
-        "lifetimes": plots.lifetimes(report.lifetimes, time_range, "lifetimes") if report.lifetimes else "",
+        "lifetimes": plots.lifetimes(report.lifetimes, time_range, "births") if report.lifetimes else "",
         "events": plots.events(report.events, time_range, "events") if report.events else "",
     }
 

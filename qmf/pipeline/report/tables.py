@@ -51,8 +51,8 @@ def agents(intervals: Sequence[AvailabilityInterval]) -> tuple[AgentRow, ...]:
         lengths = found.setdefault(item.agent, {UP: 0.0, DOWN: 0.0, UNKNOWN: 0.0})
         lengths[item.state] += (item.end_ns - item.start_ns) / NS
         if item.state == UP:
-            anew = item.cause == "restarted" or epochs.get(item.agent, item.epoch) != item.epoch
-            restarts[item.agent] = restarts.get(item.agent, 0) + anew
+            restarted = item.cause == "restarted" or epochs.get(item.agent, item.epoch) != item.epoch
+            restarts[item.agent] = restarts.get(item.agent, 0) + restarted
             epochs[item.agent] = item.epoch
     return tuple(
         AgentRow(agent=name, up=own[UP], down=own[DOWN], unknown=own[UNKNOWN], restarts=restarts.get(name, 0))
