@@ -56,6 +56,8 @@ def session(
         "spark.python.authenticate.socketTimeout": "120s",
         # The metrics of a query are printed at its end; Spark's default, a hundred micro-batches, is not enough.
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        # For each function of a column Spark would look up the line that calls it, and hand that to Java.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     if master.startswith("local"):
         # Otherwise Spark listens on the machine's network address, open to all.
