@@ -7,12 +7,13 @@ STAMP := $(VENV)/.installed
 # Tests run in several processes; those that share a Spark session or a cache stay together.
 PYTEST := $(BIN)/python -m pytest --dist loadgroup -n $(or $(WORKERS),auto)
 
-.PHONY: help setup shell test soak lint typecheck generate check-generated check clean
+.PHONY: help setup shell test soak contract lint typecheck generate check-generated check clean
 
 help:
 	@echo "make shell            set up, then open qmf-shell on an embedded broker and this machine's host agent"
 	@echo "make test             set up, then run the tests, several at a time; those of make soak are left out"
 	@echo "make soak             the tests that take minutes: random kills, several Sparks, many more invented values"
+	@echo "make contract         the tests of every broker, on the embedded one, Artemis and RabbitMQ, which it installs"
 	@echo "make check            lint, types, freshness of generated code, tests"
 	@echo "make lint             ruff"
 	@echo "make typecheck        mypy --strict"
@@ -36,6 +37,9 @@ test: $(STAMP)
 soak: $(STAMP)
 	@sh scripts/java.sh
 	$(PYTEST) -m "soak or hypothesis" --hypothesis-profile soak $(ARGS)
+
+contract: $(STAMP)
+	$(BIN)/python scripts/brokers.py $(BIN)/python scripts/contract.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 import pytest
-from support.brokers import URLS
+from support.brokers import EMBEDDED, NAMES, URLS
 
 from qmf import _event_loop
 from qmf.broker import EmbeddedBroker
@@ -39,17 +39,17 @@ def embedded() -> Iterator[str]:
 ON_ASYNCIO = "embedded, asyncio"
 
 
-@pytest.fixture(params=["embedded", ON_ASYNCIO, *(name for name, url in URLS.items() if url)])
+@pytest.fixture(params=[*NAMES, ON_ASYNCIO])
 def broker(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Target:
     """Each broker in turn; a test marked ``only`` is skipped on those that the mark does not name."""
     name: str = request.param
     if name == ON_ASYNCIO:
         monkeypatch.setattr(_event_loop, "new_event_loop", asyncio.new_event_loop)
-        name = "embedded"
+        name = EMBEDDED
     mark = request.node.get_closest_marker("only")
     if mark is not None and name not in mark.args:
         pytest.skip(f"not provided by {name}")
-    return Target(name, request.getfixturevalue("embedded") if name == "embedded" else URLS[name])
+    return Target(name, request.getfixturevalue("embedded") if name == EMBEDDED else URLS[name])
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Brokers of others that the environment names: their URLs, and marks for tests that need one.
+"""The brokers of the contract tests: the embedded one, and those of others that the environment names.
 
 QMF_TEST_QPIDD, QMF_TEST_ARTEMIS and QMF_TEST_RABBITMQ name an Apache qpidd, an ActiveMQ Artemis, and a RabbitMQ with
 the exchanges that docs/brokers.md tells of.
@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import os
 
-import pytest
-
 #: URLs by the name of the broker; empty for those that are not there.
 URLS = {name: os.environ.get(f"QMF_TEST_{name.upper()}", "") for name in ("qpidd", "artemis", "rabbitmq")}
 
 #: Brokers whose addresses are not qpidd's.
 OTHERS = ("artemis", "rabbitmq")
 
-#: A parameter for each of those, skipped where it is not there.
-EACH_OTHER = [
-    pytest.param(name, marks=pytest.mark.skipif(not URLS[name], reason=f"QMF_TEST_{name.upper()} names no broker"))
-    for name in OTHERS
-]
+#: The broker of this project, started by the tests themselves.
+EMBEDDED = "embedded"
+
+#: The brokers that there are: parameters of the contract tests.
+NAMES = (EMBEDDED, *(name for name, url in URLS.items() if url))

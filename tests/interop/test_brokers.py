@@ -1,18 +1,19 @@
-"""Our agent and console over brokers that know nothing of QMF: Artemis and RabbitMQ, if the environment names them."""
+"""Our agent and console over every broker: the embedded one, and those that the environment names."""
 
 from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.brokers import EACH_OTHER, URLS
+from support.brokers import EMBEDDED, NAMES, URLS
 from support.recording import Notifications
 from support.waiting import until
 
+from qmf.broker import EmbeddedBroker
 from qmf.console.aio import ChangeKind, Client, EventRaised, HeartbeatSeen
 from qmf.errors import RemoteError
 from qmf.schema import read_schema
@@ -24,9 +25,13 @@ COUNT = 300
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(params=EACH_OTHER)
-def url(request: pytest.FixtureRequest) -> str:
-    return URLS[request.param]
+@pytest.fixture(params=NAMES)
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param != EMBEDDED:
+        yield URLS[request.param]
+    else:
+        with EmbeddedBroker() as broker:
+            yield broker.url
 
 
 @pytest.fixture
