@@ -34,7 +34,7 @@ class ClientInfo:
     properties: Mapping[str, object] = attrs.field(factory=dict)
 
 
-class Client(Hashable, Protocol):
+class BrokerClient(Hashable, Protocol):
     """The connection of a client. Compared by identity."""
 
     @property
@@ -78,31 +78,31 @@ class BrokerObserver:
     The methods must not block or raise. `client` is None for what the broker does for itself.
     """
 
-    def on_connected(self, client: Client) -> None:
+    def on_connected(self, client: BrokerClient) -> None:
         """A client has connected and logged in."""
 
-    def on_disconnected(self, client: Client) -> None:
+    def on_disconnected(self, client: BrokerClient) -> None:
         """A client that had connected is gone; its links were reported before."""
 
-    def on_exchange_declared(self, exchange: Exchange, client: Client | None) -> None:
+    def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """An exchange was created. Those that exist from the start are not reported."""
 
-    def on_exchange_deleted(self, exchange: Exchange, client: Client | None) -> None:
+    def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """An exchange is about to be deleted, with its bindings."""
 
-    def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
+    def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
         """A queue was created. Those that exist from the start are not reported."""
 
-    def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:
+    def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:
         """A queue is about to be deleted, with its bindings."""
 
-    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None) -> None:
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
         """A queue was bound to an exchange."""
 
-    def on_attached(self, client: Client, link: ClientLink) -> None:
+    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """A client has attached a link."""
 
-    def on_detached(self, client: Client, link: ClientLink) -> None:
+    def on_detached(self, client: BrokerClient, link: ClientLink) -> None:
         """A link of a client is about to be removed."""
 
 
@@ -112,47 +112,47 @@ class BrokerObservers(BrokerObserver):
     def __init__(self, *observers: BrokerObserver) -> None:
         self._observers = observers
 
-    def on_connected(self, client: Client) -> None:
+    def on_connected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_connected(client)
 
-    def on_disconnected(self, client: Client) -> None:
+    def on_disconnected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_disconnected(client)
 
-    def on_exchange_declared(self, exchange: Exchange, client: Client | None) -> None:
+    def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_exchange_declared(exchange, client)
 
-    def on_exchange_deleted(self, exchange: Exchange, client: Client | None) -> None:
+    def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_exchange_deleted(exchange, client)
 
-    def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
+    def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_queue_declared(queue, client)
 
-    def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:
+    def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_queue_deleted(queue, client)
 
-    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None) -> None:
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_bound(exchange, queue, spec, client)
 
-    def on_attached(self, client: Client, link: ClientLink) -> None:
+    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_attached(client, link)
 
-    def on_detached(self, client: Client, link: ClientLink) -> None:
+    def on_detached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_detached(client, link)

@@ -15,7 +15,7 @@ from qmf.broker.nodes.node_options import NodeOptionError, NodeOptions, describe
 from qmf.broker.nodes.queues import OverflowPolicy, Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, NodeRegistry
 from qmf.broker.nodes.selectors import Selector
-from qmf.broker.observer import Client
+from qmf.broker.observer import BrokerClient
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -46,7 +46,7 @@ class LinkRefused(Exception):
 class ClientLinks:
     """The links of one connection."""
 
-    def __init__(self, client: Client, transport: AmqpTransport, registry: NodeRegistry) -> None:
+    def __init__(self, client: BrokerClient, transport: AmqpTransport, registry: NodeRegistry) -> None:
         """Args:
 
         client: the connection.

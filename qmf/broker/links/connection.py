@@ -28,7 +28,7 @@ log = logging.getLogger("qmf.broker")
 
 
 class ServerConnection:
-    """A connection that a client made; a `Client` for observers.
+    """A connection that a client made; a `BrokerClient` for observers.
 
     Attributes:
         ended: done when the connection is gone.
@@ -71,7 +71,7 @@ class ServerConnection:
 
     @property
     def info(self) -> ClientInfo:
-        """See `Client`; before the client's open, only its address."""
+        """See `BrokerClient`; before the client's open, only its address."""
         return self._info or ClientInfo(self._address)
 
     def close(self, condition: str, description: str) -> None:

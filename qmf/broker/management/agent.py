@@ -13,7 +13,7 @@ from qmf.agent import Agent
 from qmf.broker.local_bus import LocalBus
 from qmf.broker.management.events import EVENTS, EventPublisher
 from qmf.broker.management.objects import CLASSES, ObjectPublisher
-from qmf.broker.management.sampling import Sampler, SamplingClock
+from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.values import clip
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerObserver, BrokerObservers
@@ -45,7 +45,7 @@ class ManagementAgent:
             CallerError: the interval is not positive.
         """
         self._registry = registry
-        self._sampler = Sampler()
+        self._sampler = StatisticsSampler()
         self._agent = Agent(
             LocalBus(registry, f"{VENDOR}-{PRODUCT}-management"),
             vendor=VENDOR,

@@ -8,7 +8,7 @@ from qmf.broker.management.node_objects import unsupported
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.observer import Client, ClientLink
+from qmf.broker.observer import BrokerClient, ClientLink
 from qmf.models.broker import agent as model
 
 #: Connection properties in which clients of Qpid name their process.
@@ -18,7 +18,7 @@ _PROCESS, _PID, _PARENT = "qpid.client_process", "qpid.client_pid", "qpid.client
 class ManagedConnection(model.Connection, SampledObject):
     """A connection. Frames and octets are not counted."""
 
-    def __init__(self, vhost: model.Vhost, client: Client, listening: str) -> None:
+    def __init__(self, vhost: model.Vhost, client: BrokerClient, listening: str) -> None:
         """Args:
 
         vhost: that it belongs to.

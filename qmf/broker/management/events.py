@@ -9,7 +9,7 @@ from qmf.broker.management.values import connection_address, lstr, simple_map, s
 from qmf.broker.nodes.exchanges import BindingSpec, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerObserver, Client, ClientLink
+from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.errors import CallerError
 from qmf.models.broker import agent as model
 
@@ -42,17 +42,17 @@ class EventPublisher(BrokerObserver):
         self._registry = registry
         self._listening = listening
 
-    def on_connected(self, client: Client) -> None:
+    def on_connected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         rhost, user = self._connection_and_user(client)
         self._raise(model.ClientConnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
-    def on_disconnected(self, client: Client) -> None:
+    def on_disconnected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         rhost, user = self._connection_and_user(client)
         self._raise(model.ClientDisconnect(rhost=rhost, user=user, properties=simple_map(client.info.properties)))
 
-    def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
+    def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         if client is not None:
             rhost, user = self._connection_and_user(client)
@@ -70,7 +70,7 @@ class EventPublisher(BrokerObserver):
                 )
             )
 
-    def on_exchange_declared(self, exchange: Exchange, client: Client | None) -> None:
+    def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         if client is not None:
             rhost, user = self._connection_and_user(client)
@@ -88,13 +88,13 @@ class EventPublisher(BrokerObserver):
                 )
             )
 
-    def on_exchange_deleted(self, exchange: Exchange, client: Client | None) -> None:
+    def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         if client is not None:
             rhost, user = self._connection_and_user(client)
             self._raise(model.ExchangeDelete(rhost=rhost, user=user, exName=sstr(exchange.name)))
 
-    def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:
+    def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         if client is None:
             return
@@ -107,7 +107,7 @@ class EventPublisher(BrokerObserver):
                 )
         self._raise(model.QueueDelete(rhost=rhost, user=user, qName=name))
 
-    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None) -> None:
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         if client is not None:
             rhost, user = self._connection_and_user(client)
@@ -122,7 +122,7 @@ class EventPublisher(BrokerObserver):
                 )
             )
 
-    def on_attached(self, client: Client, link: ClientLink) -> None:
+    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         if link.queue is not None:
             rhost, user = self._connection_and_user(client)
@@ -137,13 +137,13 @@ class EventPublisher(BrokerObserver):
                 )
             )
 
-    def on_detached(self, client: Client, link: ClientLink) -> None:
+    def on_detached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         if link.queue is not None:
             rhost, user = self._connection_and_user(client)
             self._raise(model.Unsubscribe(rhost=rhost, user=user, dest=sstr(link.name)))
 
-    def _connection_and_user(self, client: Client) -> tuple[str, str]:
+    def _connection_and_user(self, client: BrokerClient) -> tuple[str, str]:
         return connection_address(self._listening, client.info.address), sstr(client.info.user)
 
     def _raise(self, event: Event) -> None:

@@ -14,11 +14,11 @@ from qmf.broker.management.node_objects import (
     ManagedSystem,
     ManagedVhost,
 )
-from qmf.broker.management.sampling import SampledObjects, Sampler
+from qmf.broker.management.sampling import SampledObjects, StatisticsSampler
 from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerObserver, Client, ClientLink
+from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.models.broker import agent as model
 
 #: All classes that consoles can query, whether or not there are objects.
@@ -38,7 +38,7 @@ CLASSES = (
 class ObjectPublisher(BrokerObserver):
     """Adds objects to the broker's agent, and removes them, as what they represent comes and goes."""
 
-    def __init__(self, agent: Agent, sampler: Sampler, registry: NodeRegistry, listening: str) -> None:
+    def __init__(self, agent: Agent, sampler: StatisticsSampler, registry: NodeRegistry, listening: str) -> None:
         """Args:
 
         agent: of the broker.
@@ -54,8 +54,8 @@ class ObjectPublisher(BrokerObserver):
         self._exchanges: SampledObjects[Exchange | DefaultExchange, ManagedExchange] = SampledObjects(agent)
         self._queues: SampledObjects[Queue, ManagedQueue] = SampledObjects(agent)
         self._bindings: SampledObjects[tuple[Exchange | DefaultExchange, Queue], ManagedBinding] = SampledObjects(agent)
-        self._connections: SampledObjects[Client, ManagedConnection] = SampledObjects(agent)
-        self._sessions: SampledObjects[tuple[Client, Hashable], ManagedSession] = SampledObjects(agent)
+        self._connections: SampledObjects[BrokerClient, ManagedConnection] = SampledObjects(agent)
+        self._sessions: SampledObjects[tuple[BrokerClient, Hashable], ManagedSession] = SampledObjects(agent)
         self._subscriptions: SampledObjects[ClientLink, ManagedSubscription] = SampledObjects(agent)
         sampler.add("Broker", self._brokers.sample)
         sampler.add("Exchange", self._exchanges.sample)
@@ -85,40 +85,40 @@ class ObjectPublisher(BrokerObserver):
         for queue in registry.queues:
             self._add_queue(queue, temporary=False, creator="")
 
-    def on_connected(self, client: Client) -> None:
+    def on_connected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         connection = ManagedConnection(self._vhost, client, self._listening)
         self._connections.add(client, connection, connection.address)
 
-    def on_disconnected(self, client: Client) -> None:
+    def on_disconnected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
         self._connections.remove(client)
 
-    def on_exchange_declared(self, exchange: Exchange, client: Client | None) -> None:  # noqa: ARG002
+    def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         self._exchanges.add(exchange, ManagedExchange(self._vhost, exchange), exchange.name)
 
-    def on_exchange_deleted(self, exchange: Exchange, client: Client | None) -> None:  # noqa: ARG002
+    def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         for queue in self._registry.queues:
             self._bindings.remove((exchange, queue))
         self._exchanges.remove(exchange)
 
-    def on_queue_declared(self, queue: Queue, client: Client | None) -> None:
+    def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
         self._add_queue(queue, temporary=queue.auto_delete, creator="" if client is None else client.info.user)
 
-    def on_queue_deleted(self, queue: Queue, client: Client | None) -> None:  # noqa: ARG002
+    def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         for exchange in self._all_exchanges():
             self._bindings.remove((exchange, queue))
         self._queues.remove(queue)
 
-    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None) -> None:  # noqa: ARG002
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         self._add_binding(exchange, queue, spec)
 
-    def on_attached(self, client: Client, link: ClientLink) -> None:
+    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         connection = self._connections.get(client)
         if connection is None:
@@ -133,7 +133,7 @@ class ObjectPublisher(BrokerObserver):
         if (queue := link.queue) is not None:
             self._subscriptions.add(link, ManagedSubscription(session, self._queues.get(queue), link, queue))
 
-    def on_detached(self, client: Client, link: ClientLink) -> None:
+    def on_detached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         self._subscriptions.remove(link)
         key = (client, link.session)

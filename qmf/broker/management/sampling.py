@@ -65,7 +65,7 @@ class SampledObjects(Generic[K, M]):
             obj.sample()
 
 
-class Sampler:
+class StatisticsSampler:
     """Updates statistics, class by class."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Sampler:
 class SamplingClock(SystemClock):
     """The agent's clock: updates all objects after each wait, since the agent publishes them next."""
 
-    def __init__(self, sampler: Sampler) -> None:
+    def __init__(self, sampler: StatisticsSampler) -> None:
         self._sampler = sampler
 
     async def sleep(self, seconds: float) -> None:

@@ -20,7 +20,7 @@ from qmf.broker.nodes.exchanges import (
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_options import NodeOptions
 from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
-from qmf.broker.observer import BrokerObserver, Client
+from qmf.broker.observer import BrokerClient, BrokerObserver
 
 log = logging.getLogger("qmf.broker")
 
@@ -110,7 +110,7 @@ class NodeRegistry:
             return self.default_exchange
         return self._exchanges.get(address) or self._queues.get(address)
 
-    def create(self, name: str, options: NodeOptions, client: Client | None = None) -> Queue | Exchange:
+    def create(self, name: str, options: NodeOptions, client: BrokerClient | None = None) -> Queue | Exchange:
         """Create a node for a client, or for the broker itself (None).
 
         Raises:
@@ -131,7 +131,7 @@ class NodeRegistry:
             client=client,
         )
 
-    def delete(self, node: Queue | Exchange, client: Client | None = None) -> None:
+    def delete(self, node: Queue | Exchange, client: BrokerClient | None = None) -> None:
         """Delete a node, for a client or for the broker itself (None)."""
         if isinstance(node, Queue):
             self.delete_queue(node, client)
@@ -158,7 +158,7 @@ class NodeRegistry:
         exclusive: bool = False,
         auto_delete: bool = False,
         limits: QueueLimits | None = None,
-        client: Client | None = None,
+        client: BrokerClient | None = None,
     ) -> Queue:
         """Create a queue.
 
@@ -187,12 +187,12 @@ class NodeRegistry:
         self.observer.on_queue_declared(queue, client)
         return queue
 
-    def bind(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: Client | None = None) -> None:
+    def bind(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None = None) -> None:
         """Bind a queue to an exchange, for a client or for the broker itself (None)."""
         exchange.bind(queue, spec)
         self.observer.on_bound(exchange, queue, spec, client)
 
-    def delete_queue(self, queue: Queue, client: Client | None = None) -> None:
+    def delete_queue(self, queue: Queue, client: BrokerClient | None = None) -> None:
         """Delete a queue with its bindings and messages, for a client or for the broker itself (None)."""
         if self._queues.get(queue.name) is queue:
             queue.counters.abandoned += len(queue)

@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 
 from qmf.bus.base import LinkLost
-from qmf.bus.client.connection_state import ConnectionState, ConnectionTrigger, next_connection_state
+from qmf.bus.client.connection_state import BusConnectionState, BusConnectionTrigger, next_connection_state
 from qmf.bus.client.dialect import Dialect, dialect_of
 from qmf.bus.client.failures import failure_reason
 from qmf.bus.client.persistent_link import PersistentLink
@@ -75,7 +75,7 @@ class ClientConnection:
         self._settings = settings
         self._on_lost = on_lost
         self._on_link_lost = on_link_lost
-        self._state = ConnectionState.CONNECTING
+        self._state = BusConnectionState.CONNECTING
         #: The first reason for which the connection ended.
         self._error: ConnectError | None = None
         self._attempt: asyncio.Task[None] | None = None
@@ -91,7 +91,7 @@ class ClientConnection:
     @property
     def is_open(self) -> bool:
         """True while the connection can be used."""
-        return self._state is ConnectionState.OPEN
+        return self._state is BusConnectionState.OPEN
 
     @property
     def reason(self) -> str:
@@ -133,7 +133,7 @@ class ClientConnection:
             raise failure
         if not late:
             raise ConnectError(str(self.url), "closed while connecting")
-        stage = "no connection" if state is ConnectionState.CONNECTING else "connected, but no answer in AMQP"
+        stage = "no connection" if state is BusConnectionState.CONNECTING else "connected, but no answer in AMQP"
         raise ConnectError(str(self.url), f"{stage} within {timeout:g} s")
 
     async def _handshake(self, tls: ssl.SSLContext | None, timeout: float) -> None:
@@ -166,20 +166,20 @@ class ClientConnection:
 
     async def _close_orderly(self) -> None:
         if self.senders.busy:
-            self._change(ConnectionTrigger.DRAIN)
+            self._change(BusConnectionTrigger.DRAIN)
             await _wait(self._drained)
-        self._change(ConnectionTrigger.CLOSE)
-        if self._state is ConnectionState.CLOSING:
+        self._change(BusConnectionTrigger.CLOSE)
+        if self._state is BusConnectionState.CLOSING:
             self.transport.engine.close()
             self.transport.flush_soon()
             await _wait(self._ended)
 
     async def _abort(self) -> None:
         """Leave no transport behind, in whatever state the connection is."""
-        self._change(ConnectionTrigger.CLOSE)
+        self._change(BusConnectionTrigger.CLOSE)
         if self._opened.done() and not self._opened.cancelled():
             self._opened.exception()  # retrieved here; `connect` raises its own
-        if self._state is ConnectionState.CLOSING:
+        if self._state is BusConnectionState.CLOSING:
             self.transport.abort()
             await self._ended.wait()
         else:
@@ -203,7 +203,7 @@ class ClientConnection:
 
     def attach(self, subscription: AmqpSubscription) -> asyncio.Future[None]:
         """Like `subscribe`, without waiting: the result has the broker's answer."""
-        if self._state is ConnectionState.ENDED:
+        if self._state is BusConnectionState.ENDED:
             answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             answer.set_exception(DisconnectedError(str(self.url), self.reason))
             return answer
@@ -229,13 +229,13 @@ class ClientConnection:
 
     def on_connected(self) -> None:
         """See `TransportOwner`."""
-        self._change(ConnectionTrigger.TRANSPORT_CONNECTED)
+        self._change(BusConnectionTrigger.TRANSPORT_CONNECTED)
 
     def on_writable(self) -> None:
         """See `TransportOwner`."""
         if self._senders is not None:
             self._senders.send_pending()
-            if self._state is ConnectionState.DRAINING and not self._senders.busy:
+            if self._state is BusConnectionState.DRAINING and not self._senders.busy:
                 self._drained.set()
 
     def on_event(self, event: EngineEvent) -> None:
@@ -255,7 +255,7 @@ class ClientConnection:
                     link.on_attached()
             case LinkDetached():
                 if (link := self._links.get(event.link)) is not None:
-                    link.on_detached(event, reattach=self._state is not ConnectionState.CLOSING)
+                    link.on_detached(event, reattach=self._state is not BusConnectionState.CLOSING)
             case LinkRequested():
                 self.transport.engine.refuse_link(event.link, "amqp:not-allowed", "this peer only opens links itself")
             case ConnectionOpened():
@@ -268,7 +268,7 @@ class ClientConnection:
     def on_disconnected(self, error: Exception | None) -> None:
         """See `TransportOwner`."""
         before = self._state
-        self._change(ConnectionTrigger.DISCONNECTED)
+        self._change(BusConnectionTrigger.DISCONNECTED)
         if self._error is None:
             reason = "the broker closed the connection" if error is None else failure_reason(error, self.url)
             self._error = ConnectError(str(self.url), reason)
@@ -283,16 +283,16 @@ class ClientConnection:
             link.on_disconnected(gone)  # those that are being closed
         self._drained.set()
         self._ended.set()
-        if before in (ConnectionState.OPEN, ConnectionState.BROKEN):
+        if before in (BusConnectionState.OPEN, BusConnectionState.BROKEN):
             self._on_lost(self._error.reason)
 
     # Details
 
-    def _change(self, trigger: ConnectionTrigger) -> None:
+    def _change(self, trigger: BusConnectionTrigger) -> None:
         self._state = next_connection_state(self._state, trigger)
 
     def _on_opened(self, event: ConnectionOpened) -> None:
-        self._change(ConnectionTrigger.OPENED)
+        self._change(BusConnectionTrigger.OPENED)
         self.broker = event.container
         self._dialect = dialect_of(event.product)
         self._senders = SenderLinks(self.transport, self._links, self._on_link_lost, self._dialect, event.capabilities)
@@ -301,7 +301,7 @@ class ClientConnection:
 
     def _fail(self, error: ConnectError) -> None:
         """The broker has closed the connection, or it cannot go on. The first error counts."""
-        self._change(ConnectionTrigger.FAILED)
+        self._change(BusConnectionTrigger.FAILED)
         if self._error is None:
             self._error = error
         if not self._opened.done():
@@ -315,7 +315,7 @@ class ClientConnection:
                 return AuthenticationError(url, f"{who} was refused ({self.transport.engine.sasl_mechanism})")
             offered = " or ".join(self._settings.mechanisms or ())
             return AuthenticationError(url, f"{who} was refused: the broker does not offer SASL {offered}")
-        if event.condition == "amqp:connection:framing-error" and self._state is ConnectionState.OPENING:
+        if event.condition == "amqp:connection:framing-error" and self._state is BusConnectionState.OPENING:
             return ConnectError(url, f"the peer does not use AMQP 1.0: {event.description}")
         return ConnectError(url, _reason("connection failed", event))
 

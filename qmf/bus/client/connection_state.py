@@ -17,7 +17,7 @@ from __future__ import annotations
 import enum
 
 
-class ConnectionState(enum.Enum):
+class BusConnectionState(enum.Enum):
     """State of a client's connection."""
 
     CONNECTING = "connecting"  #: TCP and TLS handshakes
@@ -30,7 +30,7 @@ class ConnectionState(enum.Enum):
     ENDED = "ended"  #: the transport is disconnected
 
 
-class ConnectionTrigger(enum.Enum):
+class BusConnectionTrigger(enum.Enum):
     """What changes the state of a client's connection."""
 
     TRANSPORT_CONNECTED = "be connected"
@@ -41,9 +41,9 @@ class ConnectionTrigger(enum.Enum):
     DISCONNECTED = "be disconnected"  #: the transport
 
 
-_State, _Trigger = ConnectionState, ConnectionTrigger
+_State, _Trigger = BusConnectionState, BusConnectionTrigger
 
-TRANSITIONS: dict[tuple[ConnectionState, ConnectionTrigger], ConnectionState] = {
+TRANSITIONS: dict[tuple[BusConnectionState, BusConnectionTrigger], BusConnectionState] = {
     (_State.CONNECTING, _Trigger.TRANSPORT_CONNECTED): _State.OPENING,
     (_State.CONNECTING, _Trigger.CLOSE): _State.ENDED,
     (_State.OPENING, _Trigger.OPENED): _State.OPEN,
@@ -71,7 +71,7 @@ TRANSITIONS: dict[tuple[ConnectionState, ConnectionTrigger], ConnectionState] = 
 }
 
 
-def next_connection_state(state: ConnectionState, trigger: ConnectionTrigger) -> ConnectionState:
+def next_connection_state(state: BusConnectionState, trigger: BusConnectionTrigger) -> BusConnectionState:
     """The state that a trigger leads to.
 
     Raises:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import enum
 
 
-class LinkState(enum.Enum):
+class BusLinkState(enum.Enum):
     """State of a client's link."""
 
     IDLE = "not attached"
@@ -34,7 +34,7 @@ class LinkState(enum.Enum):
     CLOSED = "closed"
 
 
-class LinkTrigger(enum.Enum):
+class BusLinkTrigger(enum.Enum):
     """What changes the state of a client's link."""
 
     ATTACH = "attach"  #: the broker is asked for the link
@@ -46,9 +46,9 @@ class LinkTrigger(enum.Enum):
     END = "end"  #: the broker has confirmed the detach, or the connection has ended
 
 
-_State, _Trigger = LinkState, LinkTrigger
+_State, _Trigger = BusLinkState, BusLinkTrigger
 
-TRANSITIONS: dict[tuple[LinkState, LinkTrigger], LinkState] = {
+TRANSITIONS: dict[tuple[BusLinkState, BusLinkTrigger], BusLinkState] = {
     (_State.IDLE, _Trigger.ATTACH): _State.ATTACHING,
     (_State.ATTACHING, _Trigger.GRANT): _State.ATTACHED,
     (_State.ATTACHING, _Trigger.REFUSE): _State.REFUSED,
@@ -71,7 +71,7 @@ TRANSITIONS: dict[tuple[LinkState, LinkTrigger], LinkState] = {
 }
 
 
-def next_link_state(state: LinkState, trigger: LinkTrigger) -> LinkState:
+def next_link_state(state: BusLinkState, trigger: BusLinkTrigger) -> BusLinkState:
     """The state that a trigger leads to.
 
     Raises:

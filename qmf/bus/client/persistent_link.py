@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 
 from qmf.bus.base import LinkLost
-from qmf.bus.client.link_state import LinkState, LinkTrigger, next_link_state
+from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger, next_link_state
 from qmf.bus.engine.events import LinkDetached
 from qmf.bus.engine.link import Link
 from qmf.bus.transport import AmqpTransport
@@ -79,7 +79,7 @@ class PersistentLink(abc.ABC):
         self._limit = limit
         self._pause_seconds = pause
         self._loop = asyncio.get_running_loop()
-        self._state = LinkState.IDLE
+        self._state = BusLinkState.IDLE
         #: Why the broker has detached the link, until it is attached again.
         self._lost: LinkError | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -87,12 +87,12 @@ class PersistentLink(abc.ABC):
     @property
     def attached(self) -> bool:
         """True while messages can be transferred."""
-        return self._state is LinkState.ATTACHED
+        return self._state is BusLinkState.ATTACHED
 
     def close(self) -> None:
         """Detach the link. `ended` is set when the broker has confirmed that, or is gone. May be called again."""
-        self._change(LinkTrigger.CLOSE)
-        if self._state is LinkState.CLOSED:
+        self._change(BusLinkTrigger.CLOSE)
+        if self._state is BusLinkState.CLOSED:
             self._end()
         elif self.link is not None:
             self._transport.engine.detach(self.link)
@@ -102,9 +102,9 @@ class PersistentLink(abc.ABC):
 
     def on_attached(self) -> None:
         """The broker has granted the link."""
-        if self._state is LinkState.CLOSING:
+        if self._state is BusLinkState.CLOSING:
             return  # its answer crossed our detach
-        self._change(LinkTrigger.GRANT)
+        self._change(BusLinkTrigger.GRANT)
         lost, self._lost = self._lost, None
         if lost is not None:
             self._report(LinkLost(lost.address, lost.condition, lost.description, reopened=True))
@@ -118,18 +118,18 @@ class PersistentLink(abc.ABC):
             reattach: False when the link must not be attached again at once.
         """
         self._forget_link()
-        if self._state is LinkState.CLOSING:
+        if self._state is BusLinkState.CLOSING:
             self._end()
             return
         error = LinkError(self.address, event.condition or "amqp:link:detach-forced", event.description)
-        if self._state is not LinkState.ATTACHED:
-            self._change(LinkTrigger.REFUSE)
+        if self._state is not BusLinkState.ATTACHED:
+            self._change(BusLinkTrigger.REFUSE)
             self._on_refused(error)
             return
         self._lost = error
         self._on_lost(error)
         if reattach and self._limit.use():
-            self._request(LinkTrigger.REATTACH)
+            self._request(BusLinkTrigger.REATTACH)
         else:
             self._pause()
 
@@ -163,10 +163,10 @@ class PersistentLink(abc.ABC):
 
     # For subclasses
 
-    def _change(self, trigger: LinkTrigger) -> None:
+    def _change(self, trigger: BusLinkTrigger) -> None:
         self._state = next_link_state(self._state, trigger)
 
-    def _request(self, trigger: LinkTrigger) -> None:
+    def _request(self, trigger: BusLinkTrigger) -> None:
         """Ask the broker for the link."""
         self._change(trigger)
         self._timer = None
@@ -176,11 +176,11 @@ class PersistentLink(abc.ABC):
 
     def _pause(self) -> None:
         """Attach the link again after a pause."""
-        self._change(LinkTrigger.PAUSE)
-        self._timer = self._loop.call_later(self._pause_seconds, self._request, LinkTrigger.REATTACH)
+        self._change(BusLinkTrigger.PAUSE)
+        self._timer = self._loop.call_later(self._pause_seconds, self._request, BusLinkTrigger.REATTACH)
 
     def _end(self) -> None:
-        self._change(LinkTrigger.END)
+        self._change(BusLinkTrigger.END)
         if self._timer is not None:
             self._timer.cancel()
         self.ended.set()

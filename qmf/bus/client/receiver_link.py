@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from qmf.bus.base import LinkLost, ReceivedMessage
 from qmf.bus.client.dialect import Dialect
-from qmf.bus.client.link_state import LinkState, LinkTrigger
+from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
 from qmf.bus.client.persistent_link import PersistentLink
 from qmf.bus.client.subscription import AmqpSubscription
 from qmf.bus.engine.destination import read_destination
@@ -72,7 +72,7 @@ class ReceiverLink(PersistentLink):
 
     def attach(self) -> None:
         """Ask the broker for the link. `granted` is done when it has answered."""
-        self._request(LinkTrigger.ATTACH)
+        self._request(BusLinkTrigger.ATTACH)
 
     def attach_later(self, error: LinkError) -> None:
         """The broker has refused the link with this error: report that, and try again after a pause."""
@@ -88,7 +88,7 @@ class ReceiverLink(PersistentLink):
 
     def on_delivery(self, event: Delivery) -> None:
         """A message has arrived."""
-        if self._state is not LinkState.ATTACHED:
+        if self._state is not BusLinkState.ATTACHED:
             return
         self._limit.used = 0
         self._credit -= 1

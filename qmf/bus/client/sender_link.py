@@ -19,7 +19,7 @@ from typing import TypeVar
 import attrs
 
 from qmf.bus.base import LinkLost, OutcomeCallback
-from qmf.bus.client.link_state import LinkState, LinkTrigger
+from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
 from qmf.bus.client.persistent_link import PersistentLink, ReattachLimit
 from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -78,7 +78,7 @@ class SenderLink(PersistentLink):
     @property
     def unattached(self) -> bool:
         """True while the link is neither attached nor going to be."""
-        return self._state in (LinkState.IDLE, LinkState.REFUSED)
+        return self._state in (BusLinkState.IDLE, BusLinkState.REFUSED)
 
     @property
     def idle(self) -> bool:
@@ -92,7 +92,7 @@ class SenderLink(PersistentLink):
             return
         if self.unattached:
             self._refused = None
-            self._request(LinkTrigger.ATTACH)
+            self._request(BusLinkTrigger.ATTACH)
         confirmation: asyncio.Future[None] | None = None
         on_outcome: OutcomeCallback | None = None
         if confirm:
