@@ -1,4 +1,4 @@
-"""The time, as an argument: an agent reads and waits through a `Clock`, so that tests can hold it still."""
+"""The clock of an agent: all times and waits go through a `Clock`, so that tests can control the time."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Where an agent takes the time from."""
+    """The source of the time of an agent."""
 
     def time_ns(self) -> int:
         """Nanoseconds since 1970."""
 
     def monotonic(self) -> float:
-        """Seconds that only grow."""
+        """Seconds of a monotonic clock."""
 
     async def sleep(self, seconds: float) -> None:
-        """Return after `seconds`, or as soon as other tasks had their turn if that is not positive."""
+        """Return after `seconds`; if that is not positive, after a turn of the loop."""
 
 
 class SystemClock:
@@ -28,7 +28,7 @@ class SystemClock:
         return time.time_ns()
 
     def monotonic(self) -> float:
-        """Seconds that only grow."""
+        """Seconds of a monotonic clock."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:

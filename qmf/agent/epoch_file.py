@@ -1,7 +1,7 @@
-"""The file that counts an agent's starts.
+"""The epoch file: it counts the starts of an agent.
 
-One file per kind of agent, or per agent where the program names the instance. A lock beside it makes two processes that
-start at once take turns; the file itself is replaced in one step, so that a crash leaves the old one or the new one.
+There is one file per kind of agent, or per agent if the program names the instance. A lock beside it serializes
+processes that start at the same time; the file is replaced in one step, so that a crash leaves the old or the new one.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def count_start(folder: Path, kind: Sequence[str], instance: str | None, otherwi
     """Count one start.
 
     Args:
-        folder: where the file is; made when it is not there.
+        folder: of the file; it is made if it does not exist.
         kind: vendor and product.
-        instance: of the agent; None takes the one in the file, or a new one.
-        otherwise: the epoch to go on from when the file is damaged: beyond any count, so that the epoch still differs.
+        instance: of the agent; None for the one in the file, or a new one.
+        otherwise: the epoch to continue from if the file is damaged: beyond any count, so that the epoch still differs.
 
     Returns:
         the instance and the epoch of this start.
@@ -48,7 +48,7 @@ def count_start(folder: Path, kind: Sequence[str], instance: str | None, otherwi
     path = folder / (",".join(quote(name, safe="") for name in names) + ".json")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(path.with_suffix(".lock")):
+        with _locked(path.with_suffix(".lock")):
             kept, epoch = _read(path, otherwise)
             instance = instance or kept or str(uuid4())
             epoch = epoch % EPOCH_MAX + 1
@@ -59,8 +59,8 @@ def count_start(folder: Path, kind: Sequence[str], instance: str | None, otherwi
 
 
 @contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Hold the lock of a file that stays: removing it would let two processes lock two files of one name."""
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file. The file stays: if it were removed, two processes could lock two files of one name."""
     with path.open("a") as file:
         if fcntl is not None:
             fcntl.flock(file, fcntl.LOCK_EX)

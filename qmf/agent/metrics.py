@@ -1,4 +1,4 @@
-"""What an agent counts about itself."""
+"""Counts of an agent about itself."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class AgentStatistics:
     Attributes:
         messages_in: messages received, of any kind.
         messages_out: messages handed to the bus.
-        malformed: messages that could not be read, and were skipped.
-        ignored: messages that ask nothing of an agent, or that say not where to answer.
+        malformed: messages that could not be decoded, and were skipped.
+        ignored: messages that are no requests to an agent, or have no reply-to.
         locates: locate requests answered.
         queries: queries answered, refusals included.
         method_calls: method requests answered, refusals and property changes included.
         schema_requests: QMFv1 schema requests answered.
         subscriptions: subscriptions granted.
         answers_lost: answers that could not be sent because the connection was gone or the broker refused.
-        events_sent: events that the broker took.
+        events_sent: events that the broker accepted.
         events_dropped: events lost because the buffer was full while there was no connection, or refused by the broker.
-        events_suppressed: events held back because there were too many of their kind.
-        objects_published: objects in indications that the broker took; each time counts.
-        deletions_dropped: deletions lost because too many came up while there was no connection.
+        events_suppressed: events suppressed because there were too many of their kind.
+        objects_published: objects in indications that the broker accepted; each time counts.
+        deletions_dropped: deletions lost because there were too many while there was no connection.
         unencodable: objects or events skipped because they could not be encoded: a bug of this library.
     """
 
@@ -51,7 +51,7 @@ class AgentStatistics:
 
 
 class AgentMetrics:
-    """The running counts of one agent, by the names in `AgentStatistics`. Each is changed by one thread only."""
+    """The counts of one agent, by the names in `AgentStatistics`. Each is changed by one thread only."""
 
     def __init__(self) -> None:
         self._counts = dict.fromkeys((item.name for item in attrs.fields(AgentStatistics)), 0)
@@ -61,12 +61,12 @@ class AgentMetrics:
         """Count `n` more of `name`."""
         self._counts[name] += n
 
-    def once(self, kind: str, text: str, *args: object) -> None:
-        """Log a warning for the first of its kind: what a peer can repeat must not fill the log."""
+    def warn_once(self, kind: str, text: str, *args: object) -> None:
+        """Log a warning, but only the first of its kind: what a peer can repeat must not fill the log."""
         if kind not in self._logged:
             self._logged.add(kind)
             _log.warning(text + " (further ones are only counted)", *args)
 
     def snapshot(self, **others: int) -> AgentStatistics:
-        """The counts now; `others` are those that are counted elsewhere."""
+        """The current counts; `others` are those that are counted elsewhere."""
         return AgentStatistics(**{**self._counts, **others})

@@ -1,4 +1,4 @@
-"""How a request ends with a "no": what the agent refuses by itself, and what a method's author raises."""
+"""Errors that answer a request: raised by the agent, or by the author of a method."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from qmf.protocol import ErrorCode, ExceptionResponse
 #: Characters of an exception's text that go to the console; the log has all of it.
 MAX_TEXT = 1000
 
-#: Name of the value that holds a traceback, and its characters: the end tells where it happened.
+#: Name of the value with a traceback, and its characters: the end of a traceback matters most.
 TRACEBACK = "traceback"
 MAX_TRACEBACK = 16_000
 
 
 class MethodError(CallerError):
-    """Raised by a method, or by `_qmf_set_property`, to tell the console why it failed.
+    """Raised by a method, or by `_qmf_set_property`, to answer the console with an error.
 
     Attributes:
         text: for people.
@@ -27,7 +27,7 @@ class MethodError(CallerError):
         """Make the error.
 
         Args:
-            text: what went wrong.
+            text: for people.
             code: 0 to 4294967295; None means `ErrorCode.EXCEPTION`.
         """
         self.text = text
@@ -39,11 +39,11 @@ class MethodError(CallerError):
 
 
 class RequestRefused(Exception):
-    """Ends the handling of a request with an exception message; never leaves the agent.
+    """Ends a request with an exception message to the console; never leaves the agent.
 
     Attributes:
-        code, text: what the console gets.
-        fault: the error of the program that is behind it, or None where the console is to blame.
+        code, text: of the exception message.
+        fault: the error of the program that is the cause, or None for an error of the console.
     """
 
     def __init__(self, code: int, text: str, fault: BaseException | None = None) -> None:
@@ -53,7 +53,7 @@ class RequestRefused(Exception):
         super().__init__(code, text)
 
     def response(self, *, debug: bool = False) -> ExceptionResponse:
-        """The answer; with `debug` it has the fault's traceback in a value of its own."""
+        """The exception message; with `debug`, the traceback of the fault is in a value of its own."""
         values: dict[str, object] = {}
         if debug and self.fault is not None:
             values[TRACEBACK] = "".join(traceback.format_exception(self.fault))[-MAX_TRACEBACK:]
@@ -61,7 +61,7 @@ class RequestRefused(Exception):
 
 
 def one_line(error: BaseException) -> str:
-    """What an exception says, in one line; its kind where that alone would tell nothing."""
+    """The text of an exception in one line; with its class if the text alone would be unclear."""
     lines = str(error).strip().splitlines()
     kind = type(error).__name__
     if not lines:

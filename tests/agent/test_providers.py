@@ -12,7 +12,8 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, ManagedObject, ObjectId, Provider, ProviderQuery
-from qmf.agent.providers import Item, used_names
+from qmf.agent.objects.provided_class import used_names
+from qmf.agent.providers import Item
 from qmf.errors import CallerError
 from qmf.protocol import (
     MethodResponse,
@@ -132,7 +133,7 @@ async def test_a_function_with_rows(agent: Agent, bus: FakeBus) -> None:
     assert asked[1] == ProviderQuery(class_key=SHELF.key, object_id=oid(agent, "s2"), key="s2")
     assert refusal(await call(bus, oid(agent, "s2"), "clear")) == (
         3,
-        "the provider of Shelf gives rows, and rows have no methods",
+        "the provider of Shelf gives rows, which have no methods",
     )
     assert objects(await ask(bus, object_id=oid(agent, "s3"))) == []
 
@@ -140,11 +141,11 @@ async def test_a_function_with_rows(agent: Agent, bus: FakeBus) -> None:
 @pytest.mark.parametrize(
     ("row", "text"),
     [
-        (("a", {"size": 1}), "a row of Shelf has a value 'size', which the class has not"),
+        (("a", {"size": 1}), "a row of Shelf has a value 'size', which the class does not have"),
         (("a", {"number": -1}), "Shelf.number (uint16): must be 0 to 65535, not -1"),
         (("a", {"waitCount": "x"}), "Shelf.waitCount (deltaTime): must be a whole number, not 'x'"),
         ((1, {}), "key of Shelf (sstr): must be a string, not 1"),
-        (Belt(), "<Belt without agent> is no Shelf"),
+        (Belt(), "<Belt without agent> is not a Shelf"),
     ],
 )
 async def test_rows_are_checked(

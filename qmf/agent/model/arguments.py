@@ -1,4 +1,4 @@
-"""Runtime base of generated events and of methods' results: values by argument."""
+"""Base classes of generated events and of results of methods, and the values of their arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qmf.schema.documentation import document
 
 T = TypeVar("T")
 
-#: What a method may return: its result, or an awaitable that gives it.
+#: The return type of methods: the result, or an awaitable of it.
 MaybeAwaitable: TypeAlias = T | Awaitable[T]
 
 
@@ -25,7 +25,7 @@ class Result:
 
 
 class Event:
-    """Something that happened: base of generated event classes, which have one field per argument."""
+    """An event: base of generated event classes, which have one field per argument."""
 
     __slots__ = ()
 
@@ -45,11 +45,11 @@ class Event:
 
 
 def typed_arguments(source: Event, arguments: tuple[Argument, ...], where: str) -> dict[str, object]:
-    """Values of an event, checked, for the wire.
+    """The arguments of an event, checked, for the wire.
 
     Args:
         source: has an attribute for each argument.
-        arguments: what to read, in order.
+        arguments: the arguments to read, in order.
         where: what they belong to, for errors.
 
     Raises:
@@ -77,5 +77,5 @@ def argument_check(item: Argument, where: str) -> Check:
 
 
 def python_name(cls: type, name: str) -> str:
-    """The Python name for a schema name: with a trailing underscore where generated code had to evade a clash."""
+    """The Python name for a schema name: with a trailing underscore where generated code had to avoid a clash."""
     return f"{name}_" if hasattr(cls, f"{name}_") else name

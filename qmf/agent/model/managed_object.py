@@ -1,8 +1,8 @@
 """Runtime base of generated classes: `ManagedObject`.
 
-Generated code declares; what it declares works through here. Every name that is not generated starts with ``_qmf_``,
-which no schema name can. Knows neither agent nor messages: an agent gives an object its id and time stamps, takes its
-values, and calls its methods.
+Generated classes declare properties, statistics and methods; their behaviour is here. Every name that is not generated
+starts with ``_qmf_``, which no schema name can. Knows neither agent nor messages: an agent gives an object its id and
+times, reads its values, and calls its methods.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from qmf.schema.documentation import document
 
 
 class ManagedObjectMeta(type):
-    """Gives instances of a generated class a slot for each accessor: quicker to reach than in a dict, and smaller."""
+    """Gives objects of a generated class a slot for each accessor: faster than a dict, and smaller."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ManagedObjectMeta:
         """Make the class."""
@@ -37,9 +37,9 @@ class ManagedObjectMeta(type):
 
 
 class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
-    """A thing that is managed: base of generated classes.
+    """A managed object: base of generated classes.
 
-    Make one, hand it to `Agent.add`, and set its values from any thread, whether or not an agent has it. Subclass the
+    Add an object with `Agent.add`, and set its values from any thread, also while it is in no agent. Subclass the
     generated class to implement its methods: synchronous ones run on the agent's event loop and must not block; others
     are `async def`.
     """
@@ -53,7 +53,7 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
         document(cls)
 
     def __init__(self, **values: object) -> None:
-        """Make an object; generated classes state the arguments.
+        """Make an object; generated classes have the signature.
 
         Args:
             values: properties and plain statistics by name; None stands for unset.
@@ -85,7 +85,7 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
             value: has passed all checks of the schema.
 
         Raises:
-            MethodError: what the console gets to read as the reason of the refusal.
+            MethodError: the change is refused; the console gets the text.
         """
         setattr(self, object_state.layout(self).field(name).python_name, value)
         return None  # overriding methods may return an awaitable
@@ -95,7 +95,7 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
         return read(self, (PROPERTIES if properties else 0) | (STATISTICS if statistics else 0))
 
 
-#: What a reference can be set to.
+#: The values of references.
 Ref: TypeAlias = ManagedObject | ObjectId | None
 
 
@@ -122,7 +122,7 @@ def layout_of(cls: type[ManagedObject]) -> ClassLayout:
         descriptor._bind(field)
         if isinstance(descriptor, AccessorDescriptor):
             layout.accessor_factories[field] = descriptor._make
-    # Two threads may build it at once: the same twice, and the last one stays.
+    # If two threads build it at the same time, both are equal, and the last one stays.
     owner._qmf_layout_ = layout  # type: ignore[attr-defined]
     return layout
 

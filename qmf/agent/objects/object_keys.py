@@ -15,7 +15,7 @@ def index_key(obj: ManagedObject) -> str:
     """The index properties in schema order, joined by ``,``; a reference contributes the name of its object.
 
     Raises:
-        CallerError: the class has no index properties, or a reference is to an object that no agent has.
+        CallerError: the class has no index properties, or a reference is to an object that is in no agent.
     """
     layout = object_state.layout(obj)
     if not layout.index:
@@ -27,7 +27,7 @@ def _key_part(field: FieldLayout, value: object) -> str:
     if value is None:
         return ""
     if field.type.name == "objId":
-        target = resolve(value)  # type: ignore[arg-type]  # the field's check let only targets in
+        target = resolve(value)  # type: ignore[arg-type]  # the field's check accepts nothing else
         if target is None:
             raise CallerError(f"{field.where} is part of the key: add the object that it refers to first")
         return target.object_name

@@ -1,6 +1,6 @@
-"""Where answers come from: the objects that the agent has, then those of providers.
+"""The sources of an agent's objects: its store, then the providers.
 
-Belongs to the event loop's thread. What goes wrong in a provider is logged and becomes a refusal.
+Belongs to the event loop's thread. An error of a provider is logged and raised as `RequestRefused`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import ClassLayout
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.objects.object_store import ManagedObjectStore
-from qmf.agent.providers import Handler, Item, ProvidedClass, Provider, ProviderQuery, used_names
+from qmf.agent.objects.provided_class import ProvidedClass, used_names
+from qmf.agent.providers import Handler, Item, Provider, ProviderQuery
 from qmf.agent.request_errors import RequestRefused, one_line
 from qmf.errors import CallerError
 from qmf.protocol import ErrorCode, ObjectData, ObjectId, Predicate
@@ -31,11 +32,11 @@ SCAN = 100
 
 @attrs.frozen(kw_only=True)
 class ObjectSelection:
-    """Which objects, and what of them.
+    """A selection of objects, and of their values.
 
     Attributes:
-        class_key: their class; an empty package matches any. Without meaning where there is an id.
-        object_id: the one object.
+        class_key: class of the objects; an empty package matches any. Unused if there is an object id.
+        object_id: the id of a single object.
         where: predicate.
         select: names of values; empty for all.
     """
@@ -47,7 +48,7 @@ class ObjectSelection:
 
 
 class ObjectSources:
-    """The objects of one agent, whoever holds them."""
+    """All objects of one agent, stored and provided."""
 
     def __init__(self, store: ManagedObjectStore, clock: Clock) -> None:
         self.store = store
@@ -55,10 +56,10 @@ class ObjectSources:
         self._provided: list[ProvidedClass] = []
 
     def provide(self, cls: type[ManagedObject], handler: Provider | Handler) -> None:
-        """Have a provider answer for a class.
+        """Add the provider of a class.
 
         Raises:
-            CallerError: the class has one.
+            CallerError: the class has a provider already.
         """
         provided = ProvidedClass(cls, handler)
         if any(other.prefix == provided.prefix for other in self._provided):
@@ -66,22 +67,22 @@ class ObjectSources:
         self.store.register((provided.layout.schema,))
         self._provided.append(provided)
 
-    def stored(self, wanted: ObjectSelection) -> list[ManagedObject]:
-        """The objects that the agent has: of the class, or with the id; the predicate is not applied."""
-        if wanted.object_id is not None:
-            found = self.store.find(wanted.object_id)
+    def stored(self, selection: ObjectSelection) -> list[ManagedObject]:
+        """The stored objects of the class, or with the id; the predicate is not applied."""
+        if selection.object_id is not None:
+            found = self.store.find(selection.object_id)
             return [] if found is None else [found]
-        if wanted.class_key is None:
+        if selection.class_key is None:
             return []
-        return self.store.of_class(wanted.class_key.package, wanted.class_key.name)
+        return self.store.of_class(selection.class_key.package, selection.class_key.name)
 
-    def providers(self, wanted: ObjectSelection) -> list[ProvidedClass]:
-        """The providers that could give what is wanted."""
-        if wanted.object_id is not None:
-            if not self.store.is_ours(wanted.object_id):
+    def providers(self, selection: ObjectSelection) -> list[ProvidedClass]:
+        """The providers that may have objects of the selection."""
+        if selection.object_id is not None:
+            if not self.store.is_own(selection.object_id):
                 return []
-            return [item for item in self._provided if wanted.object_id.object_name.startswith(item.prefix)]
-        key = wanted.class_key
+            return [item for item in self._provided if selection.object_id.object_name.startswith(item.prefix)]
+        key = selection.class_key
         return [
             item
             for item in self._provided
@@ -94,48 +95,48 @@ class ObjectSources:
         """The object with an id, or None.
 
         Raises:
-            RequestRefused: its provider failed, or gives a row, on which nothing can be done.
+            RequestRefused: its provider failed, or gives a row, which has no methods.
         """
-        wanted = ObjectSelection(object_id=object_id)
-        for obj in self.stored(wanted):
+        selection = ObjectSelection(object_id=object_id)
+        for obj in self.stored(selection):
             return obj
-        for provided in self.providers(wanted):
+        for provided in self.providers(selection):
             item = await self.look_up(provided, object_id)
             if isinstance(item, ManagedObject):
                 if object_state.object_id(item) is None:
                     object_state.set_object_id(item, self.store.object_id(object_id.object_name))
                 return item
             if item is not None:
-                raise RequestRefused(
-                    ErrorCode.NOT_IMPLEMENTED, f"{provided.where} gives rows, and rows have no methods"
-                )
+                raise RequestRefused(ErrorCode.NOT_IMPLEMENTED, f"{provided.where} gives rows, which have no methods")
         return None
 
     async def look_up(self, provided: ProvidedClass, object_id: ObjectId) -> Item | None:
-        """What a provider has under an id.
+        """The item of a provider with an id, or None.
 
         Raises:
-            RequestRefused: it failed.
+            RequestRefused: the provider failed.
         """
         with _failures(provided):
             return await provided.find(object_id)
 
     async def provided(
-        self, provided: ProvidedClass, wanted: ObjectSelection
+        self, provided: ProvidedClass, selection: ObjectSelection
     ) -> AsyncGenerator[list[ObjectData], None]:
-        """What a provider gives, in batches.
+        """The objects of a provider, in batches.
 
         Raises:
-            RequestRefused: it failed.
+            RequestRefused: the provider failed.
         """
-        if wanted.object_id is not None:
-            item = await self.look_up(provided, wanted.object_id)
+        if selection.object_id is not None:
+            item = await self.look_up(provided, selection.object_id)
             if item is not None:
                 with _failures(provided):
-                    data = self._describe(provided, item)
-                yield [data] if data.object_id == self.store.object_id(wanted.object_id.object_name) else []
+                    data = self._object_data(provided, item)
+                yield [data] if data.object_id == self.store.object_id(selection.object_id.object_name) else []
             return
-        query = ProviderQuery(class_key=provided.layout.key, where=wanted.where, select=_names(provided.layout, wanted))
+        query = ProviderQuery(
+            class_key=provided.layout.key, where=selection.where, select=_names(provided.layout, selection)
+        )
         pages = provided.pages(query)
         async with aclosing(pages):
             while True:
@@ -145,11 +146,11 @@ class ObjectSources:
                     return
                 for start in range(0, len(page), SCAN):
                     with _failures(provided):
-                        batch = [self._describe(provided, item) for item in page[start : start + SCAN]]
+                        batch = [self._object_data(provided, item) for item in page[start : start + SCAN]]
                     yield batch
                     await asyncio.sleep(0)
 
-    def _describe(self, provided: ProvidedClass, item: Item) -> ObjectData:
+    def _object_data(self, provided: ProvidedClass, item: Item) -> ObjectData:
         object_id = self.store.object_id(provided.name(item))
         created = 0
         if isinstance(item, ManagedObject):
@@ -165,7 +166,7 @@ class ObjectSources:
 
 
 def expand_selection(layout: ClassLayout, select: Sequence[str]) -> frozenset[str]:
-    """Wire names for a selection: the name of a min/max/average statistic stands for its four values."""
+    """The wire names of selected names: that of a min/max/average statistic stands for its four values."""
     names = set(select)
     for field in layout.statistics:
         if field.type.style is Style.MMA and field.name in names:
@@ -173,8 +174,8 @@ def expand_selection(layout: ClassLayout, select: Sequence[str]) -> frozenset[st
     return frozenset(names)
 
 
-def _names(layout: ClassLayout, wanted: ObjectSelection) -> frozenset[str]:
-    return expand_selection(layout, wanted.select) | used_names(wanted.where) if wanted.select else frozenset()
+def _names(layout: ClassLayout, selection: ObjectSelection) -> frozenset[str]:
+    return expand_selection(layout, selection.select) | used_names(selection.where) if selection.select else frozenset()
 
 
 @contextmanager

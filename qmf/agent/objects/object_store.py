@@ -1,9 +1,9 @@
-"""The objects of one agent: ids, look-up, and what was removed since the last publication.
+"""The objects of one agent: their ids, and deletions since the last publication.
 
 Object ids follow qpidd: ``package:class:key``, the class in lower case, the key made of the index properties in schema
-order, joined by ``,``, a reference contributing the name of the object that it names (QMF2.md 5.1). Objects without
-index properties get a serial number or the caller's key. All ids carry the agent's name and epoch: our objects die
-with it.
+order, joined by ``,``; a reference contributes the name in its object id (QMF2.md 5.1). Objects without index
+properties get a serial number or the caller's key. All ids have the agent's name and epoch: the objects end with the
+agent.
 
 Any thread may call any method. Sends nothing.
 """
@@ -23,13 +23,13 @@ from qmf.errors import CallerError
 from qmf.protocol.values import ObjectData, ObjectId
 from qmf.schema import ClassKey, ClassSchema, EventSchema
 
-#: Deletions kept while there is no connection. Each holds a full object, say 2 kB, and what was deleted is the least
-#: valuable part of an outage's news: a machine that starts 10 processes a second fills this in three hours.
+#: Deletions kept while there is no connection. Each holds a full object, some 2 kB, and deletions matter less than
+#: other changes: a machine that starts 10 processes a second fills this in three hours.
 MAX_DELETIONS = 100_000
 
 
 class DuplicateObjectError(CallerError):
-    """An object's id is taken by another one.
+    """Another object has the id of an object that is to be added.
 
     Attributes:
         object_name: the name in the id.
@@ -50,7 +50,7 @@ class ManagedObjectStore:
         """Make an empty store.
 
         Args:
-            agent_name, epoch: go into the ids.
+            agent_name, epoch: parts of the ids.
             now: gives the time in ns since 1970.
         """
         self._agent_name = agent_name
@@ -64,11 +64,11 @@ class ManagedObjectStore:
         self._schemas: dict[ClassKey, ClassSchema | EventSchema] = {}
         self._ticks = itertools.count(1)
         self.deletions_dropped = 0
-        #: Nanoseconds since 1970 when a schema came last, 0 without any.
+        #: When the last schema was registered, ns since 1970; 0 without any.
         self.schema_updated = 0
 
     def register(self, schemas: Iterable[ClassSchema | EventSchema]) -> None:
-        """Learn schemas, so that queries for them are answered."""
+        """Add schemas, so that queries for them are answered."""
         for schema in schemas:
             if schema.key not in self._schemas:
                 with self._lock:
@@ -76,17 +76,17 @@ class ManagedObjectStore:
                     self.schema_updated = self._now()
 
     def add(self, obj: ManagedObject, key: str | None) -> ObjectId:
-        """Take an object in.
+        """Add an object.
 
         Args:
-            obj: not held by any agent.
-            key: its key instead of the one from its index properties, or of a serial number.
+            obj: an object that is in no agent.
+            key: its key; None for a key of its index properties, or a serial number.
 
         Returns:
             its id.
 
         Raises:
-            DuplicateObjectError: the id is taken.
+            DuplicateObjectError: another object has the id.
             CallerError: the object is in an agent already, or its key refers to an object that is in none.
         """
         layout = layout_of(type(obj))
@@ -104,7 +104,7 @@ class ManagedObjectStore:
         return object_id
 
     def remove(self, obj: ManagedObject) -> None:
-        """Let an object go. Its values of this moment are what consoles hear last.
+        """Remove an object. Its current values are the last ones that are published.
 
         Raises:
             CallerError: the object is not in this agent.
@@ -119,34 +119,34 @@ class ManagedObjectStore:
             self._keep_deletion(object_data(obj, obj._qmf_values(), delete_ts=self._now()))
 
     def all(self) -> list[ManagedObject]:
-        """All objects, in the order in which they came."""
+        """All objects, in the order in which they were added."""
         with self._lock:
             return list(self._objects.values())
 
     def of_class(self, package: str, name: str) -> list[ManagedObject]:
-        """Objects of a class; `package` counts only if it is not empty, and `name` in any case (QMF2.md 4.4)."""
+        """Objects of a class; an empty `package` matches any, and `name` is case-insensitive (QMF2.md 4.4)."""
         with self._lock:
             found = list(self._classes.get(name.lower(), {}).values())
         return [obj for obj in found if not package or object_state.layout(obj).key.package == package]
 
     def find(self, object_id: ObjectId) -> ManagedObject | None:
-        """The object with an id, or None. Agent name and epoch must be ours where the id has them."""
-        return self._objects.get(object_id.object_name) if self.is_ours(object_id) else None
+        """The object with an id, or None; see `is_own`."""
+        return self._objects.get(object_id.object_name) if self.is_own(object_id) else None
 
-    def is_ours(self, object_id: ObjectId) -> bool:
-        """Whether an id can be one of ours: agent name and epoch are, where it has them."""
+    def is_own(self, object_id: ObjectId) -> bool:
+        """Whether an id can be one of this agent: agent name and epoch must match where it has them."""
         return object_id.agent_name in (None, "", self._agent_name) and object_id.agent_epoch in (0, self._epoch)
 
     def object_id(self, object_name: str) -> ObjectId:
-        """The id of one of our objects, or of a provided one, by its name."""
+        """The id of an object of this agent, stored or provided, with a name."""
         return ObjectId(object_name, self._agent_name, self._epoch)
 
     def tick(self) -> int:
-        """A number that is larger each time: when changes were noted. For the event loop's thread."""
+        """A number that is larger each time, for `object_state.note_changes`; for the event loop's thread."""
         return next(self._ticks)
 
     def schemas(self) -> list[ClassSchema | EventSchema]:
-        """All schemas known, ordered by key."""
+        """All schemas, ordered by key."""
         with self._lock:
             return [self._schemas[key] for key in sorted(self._schemas)]
 
@@ -157,7 +157,7 @@ class ManagedObjectStore:
         return list(deleted)
 
     def restore_deleted(self, deleted: Iterable[ObjectData]) -> None:
-        """Put deletions back in front: they could not be published."""
+        """Put deletions back before newer ones: they could not be published."""
         with self._lock:
             newer, self._deleted = self._deleted, deque()
             for item in itertools.chain(deleted, newer):
@@ -173,9 +173,9 @@ class ManagedObjectStore:
         layout = object_state.layout(obj)
         if not layout.index:
             serials = self._serials.setdefault(layout.key, itertools.count(1))
-            taken = self._classes.get(layout.key.name, {})
+            used = self._classes.get(layout.key.name, {})
             prefix = f"{layout.key.package}:{layout.key.name}:"
-            return next(str(n) for n in serials if f"{prefix}{n}" not in taken)
+            return next(str(n) for n in serials if f"{prefix}{n}" not in used)
         return index_key(obj)
 
 
@@ -185,7 +185,7 @@ def schema_of(item: type[ManagedObject] | type[Event] | ClassSchema | EventSchem
 
 
 def object_data(obj: ManagedObject, values: Mapping[str, object], *, delete_ts: int = 0) -> ObjectData:
-    """An object, or the part of it in `values`, as it goes into a message."""
+    """An object, or the part of it in `values`, for a message."""
     update_ts, create_ts = object_state.times(obj)
     return ObjectData(
         values=values,

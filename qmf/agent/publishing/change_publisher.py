@@ -1,11 +1,11 @@
-"""Publishing by change: what became different since the last interval, once per interval (QMF2.md 7.1).
+"""Publishing by change: once per interval, the changes since the last interval (QMF2.md 7.1).
 
-One publication sends, in this order: what was removed, with its final values; what changed, many objects of one class
-to a message and only the changed group of values; a heartbeat. The heartbeat is confirmed by the broker. As everything
-goes over one link in order, that vouches for all before it; until then nothing counts as published.
+One publication sends, in this order: removed objects, with their last values; changed objects, many of one class in a
+message and only the changed group of values; a heartbeat. The broker confirms the heartbeat. All messages are sent in
+order on one link, so that confirms all of them; until then nothing counts as published.
 
-Without connection no publication begins: marks and deletions stay, and intervals of high, low and averages go on. When
-the connection breaks in the middle, what was taken is given back and sent again, so a console may hear it twice.
+Without connection no publication begins: change marks and deletions stay, and intervals of high, low and averages go
+on. If the connection is lost in between, all updates are restored and sent again, so a console may receive them twice.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from qmf.schema import ClassKey
 
 _log = logging.getLogger("qmf.agent")
 
-#: Objects looked at between two turns of the loop, if they have not changed: about 2 ms.
+#: Objects examined between two turns of the loop: about 2 ms, if they have not changed.
 _SCAN = 20_000
 
-#: Attribute of an agent's last heartbeat: consoles of ours need not wait for the next ones to be missing.
+#: Attribute of an agent's last heartbeat: consoles of this project need not wait until further heartbeats are missing.
 GOODBYE = "_goodbye"
 
 
 class ChangePublisher:
-    """Publishes for one agent; belongs to the event loop's thread, and never holds up a setter."""
+    """Publishes the changes of one agent; belongs to the event loop's thread, and never blocks a setter."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class ChangePublisher:
 
         Args:
             store, writer, sender, identity, domain, clock, metrics: of the agent.
-            data: tell changes; without, intervals pass all the same, and nobody hears of them.
-            numbers: what numbers messages, or None.
+            data: publish changes; without, only intervals end.
+            numbers: gives messages their sequence numbers, or None.
         """
         self._data = data
         self._numbers = numbers
@@ -73,12 +73,12 @@ class ChangePublisher:
         self._topic = topic_exchange(domain)
         self._clock = clock
         self._metrics = metrics
-        self._turn = asyncio.Lock()
-        self._packers: dict[ClassKey, MessageBatcher] = {}
+        self._one_at_a_time = asyncio.Lock()
+        self._batchers: dict[ClassKey, MessageBatcher] = {}
         self._heartbeat_key = heartbeat_key(identity.info(0, 0))
 
     async def run(self) -> None:
-        """Publish each interval until cancelled. Being late delays the next; missed intervals are not made up for."""
+        """Publish each interval until cancelled. If one is late, so is the next; missed intervals are skipped."""
         due = self._clock.monotonic()
         while True:
             now = self._clock.monotonic()
@@ -86,24 +86,24 @@ class ChangePublisher:
             await self._clock.sleep(due - now)
             try:
                 await self.publish()
-            except Exception:  # noqa: BLE001  # a bug shall not end publishing for good
+            except Exception:  # noqa: BLE001  # a bug must not end publishing for good
                 _log.exception("publishing failed; the next interval tries again")
 
     async def announce(self) -> None:
-        """Send a heartbeat and publish, after a reconnect: consoles may have given the agent up meanwhile."""
+        """Send a heartbeat and publish, after a reconnect: consoles may have removed the agent meanwhile."""
         try:
-            async with self._turn:
+            async with self._one_at_a_time:
                 await self.heartbeat()
             await self.publish()
         except NetworkError as error:
             _log.info("cannot publish: %s", error)
 
     async def heartbeat(self, *, confirm: bool = False, goodbye: bool = False) -> None:
-        """Send a heartbeat, worth delivering for two intervals.
+        """Send a heartbeat, which expires after two intervals.
 
         Args:
-            confirm: wait until the broker has it.
-            goodbye: say that it is the last.
+            confirm: wait until the broker has accepted it.
+            goodbye: mark it as the last one.
 
         Raises:
             NetworkError: it could not be sent.
@@ -117,21 +117,21 @@ class ChangePublisher:
         """Publish once, now.
 
         Args:
-            heartbeat: end with one. Without, nobody confirms: for the last publication, before the bus is closed.
+            heartbeat: end with a heartbeat. Without, nothing is confirmed: for the last publication, before the close.
 
         Returns:
-            False if there is no connection, or it was lost on the way: nothing is lost, the next call sends it.
+            False if there is no connection, or it was lost meanwhile: the next call sends the same changes.
         """
-        async with self._turn:
+        async with self._one_at_a_time:
             if not self._sender.connected:
                 return False
             numbers = None if self._numbers is None else self._numbers.save()
             deleted = self._store.take_deleted()
-            taken: list[PendingUpdate] = []
+            updates: list[PendingUpdate] = []
             done = False
             try:
                 await self._send_deleted(deleted)
-                await self._send_changed(taken)
+                await self._send_changed(updates)
                 if heartbeat:
                     await self.heartbeat(confirm=True)
                 done = True
@@ -139,13 +139,13 @@ class ChangePublisher:
                 _log.info("publishing stopped, and will go on after a reconnect: %s", error)
             finally:
                 if done:
-                    self._metrics.add("objects_published", (len(deleted) + len(taken)) if self._data else 0)
+                    self._metrics.add("objects_published", (len(deleted) + len(updates)) if self._data else 0)
                 else:
                     if self._numbers is not None and numbers is not None:
                         self._numbers.restore(numbers)
                     self._store.restore_deleted(deleted)
-                    for item in taken:
-                        item.restore()
+                    for update in updates:
+                        update.restore()
             return done
 
     async def _send_deleted(self, deleted: Sequence[ObjectData]) -> None:
@@ -155,26 +155,26 @@ class ChangePublisher:
                 groups.setdefault(item.class_key, []).append(item)
         for key, objects in groups.items():
             rest = iter(objects)
-            while part := list(islice(rest, self._packer(key).room)):
+            while batch := list(islice(rest, self._batcher(key).batch_size)):
                 items = []
-                for data in part:
+                for data in batch:
                     try:
                         items.append(self._writer.data(data))
                     except (ValueError, QmfError) as error:
                         report_unencodable(self._metrics, data.object_id, error)
                 await self._send_objects(key, items)
 
-    async def _send_changed(self, taken: list[PendingUpdate]) -> None:
+    async def _send_changed(self, updates: list[PendingUpdate]) -> None:
         groups: dict[ClassKey, list[ManagedObject]] = {}
         for obj in await self._changed():
             groups.setdefault(object_state.layout(obj).key, []).append(obj)
         for key, objects in groups.items():
             rest = iter(objects)
-            while part := list(islice(rest, self._packer(key).room)):
-                await self._send_objects(key, self._take(part, taken))
+            while batch := list(islice(rest, self._batcher(key).batch_size)):
+                await self._send_objects(key, self._take_updates(batch, updates))
 
     async def _changed(self) -> list[ManagedObject]:
-        """The objects that a publication would find something of."""
+        """The objects that may have changed."""
         found: list[ManagedObject] = []
         objects = self._store.all()
         for start in range(0, len(objects), _SCAN):
@@ -182,20 +182,21 @@ class ChangePublisher:
             await asyncio.sleep(0)
         return found
 
-    def _take(self, objects: Iterable[ManagedObject], taken: list[PendingUpdate]) -> list[Item]:
-        """What changed of some objects, encoded; what was taken for it is added to `taken`."""
+    def _take_updates(self, objects: Iterable[ManagedObject], updates: list[PendingUpdate]) -> list[Item]:
+        """The changed values of some objects, encoded; the updates are added to `updates`."""
         now = self._clock.time_ns()
         items: list[Item] = []
         for obj in objects:
-            # What was removed meanwhile is told by its deletion, in the next interval.
-            found = take_update(obj, self._store.tick()) if object_state.owner(obj) is self._store else None
-            if found is None:
+            # An object that was removed meanwhile is published as deleted in the next interval.
+            stored = object_state.owner(obj) is self._store
+            update = take_update(obj, self._store.tick()) if stored else None
+            if update is None:
                 continue
             object_state.set_update_time(obj, now)
-            taken.append(found)
+            updates.append(update)
             if self._data:
                 try:
-                    items.append(self._writer.part(obj, found.groups, found.raw))
+                    items.append(self._writer.part(obj, update.groups, update.raw))
                 except (ValueError, QmfError) as error:
                     report_unencodable(self._metrics, object_state.object_id(obj), error)
         return items
@@ -205,15 +206,15 @@ class ChangePublisher:
             return
         subject = data_key(key, self._identity.info(0, 0))
 
-        def build(part: Sequence[Item], _: bool) -> bytes:
-            content, body = self._writer.content(ObjectsIndication, part)
+        def encode(batch: Sequence[Item], _: bool) -> bytes:
+            content, body = self._writer.content(ObjectsIndication, batch)
             return self._encode(content, subject, body=body)
 
-        for data, _ in self._packer(key).pack(items, build, more=True):
+        for data, _ in self._batcher(key).encode(items, encode, more=True):
             await self._sender.send(data)
             if self._numbers is not None:
                 self._numbers.use(subject)
-            # Ten thousand objects shall not keep requests waiting.
+            # Ten thousand objects must not keep requests waiting.
             await asyncio.sleep(0)
 
     async def _send(self, content: Content, subject: str, *, confirm: bool, ttl: float) -> None:
@@ -226,5 +227,5 @@ class ChangePublisher:
         number = None if self._numbers is None else self._numbers.next(subject)
         return self._sender.encode(content, self._topic, subject, ttl=ttl, sequence=number, body=body)
 
-    def _packer(self, key: ClassKey) -> MessageBatcher:
-        return self._packers.setdefault(key, MessageBatcher(self._metrics))
+    def _batcher(self, key: ClassKey) -> MessageBatcher:
+        return self._batchers.setdefault(key, MessageBatcher(self._metrics))

@@ -11,7 +11,8 @@ from qmf.agent.layout.checks import simple_range
 from qmf.agent.layout.references import Referable, resolve
 from qmf.agent.model.arguments import Event, argument_check, python_name
 from qmf.agent.objects.object_store import ManagedObjectStore
-from qmf.agent.publishing.event_queue import EventKind, EventQueue, Item
+from qmf.agent.publishing.event_message import EventKind, Item
+from qmf.agent.publishing.event_queue import EventQueue
 from qmf.codec.errors import EncodeError
 from qmf.errors import CallerError
 from qmf.protocol import BodyForm, EventData
@@ -54,7 +55,7 @@ class EventWriter:
 
 
 class EventRaiser:
-    """Raises the events of one agent; any thread may."""
+    """Raises the events of one agent, in any thread."""
 
     def __init__(
         self, store: ManagedObjectStore, queue: EventQueue, clock: Clock, form: BodyForm, *, publish: bool
@@ -63,7 +64,7 @@ class EventRaiser:
 
         Args:
             store, queue, clock: of the agent.
-            form: how message bodies are written.
+            form: encoding of message bodies.
             publish: send events; without, they are only checked.
         """
         self._store = store
@@ -132,7 +133,7 @@ def _make_arguments(cls: type[Event]) -> Callable[[Event], list[Any]]:
 
 
 def _fits(item: Argument, value: str, number: int, names: dict[str, Any]) -> str:
-    """The condition that a value surely passes its check unchanged: the common case without a call."""
+    """The condition, as source, that a value passes its check unchanged: the common case without a call."""
     quick = simple_range(item)
     if quick is not None:
         names[f"kind{number}"], names[f"least{number}"], names[f"most{number}"] = quick

@@ -1,7 +1,7 @@
-"""Holding back floods of events: a fault in a loop shall not fill queues, logs and people's screens.
+"""The rate limit of events: a fault in a loop must not fill queues, logs and screens.
 
-Events are counted by class and severity in windows of time. Those beyond the limit of a window are dropped, never put
-off or reordered; the first one after it carries their number.
+Events are counted by class and severity in windows of time. Those beyond the limit of a window are suppressed, never
+delayed or reordered; the first event after them carries their number.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from qmf.schema import ClassKey
 
 _log = logging.getLogger("qmf.agent")
 
-#: Events of one class and severity in a window. Nobody reads a hundred a second for ten seconds, and no program that is
-#: well raises them; at well under 1 kB each it is still no burden for a broker. The buffer for outages holds ten of
-#: these.
+#: Events of one class and severity in a window. Nobody reads a hundred a second for ten seconds, and a program that
+#: works does not raise them; at well under 1 kB each they are no burden for a broker. The buffer for outages holds ten
+#: of these.
 COUNT = 1000
 
-#: Seconds of a window: long enough for the burst that follows a real fault, and short enough to hear soon how it went
-#: on.
+#: Seconds of a window: long enough for the burst after a real fault, and short enough to report soon how it continues.
 SECONDS = 10.0
 
 
@@ -34,11 +33,11 @@ def _positive(_: object, attribute: attrs.Attribute[Any], value: float) -> None:
 
 @attrs.frozen
 class EventLimit:
-    """How many events of one class and severity go out.
+    """Limit of the events of one class and severity.
 
     Attributes:
         count: events in a window.
-        seconds: length of a window; it begins with the first event after the one before.
+        seconds: length of a window; it begins with the first event after the previous window.
     """
 
     count: int = attrs.field(default=COUNT, validator=_positive)
@@ -48,7 +47,7 @@ class EventLimit:
 class RateWindow:
     """Counts the events of one class and severity. Not for use by several threads at once."""
 
-    __slots__ = ("_begin", "_count", "_held", "_key", "_limit", "_limiter", "_severity")
+    __slots__ = ("_begin", "_count", "_key", "_limit", "_limiter", "_severity", "_suppressed")
 
     def __init__(self, limiter: EventRateLimiter, limit: EventLimit, key: ClassKey, severity: int) -> None:
         self._limiter = limiter
@@ -57,37 +56,37 @@ class RateWindow:
         self._severity = severity
         self._begin = -math.inf
         self._count = 0
-        self._held = 0
+        self._suppressed = 0
 
     def admit(self, now: float) -> int | None:
         """Decide about one event; see `EventRateLimiter.admit`."""
-        held = 0
+        suppressed = 0
         if now - self._begin >= self._limit.seconds:
-            held, self._held = self._held, 0
+            suppressed, self._suppressed = self._suppressed, 0
             self._begin, self._count = now, 0
-            if held:
-                _log.warning("%d events %s of severity %d were held back", held, self._key, self._severity)
+            if suppressed:
+                _log.warning("%d events %s of severity %d were suppressed", suppressed, self._key, self._severity)
         if self._count >= self._limit.count:
-            if not self._held:
-                _log.warning("too many events %s of severity %d: holding back further ones", self._key, self._severity)
-            self._held += 1
+            if not self._suppressed:
+                _log.warning("too many events %s of severity %d: suppressing further ones", self._key, self._severity)
+            self._suppressed += 1
             self._limiter.suppressed += 1
             return None
         self._count += 1
-        return held
+        return suppressed
 
 
 class EventRateLimiter:
-    """Decides which events pass. Not for use by several threads at once."""
+    """Limits the rate of events. Not for use by several threads at once."""
 
     def __init__(self, limit: EventLimit | None) -> None:
         self._limit = limit
         self._windows: dict[tuple[ClassKey, int], RateWindow] = {}
-        #: Events held back up to now.
+        #: Events suppressed up to now.
         self.suppressed = 0
 
     def window(self, key: ClassKey, severity: int) -> RateWindow | None:
-        """What counts a kind of events, or None where all pass."""
+        """The window of a class and severity, or None without a limit."""
         if self._limit is None:
             return None
         window = self._windows.get((key, severity))
@@ -100,10 +99,10 @@ class EventRateLimiter:
 
         Args:
             key, severity: of the event.
-            now: seconds that only grow.
+            now: seconds of a monotonic clock.
 
         Returns:
-            how many of its kind were held back before it, or None if it is held back, too.
+            the number of such events that were suppressed before it, or None if it is suppressed, too.
         """
         window = self.window(key, severity)
         return 0 if window is None else window.admit(now)

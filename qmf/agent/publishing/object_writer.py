@@ -1,10 +1,10 @@
-"""Objects of one agent as items of a message's list: encoded with what their class knows.
+"""Objects of one agent as items of a message's list, encoded by the encoders of their classes.
 
 For ordinary messages an item is the object's map as bytes, the same bytes that the general encoder would make; its
-properties are kept encoded until they change. Where bodies are written in AMQP 1.0's own types, an item is an
-`ObjectData`, and the general encoder does it all.
+properties are kept encoded until they change. For bodies in AMQP 1.0's own types, an item is an `ObjectData`, which the
+general encoder encodes.
 
-Belongs to the event loop's thread: what is kept is dropped there when a change is noted (`object_state`).
+Belongs to the event loop's thread: encodings are dropped there when a change is noted (`object_state`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from qmf.agent.objects.object_store import ManagedObjectStore, object_data
 from qmf.protocol import BodyForm, ObjectData, ObjectId, ObjectsIndication, ObjectsResponse
 from qmf.protocol.objects import Column, ObjectEncoder, encode_object, list_body
 
-#: An object on its way into a message.
+#: An object in a message: encoded, or for the general encoder.
 Item = bytes | ObjectData
 
-#: Content of a message, and its body if that is encoded already.
+#: Content of a message, and its body if that is encoded.
 Message = tuple[ObjectsResponse | ObjectsIndication, bytes | None]
 
 
@@ -55,7 +55,7 @@ class ObjectWriter:
         return encoder.object(*object_state.id_and_times(obj), properties + statistics, count + more)
 
     def part(self, obj: ManagedObject, groups: int, raw: RawValues) -> Item:
-        """Some values of an object of the store, as they were read.
+        """An object of the store with some values that were read before.
 
         Raises:
             EncodeError: they cannot be encoded.
@@ -80,7 +80,7 @@ class ObjectWriter:
         return data if self._plain else encode_object(data)
 
     def content(self, kind: type[ObjectsResponse] | type[ObjectsIndication], items: Sequence[Item]) -> Message:
-        """Items as the content of a message, and its body where that is encoded already."""
+        """Items as the content of a message, and its body if that is encoded."""
         if self._plain:
             return kind([item for item in items if isinstance(item, ObjectData)]), None
         return kind(()), list_body([item for item in items if isinstance(item, bytes)])
@@ -93,7 +93,7 @@ class ObjectWriter:
 
 
 class _ClassWriter:
-    """What writes the objects of one class: functions that read their values, and the encoder."""
+    """Encoder of one class, and the functions that read the values of its objects."""
 
     __slots__ = ("encoder", "read_properties", "read_statistics")
 

@@ -1,7 +1,7 @@
 """Objects of one agent as rows, for consoles that read them (docs/protocol.md).
 
-The rows of a message that have the same columns make up a block. What does not fit a row goes as an ordinary object in
-the same message. Belongs to the event loop's thread, like `qmf.agent.publishing.object_writer`.
+The rows of a message with the same columns form a block. An object that does not fit a row is an ordinary object in the
+same message. Belongs to the event loop's thread, like `qmf.agent.publishing.object_writer`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qmf.agent.publishing.object_writer import columns_of
 from qmf.protocol import ROW_FORM, ObjectData, ObjectsIndication, ObjectsResponse
 from qmf.protocol.objects import Lead, RowEncoder
 
-#: Selections of values whose columns are remembered: consoles repeat theirs.
+#: Selections of values whose columns are remembered: consoles repeat their queries.
 _MAX_SELECTIONS = 100
 
 
@@ -58,7 +58,7 @@ class RowWriter:
         Args:
             obj: the object.
             raw: all of its values.
-            names: wire names of those wanted, or None for all.
+            names: wire names of the selected values, or None for all.
 
         Raises:
             EncodeError: it does not fit a row.
@@ -102,15 +102,15 @@ class RowWriter:
             EncodeError: there are more columns than rows may have.
         """
         columns = columns_of(layout, BOTH)
-        wanted = [i for i, column in enumerate(columns) if names is None or column.name in names]
+        selected = [i for i, column in enumerate(columns) if names is None or column.name in names]
         properties = len(layout.wire[PROPERTIES])
-        leading = 0 if loose else sum(i < properties for i in wanted)
-        chosen = [attrs.evolve(columns[i], optional=loose or columns[i].optional) for i in wanted]
+        leading = 0 if loose else sum(i < properties for i in selected)
+        chosen = [attrs.evolve(columns[i], optional=loose or columns[i].optional) for i in selected]
         encoder = RowEncoder(layout.key, self._empty, chosen, leading)
         return RowSelection(
             columns=tuple(column.name for column in chosen),
             leading=leading,
-            pick=None if names is None else _picker(wanted),
+            pick=None if names is None else _picker(selected),
             encoder=encoder,
             whole=_whole_row(layout, encoder) if names is None and not loose else None,
         )
@@ -122,10 +122,10 @@ class RowSelection:
 
     Attributes:
         columns: wire names, in schema order.
-        leading: how many of them make up the part that is prepared.
-        pick: takes the columns' values from all values of an object, or None where that is all of them.
-        encoder: writes the rows.
-        whole: makes the row of an object that has this lead; None unless all values of the class are in it.
+        leading: how many of them are in the part that is prepared.
+        pick: selects the values of the columns from all values of an object; None if these are all.
+        encoder: of the rows.
+        whole: makes the row of an object and its lead; None unless all values of the class are in it.
     """
 
     columns: tuple[str, ...]
@@ -136,7 +136,7 @@ class RowSelection:
 
 
 def _whole_row(layout: ClassLayout, encoder: RowEncoder) -> Callable[[ManagedObject, Lead], bytes]:
-    """The function that reads the statistics of an object and makes its row in one go."""
+    """The function that reads the statistics of an object and makes its row in one step."""
     reading = statistics_source(layout)
     times = f"update, create, delete = {TIMES_OF_OBJ}, 0"
     return encoder.row_function(reading._replace(steps=[*reading.steps, times]), "obj, lead")
@@ -147,7 +147,7 @@ Row = tuple[RowSelection, bytes]
 
 
 def reads_rows(form: int) -> bool:
-    """Whether a console that announces this form of rows gets them."""
+    """Whether a console with this form of rows gets them."""
     return form >= ROW_FORM
 
 

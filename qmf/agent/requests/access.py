@@ -1,6 +1,6 @@
-"""Who may do what: the application's hook that decides on requests of consoles.
+"""Access control: a function of the application that decides on requests of consoles.
 
-A user id is what the broker vouches for. One that does not check it lets consoles write there what they like.
+The user id of a request is set by the broker. If the broker does not check it, consoles can set any.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _log = logging.getLogger("qmf.agent")
 
 
 class Action(enum.Enum):
-    """What a console wants to do."""
+    """An action of a console."""
 
     QUERY = "query"
     METHOD = "method"
@@ -30,17 +30,17 @@ class Action(enum.Enum):
 
 @attrs.frozen(kw_only=True)
 class AccessRequest:
-    """What is to be decided.
+    """A request on which access control decides.
 
     Attributes:
-        action: what the console wants to do.
-        user_id: who it is, as the broker vouches for, or None where it says nothing.
-        reply_to: where the answer goes, or None.
-        what: objects, their ids, or schemas: what is queried; None for other actions.
-        class_key: class of the objects, methods or schemas that are meant; None for all schemas, and for an object that
-            does not exist. What was named in a query may lack package and hash.
-        object_id: the one object that is meant, or None.
-        method: name of the method to call, or None.
+        action: the requested action.
+        user_id: the console's user, as set by the broker, or None without any.
+        reply_to: address of the answer, or None.
+        what: subject of a query (objects, their ids, or schemas); None for other actions.
+        class_key: class of the objects, methods or schemas; None for all schemas, and for unknown objects. The class
+            key of a query may lack package and hash.
+        object_id: the id of a single object, or None.
+        method: name of the method, or None.
         arguments: checked inputs of the method, or new values of the properties, by schema name.
     """
 
@@ -54,20 +54,20 @@ class AccessRequest:
     arguments: Mapping[str, object] = attrs.field(factory=dict)
 
 
-#: True allows, False refuses; a text refuses with that reason.
+#: True allows, False refuses; a string refuses with that reason.
 Decision = bool | str
 Access = Callable[[AccessRequest], Decision | Awaitable[Decision]]
 
 
 class AccessControl:
-    """Asks the hook; without one everybody may do everything."""
+    """Calls the application's function; without one every request is allowed."""
 
     def __init__(self, access: Access | None) -> None:
         self._access = access
 
     @property
-    def asks(self) -> bool:
-        """Whether there is a hook."""
+    def is_active(self) -> bool:
+        """Whether there is a function."""
         return self._access is not None
 
     async def check(
@@ -81,14 +81,14 @@ class AccessControl:
         method: str | None = None,
         arguments: Mapping[str, object] | None = None,
     ) -> None:
-        """Return if a console may do what it asks.
+        """Return if a request is allowed.
 
         Raises:
-            RequestRefused: it may not, with the hook's reason. A hook that fails refuses.
+            RequestRefused: it is refused, with the reason of the application; also if its function fails.
         """
         if self._access is None:
             return
-        asked = AccessRequest(
+        access_request = AccessRequest(
             action=action,
             user_id=request.user_id,
             reply_to=request.reply_to,
@@ -99,11 +99,11 @@ class AccessControl:
             arguments=arguments or {},
         )
         try:
-            answer = self._access(asked)
+            answer = self._access(access_request)
             decision = await answer if inspect.isawaitable(answer) else answer
         except Exception as error:
-            _log.exception("the access hook failed, so the request is refused")
-            raise RequestRefused(ErrorCode.FORBIDDEN, "whether this is allowed cannot be decided") from error
+            _log.exception("access control failed, so the request is refused")
+            raise RequestRefused(ErrorCode.FORBIDDEN, "access control failed") from error
         if decision is not True:
             reason = decision if isinstance(decision, str) and decision else f"{action.value}: not allowed"
             raise RequestRefused(ErrorCode.FORBIDDEN, reason)

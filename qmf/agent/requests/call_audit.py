@@ -1,9 +1,9 @@
-"""Telling the bus who called what: an event for each method call and each setting of properties, where that is wanted.
+"""The audit of method calls: an optional event for each method call and each change of properties by a console.
 
-A call goes from one console to one agent; nobody else sees it. An agent made with a `CallAudit` raises `methodCalled`
-when a call is over, whatever came of it, before the caller gets the answer. It is an event like others: numbered, kept
-while there is no connection, and held back by the agent's `event_limit`; an agent whose calls shall all be told is made
-without a limit.
+A call goes from one console to one agent and is not visible to others. An agent with a `CallAudit` raises
+`methodCalled` when a call has ended, with or without success, before the caller gets the answer. It is an event like
+others: numbered, kept while there is no connection, and suppressed beyond the agent's `event_limit`; to record all
+calls, make the agent without a limit.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ METHOD_CALLED = EventSchema(
     package="qmf.audit",
     name="methodCalled",
     severity=Severity.NOTICE,
-    hash=UUID("80e35201-2fa3-650b-6e15-1e2d2f1993ed"),
-    desc="Somebody called a method of this agent, or set properties",
+    hash=UUID("16f8601e-5b06-f4f9-4c30-90f481ce5c7e"),
+    desc="A console called a method of this agent, or set properties",
     arguments=(
-        Argument(name="user", type=TYPES["lstr"], desc="Who, as the broker vouches for; empty if it doesn't"),
-        Argument(name="replyTo", type=TYPES["lstr"], desc="Where the answer goes"),
-        Argument(name="object", type=TYPES["objId"], desc="The object that was meant; absent without one"),
-        Argument(name="method", type=TYPES["lstr"], desc="Name of the method, or _set_properties"),
-        Argument(name="arguments", type=TYPES["map"], desc="What was handed over; empty if that isn't told"),
-        Argument(name="code", type=TYPES["uint32"], desc="0 if it went well, or the code of the exception"),
-        Argument(name="text", type=TYPES["lstr"], desc="What the exception says; empty if it went well"),
-        Argument(name="results", type=TYPES["map"], desc="What came back; empty if that isn't told"),
         Argument(
-            name="duration", type=TYPES["deltaTime"], unit="nanosecond", desc="Time that the call took"
+            name="user", type=TYPES["lstr"], desc="User id of the console, as set by the broker; empty if unknown"
         ),
+        Argument(name="replyTo", type=TYPES["lstr"], desc="Address of the answer"),
+        Argument(name="object", type=TYPES["objId"], desc="The called object; absent without one"),
+        Argument(name="method", type=TYPES["lstr"], desc="Name of the method, or _set_properties"),
+        Argument(name="arguments", type=TYPES["map"], desc="Inputs; empty if the audit leaves them out"),
+        Argument(name="code", type=TYPES["uint32"], desc="0 for success, or the code of the exception"),
+        Argument(name="text", type=TYPES["lstr"], desc="Text of the exception; empty for success"),
+        Argument(name="results", type=TYPES["map"], desc="Outputs; empty if the audit leaves them out"),
+        Argument(name="duration", type=TYPES["deltaTime"], unit="nanosecond", desc="Duration of the call"),
     ),
-)  # fmt: skip
+)
 
 
 @attrs.frozen(kw_only=True)
 class CallAudit:
-    """What is told of calls.
+    """Options of the audit.
 
     Attributes:
-        arguments: also what was handed over and what came back. Whoever listens to the bus reads it, secrets included.
+        arguments: include inputs and outputs. Every console can read them, secrets included.
     """
 
     arguments: bool = False
@@ -54,11 +54,11 @@ class CallAudit:
 
 @attrs.frozen
 class CallAuditor:
-    """Raises the events of one agent.
+    """Raises the audit events of one agent.
 
     Attributes:
-        audit: what is told.
-        put: where events go.
+        audit: the options.
+        put: adds an event to the agent's queue.
         clock: of the agent.
     """
 
@@ -77,24 +77,24 @@ class CallAuditor:
         text: str = "",
         results: Mapping[str, object] | None = None,
     ) -> None:
-        """Tell of a call that is over.
+        """Report a call that has ended.
 
         Args:
-            user, reply_to: who called.
-            call: what was called.
-            begin: when it came, by the clock's `monotonic`.
-            code, text: of the exception.
-            results: what came back.
+            user, reply_to: of the caller.
+            call: the request.
+            begin: when it arrived, by the clock's `monotonic`.
+            code, text: of the exception; 0 and empty for success.
+            results: the outputs.
         """
-        told = self.audit.arguments
+        complete = self.audit.arguments
         values: dict[str, object] = {
             "user": user or "",
             "replyTo": reply_to or "",
             "method": call.method,
-            "arguments": dict(call.arguments) if told else {},
+            "arguments": dict(call.arguments) if complete else {},
             "code": code,
             "text": text,
-            "results": dict(results or {}) if told else {},
+            "results": dict(results or {}) if complete else {},
             "duration": max(0, round((self.clock.monotonic() - begin) * 1e9)),
         }
         typed_values = {

@@ -1,4 +1,4 @@
-"""Running what an application wrote: methods and setters of properties, a few at a time and with a time limit."""
+"""The runner of method calls and property changes: a few at a time and with a time limit."""
 
 from __future__ import annotations
 
@@ -21,50 +21,50 @@ class CallRunner:
         """Set up.
 
         Args:
-            limit: calls at the same time. One that goes on after its time keeps its place until it ends.
-            timeout: seconds from the request on, or None.
+            limit: calls that run at the same time. A call that runs beyond its time limit counts until it ends.
+            timeout: seconds for one call, from the request on, or None.
         """
-        self._free = asyncio.Semaphore(limit)
+        self._slots = asyncio.Semaphore(limit)
         self._timeout = timeout
 
     async def run(self, where: str, function: Callable[[], Any | Awaitable[Any]]) -> Any:
-        """Call a function and give its result, within the time limit.
+        """Call a function and return its result, within the time limit.
 
-        A function that awaits is cancelled when its time is over. One that does not cannot be interrupted: its result
-        comes too late, and is logged.
+        A function that awaits is cancelled at the time limit. Any other function cannot be interrupted: its result is
+        dropped, and logged.
 
         Args:
-            where: what it is, for errors and logs.
-            function: what to call.
+            where: ``Class.method``, for errors and logs.
+            function: the function.
 
         Raises:
-            RequestRefused: it raised something, was cancelled, or took too long.
+            RequestRefused: it raised an error, was cancelled, or took too long.
         """
         loop = asyncio.get_running_loop()
         begin = loop.time()
         task: asyncio.Future[Any]
-        if self._free.locked():
-            task = asyncio.ensure_future(self._in_turn(function))
+        if self._slots.locked():
+            task = asyncio.ensure_future(self._run_later(function))
         else:
             # Most methods return at once: a task for each would be most of the cost of a call.
-            await self._free.acquire()
-            task = self._begun(function)
+            await self._slots.acquire()
+            task = self._run_now(function)
         if not task.done():
             try:
                 await asyncio.wait((task,), timeout=self._timeout)
             except asyncio.CancelledError as error:
                 task.cancel()
-                task.add_done_callback(lambda task: _late(where, task))
+                task.add_done_callback(lambda task: _log_late(where, task))
                 raise RequestRefused(ErrorCode.EXCEPTION, f"{where} was cancelled") from error
-        # What held up the loop is done by now, and yet too late.
+        # A function that blocked the loop has ended by now, but too late.
         if self._timeout is not None and (not task.done() or loop.time() - begin > self._timeout):
             task.cancel()
-            task.add_done_callback(lambda task: _late(where, task))
+            task.add_done_callback(lambda task: _log_late(where, task))
             raise RequestRefused(ErrorCode.EXCEPTION, f"{where} took longer than {self._timeout:g} s")
         return _outcome(where, task)
 
-    def _begun(self, function: Callable[[], Any | Awaitable[Any]]) -> asyncio.Future[Any]:
-        """Call a function that has its turn; the future is done unless the function awaits."""
+    def _run_now(self, function: Callable[[], Any | Awaitable[Any]]) -> asyncio.Future[Any]:
+        """Call a function that has a slot; the future is done unless the function awaits."""
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         try:
             result = function()
@@ -75,25 +75,25 @@ class CallRunner:
         except asyncio.CancelledError:
             done.cancel()
         except StopIteration as error:
-            # As from a coroutine: no future takes it.
+            # As a coroutine does it: futures do not accept StopIteration.
             done.set_exception(RuntimeError(f"the function raised StopIteration: {error}"))
-        except Exception as error:  # noqa: BLE001  # whatever it is, `_outcome` says it
+        except Exception as error:  # noqa: BLE001  # `_outcome` turns it into an answer
             done.set_exception(error)
         finally:
             if done.done():
-                self._free.release()
+                self._slots.release()
             else:
-                done.add_done_callback(lambda _: self._free.release())
+                done.add_done_callback(lambda _: self._slots.release())
         return done
 
-    async def _in_turn(self, function: Callable[[], Any | Awaitable[Any]]) -> Any:
-        async with self._free:
+    async def _run_later(self, function: Callable[[], Any | Awaitable[Any]]) -> Any:
+        async with self._slots:
             result = function()
             return await result if inspect.isawaitable(result) else result
 
 
 def _outcome(where: str, task: asyncio.Future[Any]) -> Any:
-    """The result, or a `RequestRefused` for whatever an application may raise."""
+    """The result; raises `RequestRefused` for any error of the application."""
     try:
         return task.result()
     except MethodError as error:
@@ -108,10 +108,10 @@ def _outcome(where: str, task: asyncio.Future[Any]) -> Any:
         raise RequestRefused(ErrorCode.EXCEPTION, one_line(error), error) from error
 
 
-def _late(where: str, task: asyncio.Future[Any]) -> None:
+def _log_late(where: str, task: asyncio.Future[Any]) -> None:
     if task.cancelled():
-        _log.info("%s was given up", where)
+        _log.info("%s was cancelled", where)
     elif (error := task.exception()) is not None:
-        _log.warning("%s failed after its time was over", where, exc_info=error)
+        _log.warning("%s failed after its time limit", where, exc_info=error)
     else:
-        _log.warning("%s ended after its time was over; its result is dropped", where)
+        _log.warning("%s ended after its time limit; its result is dropped", where)

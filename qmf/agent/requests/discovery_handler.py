@@ -1,6 +1,6 @@
-"""How consoles find the agent and learn its classes the old way: locate requests, and schema requests of QMFv1.
+"""Discovery: locate requests, and schema requests of QMFv1.
 
-Consoles of the legacy Python library always ask for schemas with QMFv1's `S` (QMF2.md 8.4), at the same addresses.
+Consoles of the legacy Python library always query schemas with QMFv1's `S` (QMF2.md 8.4), at the same addresses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MAX_V1_TEXT = 60
 
 
 class DiscoveryHandler:
-    """Answers for one agent."""
+    """Answers discovery requests to one agent."""
 
     def __init__(
         self,
@@ -57,31 +57,31 @@ class DiscoveryHandler:
         self._metrics = metrics
 
     async def answer_locate(self, request: Envelope, content: LocateRequest) -> None:
-        """QueryAnswer if the predicate fits our attributes; to an invalid one no peer answers (QMF2.md 4.4.2)."""
+        """Answer if the predicate matches the agent's attributes; ignore invalid ones, as peers do (QMF2.md 4.4.2)."""
         info = self._identity.info(self._clock.time_ns(), self._store.schema_updated)
         try:
-            wanted = not content.where or matches(content.where, agent_to_map(info))
+            located = not content.where or matches(content.where, agent_to_map(info))
         except ProtocolError as error:
             _log.debug("ignored a locate request: %s", error)
-            wanted = False
-        if not wanted:
+            located = False
+        if not located:
             self._metrics.add("ignored")
             return
         self._metrics.add("locates")
         await self._sender.answer(request, LocateResponse(info))
 
     async def answer_v1(self, message: V1Message) -> bool:
-        """QueryAnswer the schema requests in a QMFv1 message.
+        """Answer the schema requests in a QMFv1 message.
 
         Returns:
-            False if there was none, or nowhere to answer.
+            False if there is none, or no reply-to.
         """
-        asked = [frame for frame in message.frames if isinstance(frame, SchemaRequest)]
-        if not asked or not message.reply_to:
+        requests = [frame for frame in message.frames if isinstance(frame, SchemaRequest)]
+        if not requests or not message.reply_to:
             return False
         to, subject = parse_reply_to(message.reply_to)
         answer = V1Message(
-            frames=[await self._v1_schema(message, frame) for frame in asked],
+            frames=[await self._v1_schema(message, frame) for frame in requests],
             to=to,
             subject=subject,
             agent=self._identity.name,
@@ -91,14 +91,14 @@ class DiscoveryHandler:
         return True
 
     async def _v1_schema(self, message: V1Message, request: SchemaRequest) -> Frame:
-        asker = Envelope(content=LocateRequest(), reply_to=message.reply_to, user_id=message.user_id)
+        envelope = Envelope(content=LocateRequest(), reply_to=message.reply_to, user_id=message.user_id)
         try:
-            await self._access.check(asker, Action.QUERY, what=What.SCHEMA, class_key=request.key)
+            await self._access.check(envelope, Action.QUERY, what=What.SCHEMA, class_key=request.key)
         except RequestRefused as refusal:
             return CommandComplete(refusal.code, refusal.text[:MAX_V1_TEXT], request.sequence)
         for schema in self._store.schemas():
             key = schema.key
-            # The request does not say of which kind the class is.
+            # The request does not have the kind of the class.
             if (key.package, key.name, key.hash) == (request.key.package, request.key.name, request.key.hash):
                 return SchemaResponse(schema, request.sequence)
         return CommandComplete(1, "Class key not found", request.sequence)

@@ -1,9 +1,8 @@
-"""What consoles send to the agent: read, dispatched by kind, answered.
+"""The dispatcher of requests: decodes messages of consoles and passes each to its handler.
 
-Each request becomes a task. Its message counts as undone until the answer is on its way, so the bus's prefetch bounds
-how many there are at a time. A request that does not say where to answer is ignored, as all peers do (QMF2.md 7.3).
-What cannot be read is counted and skipped; if it still says who sent it and what it was to be, the sender gets an
-exception with the reason.
+Each request becomes a task. Its message is done when the answer is sent, so the bus's prefetch limits the number of
+requests at a time. A request without reply-to is ignored, as all peers do (QMF2.md 7.3). A message that cannot be
+decoded is counted and skipped; if its reply-to and opcode are readable, the sender gets an exception with the reason.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from qmf.protocol import (
 
 _log = logging.getLogger("qmf.agent")
 
-#: Seconds that calls get to answer once they are cancelled.
+#: Seconds that cancelled calls have for their answers.
 CLOSE_GRACE = 1.0
 
 _Handler = Callable[[Envelope, Any], Awaitable[None]]
 
 
 class RequestDispatcher:
-    """Handles requests to one agent; belongs to the event loop's thread."""
+    """Dispatches the requests to one agent; belongs to the event loop's thread."""
 
     def __init__(
         self,
@@ -81,7 +80,7 @@ class RequestDispatcher:
         }
 
     def deliver(self, received: ReceivedMessage) -> None:
-        """Take a message from the bus."""
+        """Handle a message from the bus."""
         self._metrics.add("messages_in")
         try:
             message = decode(received.data)
@@ -101,7 +100,7 @@ class RequestDispatcher:
         task.add_done_callback(finished)
 
     async def close(self) -> None:
-        """Cancel what runs. Callers of methods are told; answers to queries end where they are."""
+        """Cancel all requests. Callers of methods get an error; answers to queries end without one."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -118,7 +117,7 @@ class RequestDispatcher:
         except RequestRefused as refusal:
             _log.debug("refused a request: %s", refusal.text)
             await self._sender.answer(request, refusal.response(debug=self._debug))
-        except Exception as error:  # noqa: BLE001  # whatever it is, the console shall not wait for nothing
+        except Exception as error:  # noqa: BLE001  # the console must not wait in vain
             _log.exception("a bug: %s could not be answered", type(request.content).__name__)
             failure = RequestRefused(ErrorCode.EXCEPTION, one_line(error), error)
             await self._sender.answer(request, failure.response(debug=self._debug))
@@ -129,8 +128,8 @@ class RequestDispatcher:
 
     async def _malformed(self, error: DecodeError | ProtocolError) -> None:
         self._metrics.add("malformed")
-        # Nothing that a peer can choose may be part of the kind, or it could fill log and memory.
-        self._metrics.once(type(error).__name__, "skipped a malformed message: %s", error)
+        # The kind must not have parts that a peer can choose, or it could fill log and memory.
+        self._metrics.warn_once(type(error).__name__, "skipped a malformed message: %s", error)
         code = _CODES.get(error.opcode) if isinstance(error, ContentError) else None
         if code is not None and isinstance(error, ContentError) and error.reply_to:
             content = ExceptionResponse(text=one_line(error), code=code)
@@ -138,12 +137,12 @@ class RequestDispatcher:
             await self._sender.answer(request, content)
 
 
-#: Codes for requests with invalid content (QMF2.md 4.6). A locate request is never refused: other agents got it, too.
+#: Codes for requests with invalid content (QMF2.md 4.6). A locate request is never refused: other agents get it, too.
 _CODES = {
     "_query_request": ErrorCode.UNKNOWN_OBJECT,
     "_method_request": ErrorCode.INVALID_PARAMETER,
     "_subscribe_request": ErrorCode.INVALID_PARAMETER,
 }
 
-#: What needs no answer.
+#: Requests without an answer.
 _ONE_WAY = (SubscribeRefresh, SubscribeCancel)

@@ -2,14 +2,14 @@
 
 Rules:
 
-* Arguments: unknown and missing ones are refused by name. qpidd fills a missing one with zero; a console that forgot
-  one is told so here. The schema's default is used where there is one.
-* Synchronous methods run on the event loop and must not block; `async` ones run beside it. Arguments are passed by
+* Unknown and missing arguments are errors with the name of the argument (qpidd fills a missing one with zero), unless
+  the schema has a default.
+* Synchronous methods run on the event loop and must not block; `async` ones run as tasks. Arguments are passed by
   position, in schema order.
 * `NotImplementedError` becomes code 3, `MethodError` its own code, any other exception code 7 with one line of text.
-  The traceback goes to the log, and to the bus only if the agent was made with `debug`.
-* Whoever waits longer than the time limit, for a turn or for the end, gets code 7. What comes too late is logged.
-* ``_set_properties`` sets properties with access RW: our extension; no schema can declare such a name.
+  The traceback is logged, and sent to the console only if the agent was made with `debug`.
+* A call beyond the time limit, waiting or running, is answered with code 7. A late result is logged.
+* ``_set_properties`` sets properties with access RW: an extension; no schema can declare such a name.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from qmf.agent.request_errors import RequestRefused, one_line
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.call_audit import CallAuditor
 from qmf.agent.requests.call_runner import CallRunner
-from qmf.agent.requests.method_signature import MethodSignature, invalid, received
+from qmf.agent.requests.method_signature import MethodSignature, invalid_parameter, to_schema_type
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import Envelope, ErrorCode, MethodRequest, MethodResponse
@@ -46,12 +46,12 @@ SET_PROPERTIES = "_set_properties"
 
 @attrs.frozen
 class Caller:
-    """Who called a method.
+    """The console that called a method.
 
     Attributes:
-        user_id: as the broker vouches for, or None where it says nothing. A console can put what it likes here unless
-            the broker checks it.
-        reply_to: where the answer goes.
+        user_id: its user, as set by the broker, or None without any. If the broker does not check it, consoles can set
+            any.
+        reply_to: address of the answer.
     """
 
     user_id: str | None
@@ -62,7 +62,7 @@ _caller: ContextVar[Caller | None] = ContextVar("qmf_caller", default=None)
 
 
 def current_caller() -> Caller | None:
-    """Who called the method, or sets the property, that is running; None outside of any."""
+    """The caller of the method or property change that is running; None outside of these."""
     return _caller.get()
 
 
@@ -84,9 +84,9 @@ class MethodHandler:
 
         Args:
             sources, sender, access, metrics: of the agent.
-            limit: calls that run at the same time; more wait for their turn.
-            timeout: seconds for one call, or None. Only what awaits can be interrupted.
-            auditor: tells the bus of calls, or None.
+            limit: calls that run at the same time; more calls wait.
+            timeout: seconds for one call, or None. Only methods that await can be interrupted.
+            auditor: reports calls as events, or None.
         """
         self._auditor = auditor
         self._sources = sources
@@ -119,7 +119,7 @@ class MethodHandler:
             report(code=refusal.code, text=refusal.text)
             raise
         except Exception as error:
-            # A bug, which the caller hears of with the same code.
+            # A bug, which the caller gets with the same code.
             report(code=ErrorCode.EXCEPTION, text=one_line(error))
             raise
         report(results=outputs)
@@ -146,7 +146,7 @@ class MethodHandler:
         function = getattr(obj, python_name(type(obj), method.name), None)
         if not callable(function):
             raise RequestRefused(ErrorCode.NOT_IMPLEMENTED, f"{where} is not implemented")
-        if self._access.asks:
+        if self._access.is_active:
             await self._access.check(
                 request,
                 Action.METHOD,
@@ -172,7 +172,7 @@ class MethodHandler:
     async def _set_properties(
         self, request: Envelope, obj: ManagedObject, values: Mapping[str, object]
     ) -> dict[str, object]:
-        """All are checked before the first is set; what was set before one is refused is set back."""
+        """All values are checked before the first is set; if one is refused, those set before it are set back."""
         checked = {name: _check_property(obj, name, value) for name, value in values.items()}
         schema = object_state.layout(obj).schema
         await self._access.check(
@@ -198,7 +198,7 @@ def _check_property(obj: ManagedObject, name: str, value: object) -> object:
         if schema.statistic(name) is not None:
             raise RequestRefused(ErrorCode.FORBIDDEN, f"{schema.name}.{name} is a statistic and cannot be set")
         error = NotFoundError(f"{schema.name} property", name, (item.name for item in schema.properties))
-        raise invalid(str(error))
+        raise invalid_parameter(str(error))
     return _check_writable(found, value, f"{schema.name}.{name}")
 
 
@@ -209,7 +209,7 @@ def _check_writable(item: Property, value: object, where: str) -> object:
         raise RequestRefused(ErrorCode.FORBIDDEN, f"{where} cannot be set: it is part of the object's id")
     try:
         if value is not None:
-            value = received(item.type, value, where)
+            value = to_schema_type(item.type, value, where)
         return make_check(item, where, optional=item.optional)(value)
     except ConstraintError as error:
-        raise invalid(str(error)) from error
+        raise invalid_parameter(str(error)) from error

@@ -1,4 +1,4 @@
-"""What a method takes and gives: arguments and results checked against the schema, by checks that are made once."""
+"""Signatures of methods: arguments and results are checked against the schema, by checks that are made once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class MethodSignature:
     """One method of a class.
 
     Attributes:
-        method: its declaration.
-        where: ``Class.method``, as errors say it.
+        method: declaration in the schema.
+        where: ``Class.method``, for errors.
     """
 
     __slots__ = ("_inputs", "_names", "_outputs", "method", "where")
@@ -33,37 +33,37 @@ class MethodSignature:
         self._outputs = [(item, argument_check(item, self.where)) for item in method.outputs]
 
     def arguments(self, given: Mapping[str, object]) -> list[object]:
-        """Inputs in the order of the schema, as the method's author gets them.
+        """The inputs in schema order, as the method gets them.
 
         Raises:
-            RequestRefused: one is unknown, missing or does not fit.
+            RequestRefused: an argument is unknown, missing or does not fit.
         """
         unknown = sorted(given.keys() - self._names)
         if unknown:
-            raise invalid(f"{self.where} has no input argument {unknown[0]!r}")
+            raise invalid_parameter(f"{self.where} has no input argument {unknown[0]!r}")
         return [self._argument(item, check, given.get(item.name)) for item, check in self._inputs]
 
     def _argument(self, item: Argument, check: Check, value: object) -> object:
         if value is None:
             if item.default is None:
-                raise invalid(f"argument {item.name!r} of {self.where} ({item.type.name}) is missing")
+                raise invalid_parameter(f"argument {item.name!r} of {self.where} ({item.type.name}) is missing")
             return item.default
         try:
-            return check(received(item.type, value, f"argument {item.name!r} of {self.where}"))
+            return check(to_schema_type(item.type, value, f"argument {item.name!r} of {self.where}"))
         except ConstraintError as error:
-            raise invalid(str(error)) from error
+            raise invalid_parameter(str(error)) from error
 
     def result(self, result: object) -> dict[str, object]:
-        """Outputs for the wire. What does not fit is a fault of the agent's program, and is logged there.
+        """The outputs for the wire. Wrong outputs are an error of the agent's program, and are logged.
 
         Raises:
-            RequestRefused: it does not fit.
+            RequestRefused: an output does not fit.
         """
         if not self._outputs and result is None:
             return {}
         if not isinstance(result, Result):
-            wanted = "a Result" if self._outputs else "None"
-            text = f"{self.where} returned {type(result).__name__} instead of {wanted}"
+            expected = "a Result" if self._outputs else "None"
+            text = f"{self.where} returned {type(result).__name__} instead of {expected}"
         else:
             try:
                 return self._typed(result)
@@ -82,11 +82,11 @@ class MethodSignature:
         return outputs
 
 
-def received(type: QmfType, value: object, where: str) -> object:
-    """A value of a request as the type that the schema says.
+def to_schema_type(type: QmfType, value: object, where: str) -> object:
+    """A value of a request as the type in the schema.
 
     Raises:
-        ConstraintError: it is of another kind.
+        ConstraintError: it is of another type.
     """
     try:
         return from_wire(type, value)
@@ -94,6 +94,6 @@ def received(type: QmfType, value: object, where: str) -> object:
         raise ConstraintError(where, type.name, value, f"must be a valid {type.name}") from error
 
 
-def invalid(text: str) -> RequestRefused:
-    """The refusal of arguments."""
+def invalid_parameter(text: str) -> RequestRefused:
+    """The error for invalid arguments."""
     return RequestRefused(ErrorCode.INVALID_PARAMETER, text)

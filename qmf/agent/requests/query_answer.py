@@ -1,11 +1,11 @@
-"""What an answer to a query is made of: each object that fits becomes an item, ordinary or a row.
+"""The items of an answer to a query: each matching object becomes an ordinary item or a row.
 
-Values that a predicate decides on are the very values that are sent. Belongs to the event loop's thread.
+The predicate is applied to the same values that are sent. Belongs to the event loop's thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -19,38 +19,45 @@ from qmf.agent.objects.object_sources import ObjectSelection, expand_selection
 from qmf.agent.objects.object_store import object_data
 from qmf.agent.publishing.object_writer import Item, Message, ObjectWriter
 from qmf.agent.publishing.row_writer import Row, RowWriter, content
+from qmf.agent.requests.selections import Matcher
 from qmf.codec.errors import EncodeError
 from qmf.protocol import ObjectData, ObjectsResponse
-
-Matcher = Callable[[Mapping[str, object]], bool]
 
 
 class QueryAnswer:
     """Makes the items of one answer."""
 
     def __init__(
-        self, writer: ObjectWriter, rows: RowWriter | None, wanted: ObjectSelection, fits: Matcher, *, ids_only: bool
+        self,
+        writer: ObjectWriter,
+        rows: RowWriter | None,
+        selection: ObjectSelection,
+        matches: Matcher,
+        *,
+        ids_only: bool,
     ) -> None:
         """Set up.
 
         Args:
             writer: of the agent.
-            rows: of the agent, if the console reads them.
-            wanted: what is asked for.
-            fits: its predicate.
+            rows: of the agent, if the console reads rows.
+            selection: the queried objects.
+            matches: the predicate of the query.
             ids_only: leave the values out.
         """
         self._writer = writer
         self._rows = None if ids_only else rows
-        self._wanted = wanted
-        self._fits = fits
+        self._selection = selection
+        self._matches = matches
         self._ids_only = ids_only
         self._names: dict[ClassLayout, frozenset[str] | None] = {}
-        #: Makes the rows, where that takes nothing but to write down each object as it is.
-        self._whole = self._rows.whole if self._rows is not None and not wanted.where and not wanted.select else None
+        #: Makes the rows, if every object is sent with all of its values.
+        self._whole = (
+            self._rows.whole if self._rows is not None and not selection.where and not selection.select else None
+        )
 
     def stored(self, obj: ManagedObject) -> Item | Row | None:
-        """The item of an object that the agent has, or None if it does not fit.
+        """The item of a stored object, or None if it does not match.
 
         Raises:
             EncodeError: it cannot be encoded.
@@ -62,18 +69,18 @@ class QueryAnswer:
                 return object_data(obj, obj._qmf_values())
         layout = object_state.layout(obj)
         raw: RawValues | None = None
-        if self._wanted.where:
+        if self._selection.where:
             raw = read_raw_values(obj, BOTH)
-            if not self._fits({name: value for (name, _), value in zip(layout.wire[BOTH], raw, strict=True)}):
+            if not self._matches({name: value for (name, _), value in zip(layout.wire[BOTH], raw, strict=True)}):
                 return None
         if self._ids_only:
             return self._writer.name_only(obj)
         names = self._selected(layout)
         if raw is None and names is None:
             return self._writer.whole(obj)
-        return self._partly(obj, read_raw_values(obj, BOTH) if raw is None else raw, names)
+        return self._with_values(obj, read_raw_values(obj, BOTH) if raw is None else raw, names)
 
-    def _partly(self, obj: ManagedObject, raw: RawValues, names: frozenset[str] | None) -> Item | Row:
+    def _with_values(self, obj: ManagedObject, raw: RawValues, names: frozenset[str] | None) -> Item | Row:
         if self._rows is not None:
             try:
                 return self._rows.read(obj, raw, names)
@@ -84,12 +91,12 @@ class QueryAnswer:
         return self._writer.data(object_data(obj, _only(values_by_name(object_state.layout(obj), BOTH, raw), names)))
 
     def provided(self, layout: ClassLayout, data: ObjectData) -> Item | Row | None:
-        """The item of a provided object, or None if it does not fit.
+        """The item of a provided object, or None if it does not match.
 
         Raises:
             EncodeError: it cannot be encoded.
         """
-        if self._wanted.where and not self._fits(data.values):
+        if self._selection.where and not self._matches(data.values):
             return None
         names = self._selected(layout)
         if self._rows is not None:
@@ -101,16 +108,16 @@ class QueryAnswer:
         return self._writer.data(attrs.evolve(data, values=values))
 
     def content(self, items: Sequence[Any]) -> Message:
-        """Items as what a message says, and its body where that is encoded already."""
+        """Items as the content of a message, and its body if that is encoded."""
         if self._rows is not None:
             return content(ObjectsResponse, items), None
         return self._writer.content(ObjectsResponse, items)
 
     def _selected(self, layout: ClassLayout) -> frozenset[str] | None:
-        if not self._wanted.select:
+        if not self._selection.select:
             return None
         if layout not in self._names:
-            self._names[layout] = expand_selection(layout, self._wanted.select) & {
+            self._names[layout] = expand_selection(layout, self._selection.select) & {
                 name for name, _ in layout.wire[BOTH]
             }
         return self._names[layout]

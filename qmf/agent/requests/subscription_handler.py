@@ -1,9 +1,9 @@
-"""Subscriptions: consoles that are told what changes among the objects of a query, at intervals of their own.
+"""Subscriptions: the changes of selected objects are published to a console, at an interval of its own.
 
-Between our own agents and consoles only (QMF2.md 4.8). The first publication is a full snapshot, the others tell what
-changed since the one before; none is sent when nothing did. High, low and averages are those of the interval that the
-agent's own publications measure. A subscription ends when the console cancels it, silently when it does not refresh it
-in time, and with a cancellation from us when the agent closes or the subscription grows too large.
+For consoles of this project only (QMF2.md 4.8). The first publication has all objects, each further one the changes
+since the previous one; none is sent without changes. High, low and averages are those of the agent's own interval. A
+subscription ends when the console cancels it, without a message when it does not refresh it in time, and with a
+cancellation by the agent when the agent closes or too many objects match.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSources
 from qmf.agent.request_errors import RequestRefused
 from qmf.agent.requests.access import AccessControl, Action
-from qmf.agent.requests.query_handler import class_of_selection, compile_where, selection_of
+from qmf.agent.requests.selections import class_of_selection, compile_where, selection_of
 from qmf.agent.requests.subscription_view import SubscriptionView, TooManyMatchesError
 from qmf.agent.sending.message_batcher import BatchedSender, MessageBatcher
 from qmf.agent.sending.message_sender import MessageSender
@@ -42,14 +42,14 @@ from qmf.protocol import (
 
 _log = logging.getLogger("qmf.agent")
 
-#: Attribute by which our consoles know that they can subscribe, and its value: the version of how to.
+#: Attribute of agents with subscriptions, and its value: the version of the subscription protocol.
 ANNOUNCEMENT = "_subscriptions"
 VERSION = 1
 
-#: Seconds between publications at least: people see no more, and a thousand objects take some 10 ms to look through.
+#: Least seconds between publications: people see no more, and a thousand objects take some 10 ms to examine.
 MIN_INTERVAL = 1.0
 
-#: Seconds until a subscription must be refreshed at most: as long may it go on after its console is dead.
+#: Most seconds until a subscription must be refreshed: this long it may continue after its console has ended.
 MAX_LIFETIME = 600.0
 
 #: Subscriptions at the same time: a team with a dozen windows each.
@@ -71,13 +71,13 @@ def _at_least(least: float) -> Any:
 
 @attrs.frozen(kw_only=True)
 class SubscriptionLimits:
-    """What consoles may ask for.
+    """Limits of subscriptions.
 
     Attributes:
-        min_interval: seconds between publications at least; who asks for less gets this.
-        max_lifetime: seconds until a refresh at most; who asks for more gets this.
+        min_interval: least seconds between publications; a shorter interval is raised to this.
+        max_lifetime: most seconds until a refresh; a longer lifetime is cut to this.
         max_count: subscriptions at the same time; more are refused.
-        max_matches: objects in one; when more match it is cancelled.
+        max_matches: objects in one subscription; when more match it is cancelled.
     """
 
     min_interval: float = attrs.field(default=MIN_INTERVAL, validator=_at_least(0.001))
@@ -117,8 +117,8 @@ class SubscriptionHandler:
 
         Args:
             sources, sender, access, clock, metrics: of the agent.
-            limits: what consoles may ask for; None refuses all.
-            interval: seconds for those who leave it to the agent.
+            limits: limits of subscriptions; None refuses all.
+            interval: seconds for subscriptions without an interval.
         """
         self._sources = sources
         self._sender = sender
@@ -135,27 +135,27 @@ class SubscriptionHandler:
         return len(self._all)
 
     async def answer(self, request: Envelope, content: SubscribeRequest) -> None:
-        """Grant a subscription and begin to publish.
+        """Grant a subscription and start publishing to it.
 
         Raises:
             RequestRefused: the request is invalid, not allowed, or there are too many.
         """
         limits = self._limits
         if limits is None:
-            raise RequestRefused(ErrorCode.FEATURE_NOT_IMPLEMENTED, "this agent takes no subscriptions")
+            raise RequestRefused(ErrorCode.FEATURE_NOT_IMPLEMENTED, "this agent has no subscriptions")
         if request.correlation_id is None:
             raise RequestRefused(ErrorCode.INVALID_PARAMETER, "a request to subscribe needs a correlation-id")
-        wanted = selection_of(content, "OBJECT")
-        fits = compile_where(content.where)
-        key = class_of_selection(self._sources, wanted)
-        await self._access.check(request, Action.SUBSCRIBE, class_key=key, object_id=wanted.object_id)
+        selection = selection_of(content, "OBJECT")
+        matches = compile_where(content.where)
+        key = class_of_selection(self._sources, selection)
+        await self._access.check(request, Action.SUBSCRIBE, class_key=key, object_id=selection.object_id)
         self._expire()
         if len(self._all) >= limits.max_count:
             raise RequestRefused(ErrorCode.EXCEPTION, f"too many subscriptions: {limits.max_count} are the limit")
         subscription = _Subscription(
             id=str(uuid4()),
             request=request,
-            view=SubscriptionView(self._sources, wanted, fits, self._clock, limits.max_matches),
+            view=SubscriptionView(self._sources, selection, matches, self._clock, limits.max_matches),
             interval=max(content.interval or self._interval, limits.min_interval),
             lifetime=self._granted(content.lifetime, limits),
             expires=math.inf,
@@ -172,33 +172,33 @@ class SubscriptionHandler:
         subscription.task = asyncio.get_running_loop().create_task(self._serve(subscription))
 
     async def refresh(self, request: Envelope, content: SubscribeRefresh) -> None:
-        """Give a subscription a new life; to those who refresh what is not there, say so."""
+        """Extend the lifetime of a subscription; if it does not exist, send a cancellation."""
         self._expire()
         subscription = self._all.get(content.subscription_id)
         if subscription is None or self._limits is None:
             if request.reply_to:
                 reason = "there is no such subscription"
-                await self._tell_end(request.reply_to, content.subscription_id, reason)
+                await self._send_cancel(request.reply_to, content.subscription_id, reason)
             return
         if content.lifetime:
             subscription.lifetime = self._granted(content.lifetime, self._limits)
         subscription.expires = self._clock.monotonic() + subscription.lifetime
 
-    async def cancel(self, request: Envelope, content: SubscribeCancel) -> None:  # noqa: ARG002  # any may cancel by id
+    async def cancel(self, request: Envelope, content: SubscribeCancel) -> None:  # noqa: ARG002  # the id is enough
         """End a subscription."""
         subscription = self._all.get(content.subscription_id)
         if subscription is not None:
             self._end(subscription)
 
     async def close(self) -> None:
-        """Tell all subscribers that it is over."""
+        """Cancel all subscriptions."""
         ending = list(self._all.values())
         for subscription in ending:
             self._end(subscription)
         await asyncio.gather(*(item.task for item in ending if item.task is not None), return_exceptions=True)
         for subscription in ending:
             if self._sender.connected:
-                await self._tell_end(subscription.request.reply_to, subscription.id, "the agent closes")
+                await self._send_cancel(subscription.request.reply_to, subscription.id, "the agent closes")
 
     @staticmethod
     def _granted(lifetime: int, limits: SubscriptionLimits) -> int:
@@ -217,7 +217,7 @@ class SubscriptionHandler:
         if subscription.task is not None and subscription.task is not asyncio.current_task():
             subscription.task.cancel()
 
-    async def _tell_end(self, reply_to: str | None, subscription_id: str, reason: str) -> None:
+    async def _send_cancel(self, reply_to: str | None, subscription_id: str, reason: str) -> None:
         content = SubscribeCancel(subscription_id=subscription_id, reason=reason)
         await self._sender.answer_encoded(self._sender.encode(content, *parse_reply_to(reply_to)))
 
@@ -242,16 +242,16 @@ class SubscriptionHandler:
             self._end(subscription)
             assert self._limits is not None
             reason = f"more than {self._limits.max_matches} objects match"
-            await self._tell_end(subscription.request.reply_to, subscription.id, reason)
+            await self._send_cancel(subscription.request.reply_to, subscription.id, reason)
         except RequestRefused as refusal:
-            self._metrics.once("subscription", "a subscription skips a publication: %s", refusal.text)
-        except Exception:  # noqa: BLE001  # a bug shall not end the subscription for good
+            self._metrics.warn_once("subscription", "a subscription skips a publication: %s", refusal.text)
+        except Exception:  # noqa: BLE001  # a bug must not end the subscription for good
             _log.exception("publishing to a subscription failed; the next interval tries again")
 
     async def _publish(self, subscription: _Subscription) -> None:
         to, subject = parse_reply_to(subscription.request.reply_to)
 
-        def build(objects: Sequence[ObjectData], partial: bool) -> bytes:
+        def encode(objects: Sequence[ObjectData], partial: bool) -> bytes:
             return self._sender.encode(
                 ObjectsIndication(objects),
                 to,
@@ -263,14 +263,14 @@ class SubscriptionHandler:
 
         async def send(data: bytes, last: bool) -> None:
             subscription.sequence += 1
-            # What goes before is vouched for by the last, since all goes one way.
+            # All messages are sent in order on one link, so the last one confirms all.
             await self._sender.send(data, confirm=last)
 
-        parts: BatchedSender[ObjectData] = BatchedSender(MessageBatcher(self._metrics), build, send)
-        async with aclosing(subscription.view.look()) as news:
-            async for data in news:
-                await parts.add(data)
-        if parts.count or subscription.first:
-            await parts.finish()
+        batches: BatchedSender[ObjectData] = BatchedSender(MessageBatcher(self._metrics), encode, send)
+        async with aclosing(subscription.view.changes()) as changes:
+            async for data in changes:
+                await batches.add(data)
+        if batches.count or subscription.first:
+            await batches.finish()
         subscription.first = False
         subscription.view.commit()

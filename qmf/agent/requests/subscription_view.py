@@ -1,8 +1,8 @@
-"""What one subscriber has been told: from it follows what is news.
+"""The view of one subscriber: the state that was published to it, from which its changes are found.
 
-Of the agent's own objects a view remembers when it looked last, of provided ones, which bear no marks, a digest of what
-it told. A look makes news and the state that will hold once the news has arrived; until `commit` the old one counts, so
-a publication that breaks off is made again from scratch.
+Of stored objects a view remembers when it examined them last; of provided ones, which have no change marks, digests of
+their values. `changes` makes a new state, which is valid once all changes are published; until `commit` the old one
+stays, so that a publication that fails is repeated from the start.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS, ClassLay
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
 from qmf.agent.objects.object_store import object_data
-from qmf.agent.requests.query_answer import Matcher
-from qmf.agent.requests.query_handler import with_selected_values
+from qmf.agent.requests.selections import Matcher, with_selected_values
 from qmf.protocol import ObjectData, ObjectId
 from qmf.schema import ClassKey
 
@@ -29,16 +28,16 @@ _Digests = tuple[int, int]
 
 
 class TooManyMatchesError(Exception):
-    """More objects match than a view may hold."""
+    """More objects match than a subscription may have."""
 
 
 @attrs.define
-class _State:
-    """What a subscriber knows.
+class _ViewState:
+    """The state that was published to a subscriber.
 
     Attributes:
-        inside: names of own objects that match, with the tick of the last look.
-        outside: those that don't.
+        inside: names of stored objects that match, with the tick of their last examination.
+        outside: those that do not match.
         provided: names of provided objects that match, with digests.
         classes: class of each object inside or provided.
     """
@@ -52,105 +51,107 @@ class _State:
 class SubscriptionView:
     """The view of one subscriber; belongs to the event loop's thread."""
 
-    def __init__(self, sources: ObjectSources, wanted: ObjectSelection, fits: Matcher, clock: Clock, most: int) -> None:
+    def __init__(
+        self, sources: ObjectSources, selection: ObjectSelection, matches: Matcher, clock: Clock, max_matches: int
+    ) -> None:
         self._sources = sources
-        self._wanted = wanted
-        self._fits = fits
+        self._selection = selection
+        self._matches = matches
         self._clock = clock
-        self._most = most
-        self._told = _State()
-        self._next = _State()
+        self._max_matches = max_matches
+        self._published = _ViewState()
+        self._next = _ViewState()
 
     def commit(self) -> None:
-        """All news of the last look has arrived."""
-        self._told = self._next
+        """All changes of the last `changes` were published."""
+        self._published = self._next
 
-    async def look(self) -> AsyncGenerator[ObjectData, None]:
-        """The news: new objects whole, changed groups of values of others, those that left or are gone.
+    async def changes(self) -> AsyncGenerator[ObjectData, None]:
+        """New objects with all values, changed groups of values of others, and objects that left or were deleted.
 
         Raises:
-            TooManyMatchesError: more objects match than a view may hold.
+            TooManyMatchesError: more objects match than a subscription may have.
             RequestRefused: a provider failed.
         """
-        state = self._next = _State()
-        gone = {**self._told.inside, **self._told.provided}
-        for number, obj in enumerate(self._sources.stored(self._wanted), 1):
+        state = self._next = _ViewState()
+        gone = {**self._published.inside, **self._published.provided}
+        for number, obj in enumerate(self._sources.stored(self._selection), 1):
             if object_state.owner(obj) is self._sources.store:
-                news = self._look_at(obj, state)
-                if news is not None:
-                    yield news
+                change = self._change(obj, state)
+                if change is not None:
+                    yield change
                 gone.pop(object_state.object_name(obj), None)
             if number % _SCAN == 0:
                 await asyncio.sleep(0)
-        for provided in self._sources.providers(self._wanted):
-            async with aclosing(self._sources.provided(provided, self._wanted)) as batches:
+        for provided in self._sources.providers(self._selection):
+            async with aclosing(self._sources.provided(provided, self._selection)) as batches:
                 async for batch in batches:
                     for data in batch:
-                        news = self._look_at_provided(provided.layout, data, state)
-                        if news is not None:
-                            yield news
+                        change = self._provided_change(provided.layout, data, state)
+                        if change is not None:
+                            yield change
                         if data.object_id is not None:
                             gone.pop(data.object_id.object_name, None)
         for name in gone:
-            yield await self._farewell(name)
+            yield await self._removal(name)
 
-    def _look_at(self, obj: ManagedObject, state: _State) -> ObjectData | None:
+    def _change(self, obj: ManagedObject, state: _ViewState) -> ObjectData | None:
         name = object_state.object_name(obj)
-        was_inside = name in self._told.inside
-        seen = self._told.inside.get(name, self._told.outside.get(name, -1))
+        was_inside = name in self._published.inside
+        seen = self._published.inside.get(name, self._published.outside.get(name, -1))
         tick = self._sources.store.tick()
         object_state.note_changes(obj, tick)
         groups = object_state.changed_since(obj, seen)
         if not groups:
-            self._keep(name, tick, state, object_state.layout(obj), inside=was_inside)
+            self._record(name, tick, state, object_state.layout(obj), inside=was_inside)
             return None
         values = obj._qmf_values()
-        inside = not self._wanted.where or self._fits(values)
-        self._keep(name, tick, state, object_state.layout(obj), inside=inside)
+        inside = not self._selection.where or self._matches(values)
+        self._record(name, tick, state, object_state.layout(obj), inside=inside)
         if not inside:
             return attrs.evolve(object_data(obj, {}), left=True) if was_inside else None
         data = object_data(obj, values)
-        return self._news(data, object_state.layout(obj), groups if was_inside else BOTH, whole=not was_inside)
+        return self._selected(data, object_state.layout(obj), groups if was_inside else BOTH, whole=not was_inside)
 
-    def _keep(self, name: str, tick: int, state: _State, layout: ClassLayout, *, inside: bool) -> None:
+    def _record(self, name: str, tick: int, state: _ViewState, layout: ClassLayout, *, inside: bool) -> None:
         if not inside:
             state.outside[name] = tick
             return
         state.inside[name] = tick
-        self._remember(name, state, layout)
+        self._record_class(name, state, layout)
 
-    def _remember(self, name: str, state: _State, layout: ClassLayout) -> None:
+    def _record_class(self, name: str, state: _ViewState, layout: ClassLayout) -> None:
         state.classes[name] = layout.key
-        if len(state.classes) > self._most:
+        if len(state.classes) > self._max_matches:
             raise TooManyMatchesError
 
-    def _look_at_provided(self, layout: ClassLayout, data: ObjectData, state: _State) -> ObjectData | None:
+    def _provided_change(self, layout: ClassLayout, data: ObjectData, state: _ViewState) -> ObjectData | None:
         assert data.object_id is not None
         name = data.object_id.object_name
-        before = self._told.provided.get(name)
-        if self._wanted.where and not self._fits(data.values):
+        before = self._published.provided.get(name)
+        if self._selection.where and not self._matches(data.values):
             return None if before is None else attrs.evolve(data, values={}, left=True)
         digests = _digests(layout, data)
         state.provided[name] = digests
-        self._remember(name, state, layout)
+        self._record_class(name, state, layout)
         if before is None:
-            return self._news(data, layout, BOTH, whole=True)
+            return self._selected(data, layout, BOTH, whole=True)
         groups = (PROPERTIES if before[0] != digests[0] else 0) | (STATISTICS if before[1] != digests[1] else 0)
-        return self._news(data, layout, groups, whole=False) if groups else None
+        return self._selected(data, layout, groups, whole=False) if groups else None
 
-    def _news(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> ObjectData | None:
+    def _selected(self, data: ObjectData, layout: ClassLayout, groups: int, *, whole: bool) -> ObjectData | None:
         if groups != BOTH:
             names = {name for name, _ in layout.wire[groups]}
             data = attrs.evolve(data, values={name: item for name, item in data.values.items() if name in names})
-        data = with_selected_values(data, layout, self._wanted)
+        data = with_selected_values(data, layout, self._selection)
         return data if whole or data.values else None
 
-    async def _farewell(self, name: str) -> ObjectData:
-        """What to say of an object that is not among the candidates any more."""
+    async def _removal(self, name: str) -> ObjectData:
+        """The change of an object that is no longer among the candidates."""
         object_id = self._sources.store.object_id(name)
         now = self._clock.time_ns()
-        data = ObjectData(values={}, object_id=object_id, class_key=self._told.classes.get(name), update_ts=now)
-        if name in self._told.provided and self._wanted.where and await self._is_provided(object_id):
+        data = ObjectData(values={}, object_id=object_id, class_key=self._published.classes.get(name), update_ts=now)
+        if name in self._published.provided and self._selection.where and await self._is_provided(object_id):
             # The provider applied the predicate itself.
             return attrs.evolve(data, left=True)
         return attrs.evolve(data, delete_ts=now)
@@ -162,7 +163,7 @@ class SubscriptionView:
         return False
 
 
-#: Own objects looked at between two turns of the loop: most have not changed, and are done in a microsecond.
+#: Stored objects examined between two turns of the loop: most have not changed and take a microsecond.
 _SCAN = 500
 
 

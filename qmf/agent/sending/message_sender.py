@@ -1,4 +1,4 @@
-"""One door for everything that an agent sends: encodes, hands to the bus, counts."""
+"""The sender of all messages of an agent: encodes them, sends them on the bus, and counts them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from qmf.protocol import BodyForm, Content, Envelope, MessageTemplate, encode, p
 
 
 class MessageSender:
-    """Sends for one agent; belongs to the event loop's thread."""
+    """Sends the messages of one agent; belongs to the event loop's thread."""
 
     def __init__(self, bus: Bus, agent_name: str, form: BodyForm, metrics: AgentMetrics) -> None:
         self._bus = bus
         self._agent_name = agent_name
-        #: How message bodies are written.
+        #: Encoding of message bodies.
         self.form = form
         self._metrics = metrics
 
@@ -53,7 +53,7 @@ class MessageSender:
         return encode(envelope, form=self.form, body=body)
 
     def template(self, content: Content, to: str, subject: str, *, numbered: bool) -> MessageTemplate:
-        """What encodes messages of this kind that differ in body, and number if they are numbered."""
+        """A template of messages that differ in body only, or in sequence number and body if they are numbered."""
         sequence = 0 if numbered else None
         return MessageTemplate(
             Envelope(content=content, to=to, subject=subject, agent=self._agent_name, sequence=sequence)
@@ -63,20 +63,20 @@ class MessageSender:
         """Send an encoded message.
 
         Raises:
-            NetworkError: no connection, or the broker refused.
+            NetworkError: there is no connection, or the broker refused the message.
         """
         await self._bus.send(data, confirm=confirm)
         self._metrics.add("messages_out")
 
-    def post(self, data: bytes, told: OutcomeCallback) -> bool:
-        """Send an encoded message without waiting, if it can go out at once; see `Bus.try_send`."""
-        if not self._bus.try_send(data, told):
+    def try_send(self, data: bytes, callback: OutcomeCallback) -> bool:
+        """Send an encoded message if that takes no waiting; see `Bus.try_send`."""
+        if not self._bus.try_send(data, callback):
             return False
         self._metrics.add("messages_out")
         return True
 
     async def answer(self, request: Envelope, content: Content, *, partial: bool = False) -> None:
-        """QueryAnswer a request, as `answer_encoded`."""
+        """Send the answer to a request; see `answer_encoded`."""
         await self.answer_encoded(self.encode_answer(request, content, partial=partial))
 
     def encode_answer(
@@ -90,13 +90,13 @@ class MessageSender:
         """Send an encoded answer.
 
         Returns:
-            False if the network failed: the answer is lost and counted. Who asked has lost its queue, too, or asks
-            again.
+            False if the network failed: the answer is lost and counted. The console has lost its queue, too, or
+            repeats the request.
         """
         try:
             await self.send(data)
         except NetworkError as error:
             self._metrics.add("answers_lost")
-            self._metrics.once("answer", "an answer is lost: %s", error)
+            self._metrics.warn_once("answer", "an answer is lost: %s", error)
             return False
         return True

@@ -1,7 +1,7 @@
-"""Numbers on what is sent without being asked for, by which consoles notice that something was lost.
+"""Sequence numbers of published messages, by which consoles notice losses.
 
-Each subject counts from 1 in each run of an agent. A number says how many messages there were to hear, so one that may
-not have left is used again: a break of the connection is no loss, for what was in it is sent again.
+Each subject counts from 1 in each run of an agent. The number of a message that may not have been sent is used again:
+after a lost connection its content is sent again, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ class SequenceNumbers:
         self._last: dict[str, int] = {}
 
     def next(self, subject: str) -> int:
-        """The number that the next message will have."""
+        """The number of the next message."""
         return self._last.get(subject, 0) + 1
 
     def use(self, subject: str) -> int:
-        """Take the next number."""
+        """The number of the next message, which uses it up."""
         number = self._last[subject] = self.next(subject)
         return number
 
@@ -27,5 +27,5 @@ class SequenceNumbers:
         return dict(self._last)
 
     def restore(self, state: dict[str, int]) -> None:
-        """Go back: what was numbered since was not sent for sure."""
+        """Go back to a state: messages that were numbered since then may not have been sent."""
         self._last = dict(state)

@@ -12,7 +12,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
-from qmf.agent.publishing import event_queue
+from qmf.agent.publishing import event_buffer
 from qmf.agent.sending.message_batcher import MAX_BYTES
 from qmf.bus.base import OutcomeCallback
 from qmf.errors import CallerError, ConstraintError, DisconnectedError, LinkError, NetworkError
@@ -111,7 +111,7 @@ async def test_events_wait_for_the_connection_in_order(agent: Agent, bus: FakeBu
 async def test_the_oldest_go_when_there_are_too_many(
     agent: Agent, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_queue, "MAX_EVENTS", 3)
+    monkeypatch.setattr(event_buffer, "MAX_EVENTS", 3)
     bus.disconnect()
     for number in range(5):
         agent.raise_event(spill(number))
@@ -235,7 +235,7 @@ async def turns(count: int = 10) -> None:
 @pytest.fixture
 async def ahead(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Agent, PostingBus]]:
     """An agent whose batches of two events have not been confirmed yet; four are on their way."""
-    monkeypatch.setattr(event_queue, "BATCH", 2)
+    monkeypatch.setattr(event_buffer, "BATCH_SIZE", 2)
     bus = PostingBus()
     async with Agent(bus, vendor="v", product="p", clock=clock) as agent:
         bus.take()

@@ -146,7 +146,7 @@ def _failing() -> bool:
         (lambda: None, "{action}: not allowed"),
         (lambda: 1, "{action}: not allowed"),
         (lambda: _later("not at night"), "not at night"),
-        (_failing, "whether this is allowed cannot be decided"),
+        (_failing, "access control failed"),
     ],
 )
 @pytest.mark.parametrize("number", range(7))

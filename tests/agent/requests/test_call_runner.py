@@ -75,7 +75,7 @@ async def test_a_late_failure_is_logged(bus: FakeBus, clock: ManualClock, caplog
     shelf = Slow(failing)
     agent = await agent_with(bus, clock, shelf, method_timeout=0.01)
     assert refusal(await call(bus, object_id(shelf), "clear"))[0] == 7
-    await until(lambda: "Shelf.clear failed after its time was over" in caplog.text)
+    await until(lambda: "Shelf.clear failed after its time limit" in caplog.text)
     assert len(bus.take()) == 1
     await agent.close()
 

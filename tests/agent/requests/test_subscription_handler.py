@@ -93,7 +93,7 @@ async def test_subscriptions_can_be_turned_off(bus: FakeBus, clock: ManualClock)
     async with Agent(bus, vendor="v", product="p", clock=clock, subscription_limits=None) as agent:
         assert "_subscriptions" not in agent.info.attributes
         (answer,) = await bus.request(SubscribeRequest(class_key=SHELVES))
-        assert refusal(answer) == (5, "this agent takes no subscriptions")
+        assert refusal(answer) == (5, "this agent has no subscriptions")
         (answer,) = await bus.request(SubscribeRefresh(subscription_id="s"))
         assert isinstance(answer.content, SubscribeCancel)
 

@@ -25,7 +25,7 @@ class Wire:
         self.sent: list[Message] = []
         self._built: tuple[list[int], bool] = ([], False)
 
-    def build(self, items: Sequence[int], partial: bool) -> bytes:
+    def encode(self, items: Sequence[int], partial: bool) -> bytes:
         if set(items) & set(self.bad):
             raise ValueError("cannot be encoded")
         self._built = (list(items), partial)
@@ -37,7 +37,7 @@ class Wire:
 
 
 async def cut(items: Sequence[int], wire: Wire, most: int = 4) -> list[Message]:
-    parts = BatchedSender(MessageBatcher(AgentMetrics(), most), wire.build, wire.send)
+    parts = BatchedSender(MessageBatcher(AgentMetrics(), most), wire.encode, wire.send)
     for item in items:
         await parts.add(item)
     await parts.finish()
@@ -69,7 +69,7 @@ async def test_parts(items: list[int], expected: list[list[int]]) -> None:
 @pytest.mark.parametrize(("items", "expected"), CUTS)
 async def test_items_may_come_many_at_a_time(items: list[int], expected: list[list[int]]) -> None:
     wire = Wire()
-    parts = BatchedSender(MessageBatcher(AgentMetrics(), 4), wire.build, wire.send)
+    parts = BatchedSender(MessageBatcher(AgentMetrics(), 4), wire.encode, wire.send)
     half = len(items) // 2
     await parts.extend(items[:half])
     await parts.extend(items[half:])

@@ -1,4 +1,4 @@
-"""SequenceNumbers on what is sent without being asked for: per subject, gapless where nothing was lost."""
+"""Sequence numbers of published messages: per subject, without gaps where nothing was lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support.fake_bus import FakeBus
 from support.waiting import until
 
 from qmf.agent import Agent, ObjectId
-from qmf.agent.publishing import event_queue
+from qmf.agent.publishing import event_buffer
 from qmf.agent.sending.sequence_numbers import SequenceNumbers
 from qmf.errors import DisconnectedError, LinkError
 from qmf.protocol import Envelope, EventsIndication, Heartbeat, ObjectsIndication
@@ -106,7 +106,7 @@ async def test_messages_of_events_keep_their_number_when_sent_again(agent: Agent
 
 
 async def test_dropped_events_leave_a_gap(agent: Agent, bus: FakeBus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_queue, "MAX_EVENTS", 3)
+    monkeypatch.setattr(event_buffer, "MAX_EVENTS", 3)
     bus.disconnect()
     for number in range(5):
         agent.raise_event(spill(number))
@@ -123,7 +123,7 @@ async def test_dropped_events_leave_a_gap(agent: Agent, bus: FakeBus, monkeypatc
 async def test_events_dropped_from_messages_leave_a_gap(
     agent: Agent, bus: FakeBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(event_queue, "MAX_EVENTS", 4)
+    monkeypatch.setattr(event_buffer, "MAX_EVENTS", 4)
     bus.disconnect()
     for number, severity in enumerate((3, 3, 4, 3)):
         agent.raise_event(spill(number), severity=severity)

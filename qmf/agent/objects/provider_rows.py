@@ -1,4 +1,4 @@
-"""Plain rows that a provider gives instead of objects: checked and typed like the values of objects."""
+"""Plain rows of providers: checked and typed like the values of objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qmf.schema import QmfType, Style
 _Convert = Callable[[Any], object]
 
 
-class RowReader:
+class ProviderRowReader:
     """Reads the rows of one class."""
 
     def __init__(self, layout: ClassLayout) -> None:
@@ -26,7 +26,7 @@ class RowReader:
             for field in layout
             for (name, base), convert in zip(field.wire, _converters(layout, field), strict=True)
         }
-        self._marks = [
+        self._hilos = [
             (field.name, [name for name, _ in field.wire if name != field.name])
             for field in layout.statistics
             if field.type.style is Style.HILO
@@ -36,25 +36,25 @@ class RowReader:
         """Values for the wire.
 
         Args:
-            row: values by wire name. Those that are missing or None are absent from the answer, but high and low of a
-                hilo statistic equal its value where they are not given.
+            row: values by wire name. Missing values and None are absent from the answer, but high and low of a hilo
+                statistic equal its value if they are missing.
 
         Raises:
-            CallerError: a name that the class does not have.
+            CallerError: the class does not have a name.
             ConstraintError: a value does not fit.
         """
         for name in row:
             if name not in self._convert:
-                raise CallerError(f"a row of {self._class_name} has a value {name!r}, which the class has not")
+                raise CallerError(f"a row of {self._class_name} has a value {name!r}, which the class does not have")
         values: dict[str, object] = {}
         for name in self._order:
             value = row.get(name)
             if value is not None and (converted := self._convert[name](value)) is not None:
                 values[name] = converted
-        for name, marks in self._marks:
+        for name, bounds in self._hilos:
             if name in values:
-                for mark in marks:
-                    values.setdefault(mark, values[name])
+                for bound in bounds:
+                    values.setdefault(bound, values[name])
         return values
 
 
@@ -77,10 +77,10 @@ def _typed(base: QmfType, where: str) -> _Convert:
 
 
 def key_of(value: object, where: str) -> str:
-    """The key of a row, which must be text.
+    """Check the key of a row.
 
     Raises:
-        ConstraintError: it is something else.
+        ConstraintError: it is not a string.
     """
     if isinstance(value, str):
         return value
