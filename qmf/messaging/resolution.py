@@ -175,7 +175,7 @@ def _is_pattern(subject: str) -> bool:
 def _artemis(address: Address, sending: bool) -> Terminus:
     """Addresses are created on demand, as queues (anycast) unless a topic is asked for; a subject is the JMS type."""
     options = address.options
-    _refuse_declaration(address, ARTEMIS)
+    _refuse_management(address, ARTEMIS, sending=sending)
     selector = options.link.selector
     if not sending and address.subject is not None:
         if _is_pattern(address.subject):
@@ -198,11 +198,18 @@ def _artemis(address: Address, sending: bool) -> Terminus:
 def _rabbitmq(address: Address, sending: bool) -> Terminus:
     """An address names queue or exchange, the latter with its binding key."""
     options = address.options
-    _refuse_declaration(address, RABBITMQ)
+    _refuse_management(address, RABBITMQ, sending=sending)
     if options.mode is Mode.BROWSE:
         raise _refusal(address, RABBITMQ, "mode: browse")
-    if options.link.selector is not None or options.link.filters:
-        raise _refusal(address, RABBITMQ, "link.selector")
+    refused = {
+        "link.selector": options.link.selector,
+        "link.filter": options.link.filters,
+        "link.durable": options.link.durable,
+        "node.capabilities": options.node.capabilities,
+    }
+    for name, value in refused.items():
+        if value:
+            raise _refusal(address, RABBITMQ, name)
     if address.temporary:
         if sending:
             raise _refusal(address, RABBITMQ, "address '#' of a sender")
@@ -220,10 +227,16 @@ def _rabbitmq(address: Address, sending: bool) -> Terminus:
     return Terminus(f"/queue/{name}" if create else f"/amq/queue/{name}")
 
 
-def _refuse_declaration(address: Address, product: str) -> None:
-    node = address.options.node
-    if node.declare != type(node.declare)() or node.properties:
+def _refuse_management(address: Address, product: str, *, sending: bool) -> None:
+    """Refuse what is asked about nodes of a broker that creates them by rules of its own."""
+    node, options = address.options.node, address.options
+    if node.declare != type(node.declare)():
         raise _refusal(address, product, "node.x-declare")
+    if node.properties:
+        raise _refusal(address, product, "node.properties")
+    for name, applies in (("assert", options.assert_.applies), ("delete", options.delete.applies)):
+        if applies(sending=sending):
+            raise _refusal(address, product, name)
 
 
 _RESOLVERS = {ARTEMIS: _artemis, RABBITMQ: _rabbitmq}

@@ -31,6 +31,7 @@ from qmf.messaging import (
     Session,
     SessionClosed,
     SessionError,
+    TransactionError,
 )
 
 MakeQueue = Callable[[], str]
@@ -547,3 +548,38 @@ def test_any_thread_may_use_a_session(session: Session, queue: MakeQueue) -> Non
         thread.join()
     session.acknowledge()
     assert sorted(found) == list(range(150))
+
+
+@pytest.mark.only("artemis", "rabbitmq")
+@pytest.mark.parametrize(
+    ("option", "brokers"),
+    [
+        ("assert: always", "artemis rabbitmq"),
+        ("delete: always", "artemis rabbitmq"),
+        ("node: {x-declare: {exclusive: True}}", "artemis rabbitmq"),
+        ("node: {properties: {a: 1}}", "artemis rabbitmq"),
+        ("node: {capabilities: [a]}", "rabbitmq"),
+        ("mode: browse", "rabbitmq"),
+        ("link: {selector: 'a = 1'}", "rabbitmq"),
+        ("link: {durable: True}", "rabbitmq"),
+        ("link: {x-subscribe: {exclusive: True}}", "artemis rabbitmq"),
+        ("link: {reliability: exactly-once}", "artemis rabbitmq"),
+    ],
+)
+def test_what_a_broker_cannot_provide_is_refused(
+    broker: Target, session: Session, queue: MakeQueue, option: str, brokers: str
+) -> None:
+    address = queue()
+    session.sender(address).close()
+    name = Address(address).name
+    product = {"artemis": "apache-activemq-artemis", "rabbitmq": "RabbitMQ"}[broker.name]
+    if broker.name in brokers.split():
+        with pytest.raises(InvalidOption, match=rf"{option.partition(':')[0]}\b.* is not supported by {product}$"):
+            session.receiver(f"{name}; {{{option}}}")
+    session.receiver(name).close()
+
+
+@pytest.mark.only("rabbitmq")
+def test_transactions_are_refused_where_there_are_none(connection: Connection, queue: MakeQueue) -> None:
+    with pytest.raises(TransactionError, match="transactions refused by the broker"):
+        connection.session(transactional=True).sender(queue(), timeout=10)
