@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 from support.processes import Process, command
 from support.recording import Notifications, RecordingConsole
-from support.waiting import until, wait_until
+from support.waiting import PATIENCE, until, wait_until
 
 from qmf.bus import AmqpBus, Backoff
 from qmf.console import Session
@@ -135,8 +135,10 @@ async def test_a_killed_agent_is_noticed_and_its_next_start_is_found(
 
 
 async def test_an_agent_killed_and_started_at_once_was_restarted(
-    peers: Peers, client: tuple[Client, Notifications]
+    peers: Peers, client: tuple[Client, Notifications], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # However long its start takes.
+    monkeypatch.setattr("qmf.console.aio.agents.registry.MIN_SILENCE", PATIENCE)
     asking, heard = client
     obj = await agent_object(asking)
     process = peers.agents["one"]
@@ -156,6 +158,8 @@ async def test_an_agent_killed_and_started_at_once_was_restarted(
 async def test_a_paused_agent_answers_late_and_to_nobody(peers: Peers, client: tuple[Client, Notifications]) -> None:
     asking, heard = client
     obj = await agent_object(asking)
+    for key in await asking.classes("qmf.host"):
+        await asking.schema(key)  # what comes by itself asks for nothing more
     with paused(peers.agents["one"]):
         for number in range(3):
             with pytest.raises(RequestTimeout):
