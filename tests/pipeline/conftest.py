@@ -14,20 +14,19 @@ if TYPE_CHECKING:
 
 # Without the extra there is nothing to collect here; the head of the report says so.
 if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("pyspark") is None:
-    collect_ignore_glob = ["test_*.py"]
-
-
-#: Where tests run in several processes, those with Spark run in two of them: a session takes a quarter of a minute to
-#: get going, and each test of its tables a second to some. The names are those of modules, and both take as long.
-_GROUPS = {"test_audit": "spark tables", "test_report": "spark tables", "test_rollup": "spark tables"}
+    collect_ignore_glob = ["*test_*.py"]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run in several processes, those with Spark run in two of them, for about as long.
+
+    A session takes a quarter of a minute to get going, so more of them cost more than they bring.
+    """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) or item.path.name == "test_correlate_end_to_end.py":
-            names = [group for prefix, group in _GROUPS.items() if item.path.name.startswith(prefix)]
-            item.add_marker(pytest.mark.xdist_group((names or ["spark streams"])[0]))
+        if "spark" in getattr(item, "fixturenames", ()):
+            group = "spark 1" if item.path.parent.name in ("correlate", "rollup") else "spark 2"
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

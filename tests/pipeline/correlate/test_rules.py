@@ -211,7 +211,7 @@ def test_all_errors_of_a_file_are_reported_at_once() -> None:
 
 
 def test_the_example_is_right() -> None:
-    rules = load_rules(Path(__file__).parents[2] / "examples" / "rules.toml")
+    rules = load_rules(Path(__file__).parents[3] / "examples" / "rules.toml")
     assert {rule.kind for rule in rules} == set(RuleKind)
 
 
