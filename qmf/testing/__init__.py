@@ -13,11 +13,11 @@
 from __future__ import annotations
 
 from qmf.bus import MemoryBus, MemoryExchange
-from qmf.testing.agent import FakeAgent
-from qmf.testing.clock import ManualClock
+from qmf.testing.fake_agent import FakeAgent
+from qmf.testing.in_thread import InThread
+from qmf.testing.manual_clock import ManualClock
 from qmf.testing.recorder import Recorder
-from qmf.testing.threads import InThread
-from qmf.testing.users import UserBus
+from qmf.testing.user_bus import UserBus
 from qmf.testing.waiting import until
 
 __all__ = ["FakeAgent", "InThread", "ManualClock", "MemoryBus", "MemoryExchange", "Recorder", "UserBus", "until"]

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import pytest
 
 from qmf.bus import MemoryExchange
-from qmf.testing.clock import ManualClock
+from qmf.testing.in_thread import InThread
+from qmf.testing.manual_clock import ManualClock
 from qmf.testing.recorder import Recorder
-from qmf.testing.threads import InThread
 
 
 @pytest.fixture

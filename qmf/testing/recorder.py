@@ -29,7 +29,7 @@ from qmf.console.typed import TypedEvent, TypedObject, remote_of
 from qmf.errors import CallerError, NotFoundError
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey
-from qmf.testing.users import UserBus
+from qmf.testing.user_bus import UserBus
 from qmf.testing.waiting import PAUSE
 
 T = TypeVar("T")
@@ -37,8 +37,8 @@ TObject = TypeVar("TObject", bound=TypedObject)
 TEvent = TypeVar("TEvent", bound=TypedEvent)
 
 #: A class: its name in any case, or a generated class of either side.
-ObjectKind: TypeAlias = "str | type[ManagedObject] | type[TypedObject]"
-EventKind: TypeAlias = "str | type[Event] | type[TypedEvent]"
+ObjectClass: TypeAlias = "str | type[ManagedObject] | type[TypedObject]"
+EventClass: TypeAlias = "str | type[Event] | type[TypedEvent]"
 
 #: An object.
 Target: TypeAlias = "ManagedObject | TypedObject | RemoteObject | ObjectId"
@@ -101,7 +101,7 @@ class Recorder:
     def objects(self, kind: type[TObject], /) -> list[TObject]: ...
     @overload
     def objects(self, kind: str | type[ManagedObject], /) -> list[RemoteObject]: ...
-    def objects(self, kind: ObjectKind, /) -> list[Any]:
+    def objects(self, kind: ObjectClass, /) -> list[Any]:
         """The present objects of a class, as published, each with its latest values.
 
         Args:
@@ -113,7 +113,7 @@ class Recorder:
     def published(self, kind: type[TObject], /) -> list[TObject]: ...
     @overload
     def published(self, kind: str | type[ManagedObject], /) -> list[RemoteObject]: ...
-    def published(self, kind: ObjectKind, /) -> list[Any]:
+    def published(self, kind: ObjectClass, /) -> list[Any]:
         """Each publication of objects of a class, in order, with all values that were known then.
 
         Deletions are among them: `RemoteObject.is_deleted`.
@@ -127,7 +127,7 @@ class Recorder:
     def events(self, kind: type[TEvent], /) -> list[TEvent]: ...
     @overload
     def events(self, kind: str | type[Event], /) -> list[RemoteEvent]: ...
-    def events(self, kind: EventKind, /) -> list[Any]:
+    def events(self, kind: EventClass, /) -> list[Any]:
         """The events of a class that were raised, in order.
 
         Args:
@@ -176,7 +176,7 @@ class Recorder:
     async def there(
         self, kind: str | type[ManagedObject], /, *, _timeout: float | None = None, **values: object
     ) -> RemoteObject: ...
-    async def there(self, kind: ObjectKind, /, *, _timeout: float | None = None, **values: object) -> Any:
+    async def there(self, kind: ObjectClass, /, *, _timeout: float | None = None, **values: object) -> Any:
         """Wait until an object with such values was published and has not been deleted.
 
         Args:
@@ -196,7 +196,7 @@ class Recorder:
 
         return _view(kind, (await self.wait(found, _wanted("an object", kind, values), _timeout))[0])
 
-    async def gone(self, kind: ObjectKind, /, *, _timeout: float | None = None, **values: object) -> RemoteObject:
+    async def gone(self, kind: ObjectClass, /, *, _timeout: float | None = None, **values: object) -> RemoteObject:
         """Wait until the deletion of an object with such values was published since the last `clear`.
 
         Args:
@@ -221,7 +221,7 @@ class Recorder:
     async def event(
         self, kind: str | type[Event], /, *, _timeout: float | None = None, **arguments: object
     ) -> RemoteEvent: ...
-    async def event(self, kind: EventKind, /, *, _timeout: float | None = None, **arguments: object) -> Any:
+    async def event(self, kind: EventClass, /, *, _timeout: float | None = None, **arguments: object) -> Any:
         """Wait until an event with such arguments was raised since the last `clear`.
 
         Args:
@@ -321,12 +321,12 @@ def _line(item: Notification) -> str:
     return type(item).__name__
 
 
-def _wanted(what: str, kind: ObjectKind | EventKind, values: dict[str, object]) -> str:
+def _wanted(what: str, kind: ObjectClass | EventClass, values: dict[str, object]) -> str:
     name = kind if isinstance(kind, str) else kind._qmf_schema_.name
     return f"{what} {name}" + (f" with {values}" if values else "")
 
 
-def _fits(kind: ObjectKind | EventKind, key: ClassKey | None) -> bool:
+def _fits(kind: ObjectClass | EventClass, key: ClassKey | None) -> bool:
     if key is None:
         return False
     if isinstance(kind, str):
@@ -339,11 +339,11 @@ def _has(obj: RemoteObject, values: dict[str, object]) -> bool:
     return all(obj[name] == value for name, value in values.items())
 
 
-def _view(kind: ObjectKind, obj: RemoteObject) -> Any:
+def _view(kind: ObjectClass, obj: RemoteObject) -> Any:
     return kind(obj) if isinstance(kind, type) and issubclass(kind, TypedObject) else obj
 
 
-def _typed(kind: EventKind, event: RemoteEvent) -> Any:
+def _typed(kind: EventClass, event: RemoteEvent) -> Any:
     return kind._qmf_wrap(event) if isinstance(kind, type) and issubclass(kind, TypedEvent) else event
 
 

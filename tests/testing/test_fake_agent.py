@@ -22,7 +22,7 @@ from qmf.errors import CallerError, ConstraintError, NotFoundError, RemoteError,
 from qmf.models.host import schema as host
 from qmf.schema import Schema
 from qmf.testing import FakeAgent, ManualClock, until
-from qmf.testing.classes import managed_class
+from qmf.testing.dynamic_classes import managed_class
 
 
 @pytest.fixture

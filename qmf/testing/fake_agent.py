@@ -16,8 +16,8 @@ from qmf.agent import AccessRequest, Action, Agent, Clock, Event, ManagedObject
 from qmf.bus import MemoryExchange
 from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Access, ClassKey, ClassSchema, EventSchema, Schema, Severity, zero_value
-from qmf.testing.classes import Answer, assign, event_maker, managed_class
-from qmf.testing.hanging import HangingBus
+from qmf.testing.dynamic_classes import Answer, assign, event_maker, managed_class
+from qmf.testing.hanging_bus import HangingBus
 
 TManaged = TypeVar("TManaged", bound=ManagedObject)
 

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from qmf.console import LoopThread
 
 T = TypeVar("T")
-
-
-class Opened(Protocol):
-    """An asynchronous context manager."""
-
-    async def __aenter__(self) -> object:
-        """Open."""
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> object:
-        """Close."""
-
-
-TOpened = TypeVar("TOpened", bound=Opened)
+TOpened = TypeVar("TOpened", bound=AbstractAsyncContextManager[Any])
 
 
 class InThread(Generic[TOpened]):
@@ -67,10 +54,6 @@ class InThread(Generic[TOpened]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._loop.run(_end(self.it))
+            self._loop.run(self.it.__aexit__(None, None, None))
         finally:
             self._loop.stop()
-
-
-async def _end(it: Opened) -> None:
-    await it.__aexit__(None, None, None)
