@@ -91,6 +91,18 @@ def confirms_acknowledgements(product: str) -> bool:
     return product in _CONFIRMING
 
 
+def drops_unknown(address: Address, product: str) -> bool:
+    """True if a broker accepts and drops what a sender of that address sends when the node does not exist.
+
+    Raises:
+        InvalidOption: as of `resolve`.
+    """
+    if product != RABBITMQ:
+        return False
+    node = resolve(address, sending=True, product=product).terminus.address
+    return node is not None and node.startswith("/amq/queue/")
+
+
 def passes_lists(product: str) -> bool:
     """True if a broker passes on lists as content; RabbitMQ 3 ends the connection."""
     return product != RABBITMQ

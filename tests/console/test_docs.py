@@ -1,16 +1,11 @@
-"""The tutorial says what happens: its code runs, and prints what stands below it."""
+"""The code of docs/console.md runs, and prints what stands below it."""
 
 from __future__ import annotations
 
-import contextlib
-import doctest
-import io
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
-import attrs
 import pytest
+from support.pages import blocks, kinds, run
 
 from qmf.broker import EmbeddedBroker
 from qmf.hostagent import EmbeddedHostAgent
@@ -19,62 +14,21 @@ from qmf.hostagent.settings import Settings
 pytestmark = pytest.mark.slow
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "console.md"
-URL = "amqp://127.0.0.1:5672"
-_BLOCK = re.compile(r"^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-@attrs.frozen
-class Block:
-    """Code of the page and what it prints."""
-
-    line: int
-    code: str
-    output: str
-
-
-def blocks() -> Iterator[Block]:
-    """The code blocks, each with the block of output behind it, if there is one."""
-    text = PAGE.read_text(encoding="utf-8")
-    found = list(_BLOCK.finditer(text))
-    for index, match in enumerate(found):
-        if match["kind"] == "python":
-            follower = found[index + 1] if index + 1 < len(found) else None
-            output = follower["text"] if follower is not None and follower["kind"] == "output" else ""
-            yield Block(text.count("\n", 0, match.start()) + 1, match["text"], output)
 
 
 def test_the_page_has_code_of_both_apis() -> None:
-    code = "".join(block.code for block in blocks())
+    code = "".join(block.code for block in blocks(PAGE))
     assert "Session(" in code
     assert "async with Client(" in code
-    assert {match["kind"] for match in _BLOCK.finditer(PAGE.read_text(encoding="utf-8"))} == {
-        "console",
-        "python",
-        "output",
-    }
+    assert kinds(PAGE) == {"console", "python", "output"}
 
 
 def test_what_the_page_says_happens() -> None:
     broker = EmbeddedBroker()
     broker.start()
-    names: dict[str, object] = {"__name__": "tutorial"}
-    settings = Settings(interval=1.0, instance="tutorial")
     try:
-        with EmbeddedHostAgent(broker.url, settings=settings):
-            wrong = [fault for block in blocks() if (fault := run(block, names, broker.url))]
+        with EmbeddedHostAgent(broker.url, settings=Settings(interval=1.0, instance="tutorial")):
+            wrong = run(PAGE, broker.url, {"__name__": "tutorial"})
     finally:
         broker.close()
     assert not wrong, "\n".join(wrong)
-
-
-def run(block: Block, names: dict[str, object], url: str) -> str:
-    """Run a block where the page's broker is `url`; what is wrong with what it prints, or nothing."""
-    # Empty lines in front keep line numbers in tracebacks right.
-    code = "\n" * block.line + block.code.replace(URL, url)
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, str(PAGE), "exec"), names)
-    seen = printed.getvalue().replace(url, URL).replace(url.removeprefix("amqp://"), "127.0.0.1:5672")
-    if doctest.OutputChecker().check_output(block.output, seen, doctest.ELLIPSIS):
-        return ""
-    return f"{PAGE.name}, line {block.line} prints\n{seen}\nnot\n{block.output}"

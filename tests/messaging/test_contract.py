@@ -319,16 +319,21 @@ def test_the_subject_of_a_message_goes_before_that_of_the_address(session: Sessi
     session.acknowledge()
 
 
-def test_an_unknown_node_is_not_found(broker: Target, session: Session) -> None:
+def test_an_unknown_node_is_not_found(broker: Target, connection: Connection) -> None:
     if broker.name == "artemis":
         pytest.skip("artemis creates addresses on demand")
     name = f"missing-{uuid.uuid4().hex[:8]}"
-    with pytest.raises(NotFound, match=name) as caught:
-        session.receiver(name)
-    assert caught.value.code == "amqp:not-found"
-    if broker.name != "rabbitmq":  # which drops what is sent to a queue that does not exist
-        with pytest.raises(NotFound, match=name):
-            session.sender(name)
+    session = connection.session()
+    for sending in (True, False):
+        with pytest.raises(NotFound, match=name) as caught:
+            session.sender(name) if sending else session.receiver(name)
+        assert caught.value.code == "amqp:not-found"
+        if broker.name == "rabbitmq":  # which ends the session as well
+            session = connection.session()
+    receiver = session.receiver(f"{name}; {{create: always}}")
+    session.sender(name).send("x")
+    assert receiver.fetch(timeout=10).content == "x"
+    session.acknowledge()
 
 
 @qpid_addresses

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Outcome
+from qmf.messaging.addresses import Address
 from qmf.messaging.aio.deliveries import ReceivedDelivery
 from qmf.messaging.aio.driver import Driver
 from qmf.messaging.aio.endpoint import Endpoint
@@ -29,6 +30,7 @@ from qmf.messaging.exceptions import (
     TransactionAborted,
 )
 from qmf.messaging.message import Disposition, Message
+from qmf.messaging.resolution import drops_unknown
 
 log = logging.getLogger("qmf.messaging")
 
@@ -135,6 +137,9 @@ class Session:
         """
         self._check_open()
         sender = Sender(self, target, capacity)
+        if self._driver is not None and drops_unknown(sender.address, self._driver.product):
+            # A receiver is refused where a sender is not.
+            await (await self.receiver(Address.of(sender.address.name), timeout=timeout)).close()
         self.senders.append(sender)
         await self._open(sender, timeout)
         return sender
