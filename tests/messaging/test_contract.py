@@ -16,6 +16,7 @@ from qmf.messaging import (
     UNLIMITED,
     Address,
     AssertionFailed,
+    AuthenticationFailure,
     Connection,
     ConnectionClosed,
     Disposition,
@@ -588,3 +589,9 @@ def test_what_a_broker_cannot_provide_is_refused(
 def test_transactions_are_refused_where_there_are_none(connection: Connection, queue: MakeQueue) -> None:
     with pytest.raises(TransactionError, match="transactions refused by the broker"):
         connection.session(transactional=True).sender(queue(), timeout=10)
+
+
+@pytest.mark.only("rabbitmq")
+def test_a_wrong_password(broker: Target) -> None:
+    with pytest.raises(AuthenticationFailure, match="user 'guest' was refused"):
+        Connection.establish(broker.url, timeout=10, username="guest", password="wrong")

@@ -52,7 +52,7 @@ def test_a_client_certificate() -> None:
     with EmbeddedBroker(ssl_context=context("server", ask=True)) as broker:
         with Connection.establish(broker.url, timeout=10, ssl_trustfile=CA, ssl_certfile=CLIENT) as connection:
             use(connection)
-        with pytest.raises(ConnectError, match=r"amqps://127\.0\.0\.1:\d+"):  # the broker ends it without a reason
+        with pytest.raises(ConnectError, match=r"^cannot connect to .*; it may require a certificate of the client$"):
             Connection.establish(broker.url, timeout=10, ssl_trustfile=CA)
 
 
@@ -81,11 +81,13 @@ def with_tls(url: str) -> str:
     return url.replace("amqp://", "amqps://")
 
 
-@pytest.mark.parametrize(("tls", "other"), [(True, without_tls), (False, with_tls)])
-def test_tls_on_one_side_only(tls: bool, other: Callable[[str], str]) -> None:
+@pytest.mark.parametrize(
+    ("tls", "other", "reason"), [(True, without_tls, r"; it may require TLS$"), (False, with_tls, r"cannot connect")]
+)
+def test_tls_on_one_side_only(tls: bool, other: Callable[[str], str], reason: str) -> None:
     with (
         EmbeddedBroker(ssl_context=context("server") if tls else None) as broker,
-        pytest.raises(ConnectError, match=r"amqps?://127\.0\.0\.1:\d+"),
+        pytest.raises(ConnectError, match=reason),
     ):
         Connection.establish(other(broker.url), timeout=10, ssl_trustfile=CA)
 

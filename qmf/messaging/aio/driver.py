@@ -224,7 +224,11 @@ class Driver:
         """See `TransportOwner`."""
         if self._error is None:
             reason = "the broker closed the connection" if error is None else failure_reason(error, self.url)
-            self._note(ConnectionClosed(text=f"connection to {self.url} lost: {reason}"))
+            if self._opened.done():
+                self._note(ConnectionClosed(text=f"connection to {self.url} lost: {reason}"))
+            else:
+                required = "a certificate of the client" if self.url.tls else "TLS"
+                self._note(ConnectError(text=f"cannot connect to {self.url}: {reason}; it may require {required}"))
         assert self._error is not None
         self._ended.set_result(None)
         self._owners.clear()
