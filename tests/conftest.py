@@ -1,4 +1,4 @@
-"""What all rooms' tests share."""
+"""What the tests of all packages share."""
 
 from __future__ import annotations
 

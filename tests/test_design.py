@@ -1,4 +1,4 @@
-"""The rooms keep their walls: who may import whom (docs/design.md), no circles, and importing starts nothing."""
+"""Which package may import which (docs/design.md), no import circles, and importing starts nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# What each room may import of the project, besides itself. `qmf.errors` and `qmf._version` are open to all.
+# What each package may import of the project, besides itself. `qmf.errors` and `qmf._version` may be imported by all.
 ALLOWED: dict[str, set[str]] = {
     "qmf/schema": set(),
     "qmf/codec": {"qmf.schema"},
@@ -43,8 +43,8 @@ OPEN = {
 }
 
 
-def modules(room: str) -> Iterator[Path]:
-    return (ROOT / room).rglob("*.py")
+def modules(package: str) -> Iterator[Path]:
+    return (ROOT / package).rglob("*.py")
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
@@ -82,9 +82,9 @@ def outside_functions(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
             yield from outside_functions(node)
 
 
-def imports_within(room: str) -> dict[str, set[str]]:
-    """For each module of a room, which of its modules it imports by name."""
-    paths = {module_name(path): path for path in modules(room)}
+def imports_within(package: str) -> dict[str, set[str]]:
+    """For each module of a package, which of its modules it imports by name."""
+    paths = {module_name(path): path for path in modules(package)}
     found: dict[str, set[str]] = {}
     for own, path in paths.items():
         named: set[str] = set()
@@ -125,23 +125,23 @@ def within(name: str, packages: set[str]) -> bool:
     return any(name == package or name.startswith(package + ".") for package in packages)
 
 
-@pytest.mark.parametrize("room", ALLOWED)
-def test_a_room_imports_only_what_the_design_allows(room: str) -> None:
-    own = room.rsplit("/", 1)[-1] if not room.startswith("qmf/") else room.replace("/", ".")
+@pytest.mark.parametrize("package", ALLOWED)
+def test_a_package_imports_only_what_the_design_allows(package: str) -> None:
+    own = package.rsplit("/", 1)[-1] if not package.startswith("qmf/") else package.replace("/", ".")
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: imports {name}"
-        for path in modules(room)
+        for path in modules(package)
         for line, name in imported(path)
         if name.split(".")[0] in {"qmf", "qmf_codegen", "qmf_shell"}
         and name not in OPEN
-        and not within(name, ALLOWED[room] | {own})
+        and not within(name, ALLOWED[package] | {own})
     ]
     assert wrong == []
 
 
-@pytest.mark.parametrize("room", ALLOWED)
-def test_modules_of_a_room_import_each_other_in_no_circle(room: str) -> None:
-    assert " -> ".join(circle(imports_within(room))) == ""
+@pytest.mark.parametrize("package", ALLOWED)
+def test_modules_of_a_package_import_each_other_in_no_circle(package: str) -> None:
+    assert " -> ".join(circle(imports_within(package))) == ""
 
 
 def test_circles_are_found() -> None:
@@ -172,7 +172,7 @@ def test_only_the_engine_imports_proton_in_the_bus() -> None:
     assert wrong == []
 
 
-def test_every_room_is_in_the_table() -> None:
+def test_every_package_is_in_the_table() -> None:
     found = {
         f"{root}/{path.parent.name}"
         for root in ("qmf", "codegen", "shell")
@@ -181,11 +181,11 @@ def test_every_room_is_in_the_table() -> None:
     assert found == set(ALLOWED)
 
 
-@pytest.mark.parametrize("room", sorted(set(ALLOWED) - {"qmf/bus"}))
-def test_only_the_bus_imports_proton(room: str) -> None:
+@pytest.mark.parametrize("package", sorted(set(ALLOWED) - {"qmf/bus"}))
+def test_only_the_bus_imports_proton(package: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}"
-        for path in modules(room)
+        for path in modules(package)
         for line, name in imported(path)
         if "proton" in name
     ]
@@ -214,7 +214,7 @@ def fresh(code: str) -> str:
         ("qmf.broker", ["qmf.agent", "qmf.console", "qmf.models", "qmf.protocol", "lxml"]),
     ],
 )
-def test_importing_a_room_loads_no_more_than_it_needs(module: str, unwanted: list[str]) -> None:
+def test_importing_a_package_loads_no_more_than_it_needs(module: str, unwanted: list[str]) -> None:
     # The star, since some packages load what they export when it is first used.
     loaded = fresh(f"from {module} import *\nimport sys; print('\\n'.join(sys.modules))").split()
     assert [name for name in unwanted if name in loaded] == []

@@ -12,12 +12,12 @@ from agent.warehouse import Shelf, Site
 from qmf.agent.layout import object_state
 from qmf.agent.layout.object_state import StatefulObject
 
-ROOM = Path(__file__).resolve().parents[3] / "qmf" / "agent"
+AGENT = Path(__file__).resolve().parents[3] / "qmf" / "agent"
 
 
 @pytest.mark.parametrize("name", StatefulObject.__slots__)
 def test_one_module_touches_an_attribute(name: str) -> None:
-    found = {path.name for path in ROOM.rglob("*.py") if re.search(rf"\b{name}\b", path.read_text(encoding="utf-8"))}
+    found = {path.name for path in AGENT.rglob("*.py") if re.search(rf"\b{name}\b", path.read_text(encoding="utf-8"))}
     assert found == {"object_state.py"}
 
 
