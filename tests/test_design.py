@@ -92,8 +92,8 @@ def imports_within(package: str) -> dict[str, set[str]]:
             if isinstance(node, ast.Import):
                 named |= {alias.name for alias in node.names}
                 continue
-            package = own.split(".") if path.name == "__init__.py" else own.split(".")[:-1]
-            base = ".".join(package[: len(package) + 1 - node.level] if node.level else [])
+            parent = own.split(".") if path.name == "__init__.py" else own.split(".")[:-1]
+            base = ".".join(parent[: len(parent) + 1 - node.level] if node.level else [])
             source = ".".join(filter(None, (base, node.module)))
             members = {f"{source}.{alias.name}" for alias in node.names}
             named |= members & paths.keys()
