@@ -129,7 +129,7 @@ class Agent:
         self._core.store.remove(obj)
 
     def provide(self, cls: type[ManagedObject], handler: Provider | Handler) -> None:
-        """QueryProvide the objects of a class on demand instead of storing them (see `qmf.agent.providers`).
+        """Provide the objects of a class on demand instead of storing them (see `qmf.agent.providers`).
 
         Args:
             cls: the generated class.

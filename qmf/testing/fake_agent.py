@@ -130,7 +130,7 @@ class FakeAgent:
         await self._bus.close()
 
     async def vanish(self) -> None:
-        """Disconnect without a word, as an agent that was killed."""
+        """Disconnect without a last heartbeat, as an agent that was killed."""
         await self._bus.close()
         await self.agent.close()
 

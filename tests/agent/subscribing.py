@@ -52,7 +52,7 @@ class Subscriber:
         await settled()
         return self.news()
 
-    async def say(self, content: Content, reply_to: str | None = REPLY_TO) -> list[Envelope]:
+    async def send(self, content: Content, reply_to: str | None = REPLY_TO) -> list[Envelope]:
         return await self.bus.request(content, reply_to=reply_to, correlation_id=None)
 
 

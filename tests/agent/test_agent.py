@@ -38,7 +38,7 @@ from qmf.schema import ClassKey, ClassSchema
 from qmf.testing import ManualClock
 
 
-async def test_start_listens_then_says_that_it_is_there(bus: FakeBus, clock: ManualClock) -> None:
+async def test_start_subscribes_and_then_sends_a_heartbeat(bus: FakeBus, clock: ManualClock) -> None:
     agent = Agent(bus, vendor="v", product="p", instance="i", domain="lab", clock=clock)
     await agent.start()
     subject = agent.info.direct_subject
@@ -75,12 +75,12 @@ async def test_a_failed_start_leaves_nothing_open(clock: ManualClock) -> None:
         await agent.start()
 
 
-async def test_no_connection_is_told(clock: ManualClock) -> None:
+async def test_a_failed_connection_is_an_error(clock: ManualClock) -> None:
     class Dead(FakeBus):
         async def open(self, timeout: float = 10.0) -> None:
-            raise ConnectError(self.url, "nobody there")
+            raise ConnectError(self.url, "connection refused")
 
-    with pytest.raises(ConnectError, match="nobody there"):
+    with pytest.raises(ConnectError, match="connection refused"):
         await Agent(Dead(is_open=False), vendor="v", product="p", clock=clock).start()
 
 
@@ -137,7 +137,7 @@ async def test_requests_come_on_the_direct_subject_too(agent: Agent, bus: FakeBu
         ("/queue", ("queue", None)),
     ],
 )
-async def test_answers_go_where_reply_to_says(
+async def test_answers_are_sent_to_the_reply_to(
     agent: Agent, bus: FakeBus, reply_to: str, address: tuple[str, str | None]
 ) -> None:
     (answer,) = await bus.request(LocateRequest(), reply_to=reply_to, correlation_id=None)
@@ -198,7 +198,7 @@ def raw_request(opcode: str, body: dict[str, object]) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("opcode", "body", "code", "word"),
+    ("opcode", "body", "code", "part"),
     [
         ("_query_request", {}, 1, "_what"),
         ("_query_request", {"_what": "PACKAGE"}, 1, "PACKAGE"),
@@ -207,13 +207,13 @@ def raw_request(opcode: str, body: dict[str, object]) -> bytes:
     ],
 )
 async def test_requests_with_invalid_content_get_an_answer(
-    agent: Agent, bus: FakeBus, opcode: str, body: dict[str, object], code: int, word: str
+    agent: Agent, bus: FakeBus, opcode: str, body: dict[str, object], code: int, part: str
 ) -> None:
     (answer,) = await bus.request_raw(raw_request(opcode, body))
     assert isinstance(answer, Envelope)
     assert isinstance(answer.content, ExceptionResponse)
     assert answer.content.code == code
-    assert word in answer.content.text
+    assert part in answer.content.text
     assert (answer.to, answer.subject, answer.correlation_id) == ("qmf.default.direct", "c", "9")
     assert agent.statistics.malformed == 1
 

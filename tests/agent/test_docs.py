@@ -1,4 +1,4 @@
-"""The tutorial says what happens: its code runs, prints what stands below it, and its schema is that of the example."""
+"""The tutorial is correct: its code runs, prints the text below it, and its schema is that of the example."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_schema_is_that_of_the_example() -> None:
 
 
 @pytest.mark.slow
-def test_what_the_page_says_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_of_the_page_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(ROOT / "examples")
     names: dict[str, object] = {"__name__": "tutorial"}
     with EmbeddedBroker() as broker:

@@ -1,4 +1,4 @@
-"""An agent and a bare console over a real bus: found, read, called, heard, in both directions and after a break."""
+"""An agent and a bare console over a real bus: discovery, queries, calls and events, also after a lost connection."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Console:
 
     def __init__(self, bus: Bus) -> None:
         self.bus = bus
-        self.heard: list[Envelope] = []
+        self.received: list[Envelope] = []
         self._news = asyncio.Event()
 
     async def open(self) -> None:
@@ -57,17 +57,17 @@ class Console:
         message = decode(received.data)
         received.settle()
         if isinstance(message, Envelope):
-            self.heard.append(message)
+            self.received.append(message)
             self._news.set()
 
-    async def hear(self, wanted: Callable[[Envelope], bool]) -> Envelope:
+    async def receive(self, wanted: Callable[[Envelope], bool]) -> Envelope:
         """The first message that is wanted, once it is there; the others stay."""
         async with asyncio.timeout(10):
             while True:
                 self._news.clear()
-                for number, message in enumerate(self.heard):
+                for number, message in enumerate(self.received):
                     if wanted(message):
-                        return self.heard.pop(number)
+                        return self.received.pop(number)
                 await self._news.wait()
 
     async def ask(self, content: Content, to: str, subject: str) -> Envelope:
@@ -75,7 +75,7 @@ class Console:
             content=content, to=to, subject=subject, reply_to="qmf.default.topic/direct-console.1", correlation_id="1"
         )
         await self.bus.send(encode(message))
-        return await self.hear(lambda answer: answer.correlation_id == "1")
+        return await self.receive(lambda answer: answer.correlation_id == "1")
 
 
 def of(kind: type[Content]) -> Callable[[Envelope], bool]:
@@ -98,12 +98,12 @@ async def make_bus(request: pytest.FixtureRequest) -> AsyncIterator[Callable[[],
 
 
 @pytest.mark.slow
-async def test_a_console_finds_reads_calls_and_hears(make_bus: Callable[[], Bus]) -> None:
+async def test_discovery_queries_calls_and_events(make_bus: Callable[[], Bus]) -> None:
     console = Console(make_bus())
     await console.open()
     agent_bus = make_bus()
     async with Agent(agent_bus, vendor="example.org", product="stock", instance="one", interval=0.1) as agent:
-        assert isinstance((await console.hear(of(Heartbeat))).content, Heartbeat)
+        assert isinstance((await console.receive(of(Heartbeat))).content, Heartbeat)
 
         found = await console.ask(LocateRequest(), "qmf.default.topic", LOCATE_KEY)
         assert isinstance(found.content, LocateResponse)
@@ -113,7 +113,7 @@ async def test_a_console_finds_reads_calls_and_hears(make_bus: Callable[[], Bus]
         agent.add(site)
         shelf = MovingShelf(number=7, siteRef=site)
         shelf_id = agent.add(shelf)
-        await console.hear(objects(lambda item: item.object_id == shelf_id and item.values["number"] == 7))
+        await console.receive(objects(lambda item: item.object_id == shelf_id and item.values["number"] == 7))
 
         answer = await console.ask(
             QueryRequest(what=What.OBJECT, class_key=ClassKey(PACKAGE, "shelf")), "qmf.default.direct", agent.name
@@ -125,37 +125,37 @@ async def test_a_console_finds_reads_calls_and_hears(make_bus: Callable[[], Bus]
         answer = await console.ask(call, "qmf.default.topic", agent.info.direct_subject or "")
         assert isinstance(answer.content, MethodResponse)
         assert answer.content.arguments == {"moved": 3, "note": "left"}
-        await console.hear(objects(lambda item: item.values.get("in") == 3))
+        await console.receive(objects(lambda item: item.values.get("in") == 3))
 
         agent.raise_event(ShelfSpill(shelf=shelf, items=1, class_="A"))
-        event = await console.hear(of(EventsIndication))
+        event = await console.receive(of(EventsIndication))
         assert isinstance(event.content, EventsIndication)
         assert event.content.events[0].values["items"] == 1
 
         agent.remove(shelf)
-        await console.hear(objects(lambda item: item.object_id == shelf_id and item.delete_ts > 0))
+        await console.receive(objects(lambda item: item.object_id == shelf_id and item.delete_ts > 0))
     await console.bus.close()
 
 
 @pytest.mark.slow
-async def test_an_agent_goes_on_after_a_break() -> None:
+async def test_an_agent_continues_after_a_lost_connection() -> None:
     exchange = MemoryExchange()
     console = Console(MemoryBus(exchange))
     await console.open()
     bus = MemoryBus(exchange)
     async with Agent(bus, vendor="example.org", product="stock", interval=0.1) as agent:
-        await console.hear(of(Heartbeat))
+        await console.receive(of(Heartbeat))
         bus.on_dropped("the cable was pulled")
         await until(lambda: not agent.connected)
         site = Site(name="north")
         agent.add(site)
         for number in range(3):
             agent.raise_event(ShelfSpill(shelf=site, items=number, class_="A"))
-        heard: list[object] = []
-        while len(heard) < 3:
-            content = (await console.hear(of(EventsIndication))).content
+        items: list[object] = []
+        while len(items) < 3:
+            content = (await console.receive(of(EventsIndication))).content
             assert isinstance(content, EventsIndication)
-            heard += [item.values["items"] for item in content.events]
-        assert heard == [0, 1, 2]
-        await console.hear(objects(lambda item: item.values.get("name") == "north"))
+            items += [item.values["items"] for item in content.events]
+        assert items == [0, 1, 2]
+        await console.receive(objects(lambda item: item.values.get("name") == "north"))
     await console.bus.close()

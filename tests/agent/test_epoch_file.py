@@ -101,7 +101,7 @@ def test_the_file_is_replaced_in_one_step(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(CallerError, match=r"example\.org,stock\.json: Is a directory"):
         count_start(tmp_path, KIND, None, 0)

@@ -51,7 +51,7 @@ async def test_objects_that_the_agent_has_come_first(agent: Agent, bus: FakeBus,
 
 
 @pytest.mark.parametrize("key", [ClassKey("other", "shelf"), SITES])
-async def test_other_classes_ask_nobody(agent: Agent, bus: FakeBus, warehouse: Warehouse, key: ClassKey) -> None:
+async def test_other_classes_ask_no_provider(agent: Agent, bus: FakeBus, warehouse: Warehouse, key: ClassKey) -> None:
     assert objects(await ask(bus, class_key=key)) == []
     assert warehouse.queries == []
 

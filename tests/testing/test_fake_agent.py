@@ -1,4 +1,4 @@
-"""The fake agent: serves consoles as told, and fails on demand."""
+"""The fake agent: serves consoles as the test defines it, and fails on demand."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ async def test_methods(fake: FakeAgent, client: Client) -> None:
         assert obj is widget
         await asyncio.sleep(0)
         if not body:
-            raise MethodError("nothing to say", code=65536)
+            raise MethodError("no reason", code=65536)
         return {"sequence": sequence + 1, "body": body}
 
     fake.on("widget", "stop", lambda obj: None)
     fake.on("widget", "link", lambda obj, target, force: {"mad": None})
     assert dict(await remote.echo(1, "x")) == {"sequence": 2, "body": "x"}
     assert dict(await remote.stop()) == {}
-    with pytest.raises(RemoteError, match="nothing to say"):
+    with pytest.raises(RemoteError, match="no reason"):
         await remote.echo(1, "")
     with pytest.raises(RemoteError, match="link has no argument 'mad'"):
         await remote.link(remote.object_id)
@@ -145,14 +145,14 @@ async def test_faults(fake: FakeAgent, client: Client) -> None:
     assert isinstance(await anext(feed), AgentRemoved)
 
 
-async def test_one_that_vanishes_says_nothing(fake: FakeAgent, client: Client, qmf_exchange: MemoryExchange) -> None:
+async def test_one_that_vanishes_sends_nothing(fake: FakeAgent, client: Client, qmf_exchange: MemoryExchange) -> None:
     received = qmf_exchange.received
     await fake.vanish()
     assert qmf_exchange.received == received
     assert [agent.name for agent in client.agents] == [fake.name]
 
 
-async def test_mistakes_are_told(fake: FakeAgent, qmf_exchange: MemoryExchange) -> None:
+async def test_mistakes_are_errors(fake: FakeAgent, qmf_exchange: MemoryExchange) -> None:
     with pytest.raises(CallerError, match="vendor:product:instance"):
         FakeAgent(qmf_exchange, name="me")
     with pytest.raises(NotFoundError, match="did you mean widget"):

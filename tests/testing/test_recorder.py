@@ -1,4 +1,4 @@
-"""The recorder: what it keeps, what it waits for, what it says when nothing comes."""
+"""The recorder: what it records, what it waits for, and its errors."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def test_method_answers(recorder: Recorder, agent: Agent) -> None:
         await recorder.query(shelf)
 
 
-async def test_what_did_not_come_is_told_with_what_did(recorder: Recorder, agent: Agent) -> None:
+async def test_an_error_lists_what_was_received(recorder: Recorder, agent: Agent) -> None:
     recorder.clear()
     with pytest.raises(AssertionError, match=r"not within 0 s: an object Site with .*north.*; nothing was received"):
         await recorder.there(Site, name="north", _timeout=0)
@@ -105,7 +105,7 @@ async def test_what_did_not_come_is_told_with_what_did(recorder: Recorder, agent
         await recorder.there(Site, nam="south")
 
 
-async def test_the_access_hook_sees_who_asks(qmf_exchange: MemoryExchange) -> None:
+async def test_the_access_function_gets_the_user(qmf_exchange: MemoryExchange) -> None:
     def access(request: AccessRequest) -> bool | str:
         return request.user_id == "ann" or "only ann may"
 
@@ -151,5 +151,5 @@ async def test_until() -> None:
     assert await until(ready.is_set)
     with pytest.raises(AssertionError, match="no luck"):
         await until(lambda: 0, "no luck", timeout=0)
-    with pytest.raises(AssertionError, match="told late"):
-        await until(lambda: 0, lambda: "told late", timeout=0)
+    with pytest.raises(AssertionError, match="made late"):
+        await until(lambda: 0, lambda: "made late", timeout=0)

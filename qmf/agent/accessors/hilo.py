@@ -79,7 +79,7 @@ class HiLo(Counter):
         if type(value) is not int:
             value = to_whole_number(value, self._field)
         if self._fresh:
-            self._begin(value)
+            self._start_with(value)
         if value > self._high:
             if value > self._field.high:
                 raise range_error(self._field, value)
@@ -92,7 +92,7 @@ class HiLo(Counter):
             self._value = value
             self._cells[STATISTICS_CELL] = True
 
-    def _begin(self, value: int) -> None:
+    def _start_with(self, value: int) -> None:
         # Another thread may have been here first.
         if self._fresh and self._field.low <= value <= self._field.high:
             self._fresh = False

@@ -109,7 +109,7 @@ class _ReaderSource:
             self._steps.append(f"{targets} = {accessor}._read()")
         else:
             self._steps.append(f"a = {accessor}")
-            condition = self._marks(style, names, targets)
+            condition = self._read_interval(style, names, targets)
             if self._taking:
                 if style is Style.HILO:
                     self._steps.append("a._fresh = False")  # a new interval begins, whatever there was in this one
@@ -117,7 +117,7 @@ class _ReaderSource:
                 self._steps += ["    if interval is not None:", f"        {note}"]
         return names
 
-    def _marks(self, style: Style, names: list[str], targets: str) -> str:
+    def _read_interval(self, style: Style, names: list[str], targets: str) -> str:
         """Add the steps that read a hilo or mma; gives the condition that its interval has to be ended."""
         if style is Style.HILO:
             # Nothing may come between the three reads: see the rules of `accessors`.

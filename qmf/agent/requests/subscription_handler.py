@@ -131,7 +131,7 @@ class SubscriptionHandler:
 
     @property
     def count(self) -> int:
-        """SubscriptionHandler now."""
+        """The number of subscriptions."""
         return len(self._all)
 
     async def answer(self, request: Envelope, content: SubscribeRequest) -> None:

@@ -53,7 +53,7 @@ def tuned(name: str) -> type[Counter]:
 
 METHODS = [
     *((Counter, name) for name in ("inc", "dec", "set", "_read", "_end_interval")),
-    *((HiLo, name) for name in ("inc", "dec", "set", "_begin", "_read", "_end_interval", "_merge_interval")),
+    *((HiLo, name) for name in ("inc", "dec", "set", "_start_with", "_read", "_end_interval", "_merge_interval")),
     *((Mma, name) for name in ("sample", "_read", "_end_interval", "_merge_interval", "_has_new_samples")),
     *((tuned(name), method) for name in ("in", "out", "lifts") for method in ("inc", "dec", "set")),
 ]

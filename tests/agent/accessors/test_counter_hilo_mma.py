@@ -93,7 +93,7 @@ def test_a_first_value_after_a_publication_belongs_to_an_interval_that_began_wit
 
 
 def test_of_two_first_values_of_two_threads_none_is_lost(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = HiLo._begin
+    begin = HiLo._start_with
     others = [threading.Thread(target=shelf.users.set, args=(3,))]
 
     def after_another(hilo: HiLo, value: int) -> None:
@@ -104,7 +104,7 @@ def test_of_two_first_values_of_two_threads_none_is_lost(shelf: Shelf, monkeypat
             other.join()
         begin(hilo, value)
 
-    monkeypatch.setattr(HiLo, "_begin", after_another)
+    monkeypatch.setattr(HiLo, "_start_with", after_another)
     shelf.users.set(50)
     assert (shelf.users.value, shelf.users.high, shelf.users.low) == (50, 50, 3)
 
@@ -148,29 +148,29 @@ def test_reading_ends_no_interval(shelf: Shelf) -> None:
 
 def test_marks_that_go_back_to_rest_are_published_once(shelf: Shelf) -> None:
     shelf.users.inc(5)
-    taken = [take_update(shelf, 0), take_update(shelf, 0), take_update(shelf, 0)]
-    assert [item and (item.values["usersHigh"], item.values["usersLow"]) for item in taken] == [(5, 0), (5, 5), None]
+    update = [take_update(shelf, 0), take_update(shelf, 0), take_update(shelf, 0)]
+    assert [item and (item.values["usersHigh"], item.values["usersLow"]) for item in update] == [(5, 0), (5, 5), None]
 
 
-def test_what_was_taken_can_be_given_back(shelf: Shelf) -> None:
+def test_an_update_can_be_restored(shelf: Shelf) -> None:
     shelf.users.inc(9)
     shelf.users.set(4)
     shelf.wait.sample(10)
-    taken = take_update(shelf, 0)
-    assert taken is not None
+    update = take_update(shelf, 0)
+    assert update is not None
     shelf.users.set(2)
     shelf.wait.sample(30)
     shelf.wait.sample(5)
-    taken.restore()
+    update.restore()
     assert (shelf.users.value, shelf.users.high, shelf.users.low) == (2, 9, 0)
     assert (shelf.wait.samples, shelf.wait.min, shelf.wait.max, shelf.wait.average) == (3, 5, 30, 15)
 
 
-def test_giving_back_into_an_empty_interval(shelf: Shelf) -> None:
+def test_restoring_into_an_empty_interval(shelf: Shelf) -> None:
     shelf.wait.sample(10)
-    taken = take_update(shelf, 0)
-    assert taken is not None
-    taken.restore()
+    update = take_update(shelf, 0)
+    assert update is not None
+    update.restore()
     assert (shelf.wait.samples, shelf.wait.min, shelf.wait.max) == (1, 10, 10)
     assert changed(shelf) == STATISTICS
 
@@ -244,9 +244,9 @@ def test_threads_lose_no_update(shelf: Shelf) -> None:
     start.wait()
     counts = []
     while any(thread.is_alive() for thread in threads):
-        taken = take_update(shelf, 0)
-        if taken is not None:
-            counts.append(taken.values["waitCount"])
+        update = take_update(shelf, 0)
+        if update is not None:
+            counts.append(update.values["waitCount"])
     for thread in threads:
         thread.join()
     last = take_update(shelf, 0)

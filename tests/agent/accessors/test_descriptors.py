@@ -139,7 +139,7 @@ def test_a_map_is_copied(shelf: Shelf) -> None:
         ({"number": 1, "in": 5}, "Shelf.in (count64): cannot be given to a new object, not 5"),
     ],
 )
-def test_a_new_object_needs_what_its_class_says(values: dict[str, object], text: str) -> None:
+def test_a_new_object_needs_the_required_values_of_its_class(values: dict[str, object], text: str) -> None:
     with pytest.raises(ConstraintError) as caught:
         ManagedObject.__init__(Shelf.__new__(Shelf), **values)
     assert str(caught.value) == text
@@ -155,16 +155,16 @@ def test_a_reference_to_an_object_without_agent_is_pending(shelf: Shelf) -> None
     shelf.nextRef = site
     seen = [shelf.nextRef]
     assert changed(shelf) == PROPERTIES
-    taken = take_update(shelf, 0)
-    assert taken is not None
-    assert "nextRef" not in taken.values
+    update = take_update(shelf, 0)
+    assert update is not None
+    assert "nextRef" not in update.values
     assert take_update(shelf, 0) is None
     assert object_state.with_changes([shelf]) == [shelf]
     object_state.set_object_id(site, ObjectId("north"))
     assert [*seen, shelf.nextRef] == [None, ObjectId("north")]
-    taken = take_update(shelf, 0)
-    assert taken is not None
-    assert taken.values["nextRef"] == ObjectId("north")
+    update = take_update(shelf, 0)
+    assert update is not None
+    assert update.values["nextRef"] == ObjectId("north")
     assert object_state.with_changes([shelf]) == []
 
 
@@ -178,16 +178,16 @@ def test_a_reference_does_not_keep_an_object_with_id_alive(shelf: Shelf) -> None
     assert kept() is None
 
 
-def test_only_the_changed_group_is_taken(shelf: Shelf) -> None:
+def test_only_the_changed_group_is_published(shelf: Shelf) -> None:
     shelf.in_.inc()
-    taken = take_update(shelf, 0)
-    assert taken is not None
-    assert set(taken.values) == set(shelf._qmf_values(properties=False))
+    update = take_update(shelf, 0)
+    assert update is not None
+    assert set(update.values) == set(shelf._qmf_values(properties=False))
     shelf.limit = 9
-    taken = take_update(shelf, 0)
-    assert taken is not None
-    assert set(taken.values) == set(shelf._qmf_values(statistics=False))
-    taken.restore()
+    update = take_update(shelf, 0)
+    assert update is not None
+    assert set(update.values) == set(shelf._qmf_values(statistics=False))
+    update.restore()
     assert changed(shelf) == PROPERTIES
 
 

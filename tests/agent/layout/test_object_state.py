@@ -1,4 +1,4 @@
-"""The state of managed objects has one owner, and what it keeps of properties goes when they change."""
+"""The state of managed objects has one owner, and encoded properties are dropped when they change."""
 
 from __future__ import annotations
 

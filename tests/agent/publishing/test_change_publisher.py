@@ -214,8 +214,8 @@ async def test_an_object_that_cannot_be_encoded_does_not_stop_the_others(
     assert "skipped object org.example.stock:shelf:,4" in caplog.text
 
 
-async def test_both_forms_of_bodies_say_the_same() -> None:
-    told = []
+async def test_both_forms_of_bodies_have_the_same_content() -> None:
+    published = []
     for form in BodyForm:
         bus, clock = FakeBus(), ManualClock()
         async with Agent(bus, vendor="v", product="p", instance="i", epoch=3, clock=clock, form=form) as agent:
@@ -228,11 +228,11 @@ async def test_both_forms_of_bodies_say_the_same() -> None:
             shelf.wait.sample(5)
             shelf.users.inc(3)
             second = await interval(bus, clock)
-        told.append(
+        published.append(
             [(item.object_id, item.class_key, item.values, bool(item.delete_ts)) for item in objects([*first, *second])]
         )
-    assert told[0] == told[1]
-    assert len(told[0]) == 5
+    assert published[0] == published[1]
+    assert len(published[0]) == 5
 
 
 async def test_late_intervals_are_not_made_up_for(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:

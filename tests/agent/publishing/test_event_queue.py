@@ -25,14 +25,14 @@ def spill(items: int = 1) -> ShelfSpill:
     return ShelfSpill(shelf=ObjectId("s"), items=items, class_="A")
 
 
-def told(messages: list[Envelope]) -> list[EventData]:
+def events_of(messages: list[Envelope]) -> list[EventData]:
     return [
         item for message in messages if isinstance(message.content, EventsIndication) for item in message.content.events
     ]
 
 
 def items(messages: list[Envelope]) -> list[object]:
-    return [event.values["items"] for event in told(messages)]
+    return [event.values["items"] for event in events_of(messages)]
 
 
 async def test_an_event_on_the_wire(agent: Agent, bus: FakeBus, clock: ManualClock) -> None:
@@ -41,7 +41,7 @@ async def test_an_event_on_the_wire(agent: Agent, bus: FakeBus, clock: ManualClo
     agent.raise_event(ShelfSpill(shelf=site, items=3, class_="A"))
     await until(lambda: len(bus.sent) == 1)
     (message,) = bus.take()
-    (event,) = told([message])
+    (event,) = events_of([message])
     assert message.to == "qmf.default.topic"
     assert message.subject == "agent.ind.event.org_example_stock.shelfSpill.warn.example_org.stock.one"
     assert (event.severity, event.timestamp) == (4, clock.now)
@@ -52,14 +52,14 @@ async def test_an_event_on_the_wire(agent: Agent, bus: FakeBus, clock: ManualClo
     assert (event.values["items"], event.values["class"]) == (3, "A")
 
 
-@pytest.mark.parametrize(("severity", "word"), [(0, "emerg"), (Severity.INFORM, "info"), (7, "debug")])
-async def test_severity_can_be_given(agent: Agent, bus: FakeBus, severity: int, word: str) -> None:
+@pytest.mark.parametrize(("severity", "name"), [(0, "emerg"), (Severity.INFORM, "info"), (7, "debug")])
+async def test_severity_can_be_given(agent: Agent, bus: FakeBus, severity: int, name: str) -> None:
     agent.raise_event(spill(), severity=severity)
     await until(lambda: len(bus.sent) == 1)
     (message,) = bus.take()
     assert message.subject is not None
-    assert f".{word}." in message.subject
-    assert told([message])[0].severity == severity
+    assert f".{name}." in message.subject
+    assert events_of([message])[0].severity == severity
 
 
 async def test_what_does_not_fit_is_refused_at_once(agent: Agent) -> None:
@@ -74,7 +74,7 @@ async def test_what_does_not_fit_is_refused_at_once(agent: Agent) -> None:
 async def test_an_unset_reference_is_absent(agent: Agent, bus: FakeBus) -> None:
     agent.raise_event(ShelfSpill(shelf=None, items=1, class_=""))
     await until(lambda: len(bus.sent) == 1)
-    assert set(told(bus.take())[0].values) == {"items", "class"}
+    assert set(events_of(bus.take())[0].values) == {"items", "class"}
 
 
 async def test_threads_raise_in_order(agent: Agent, bus: FakeBus) -> None:
@@ -159,7 +159,13 @@ async def test_events_of_one_kind_go_together_and_none_overtakes_another(agent: 
     await until(lambda: agent.statistics.events_sent == len(severities))
     messages = bus.take()
     assert items(messages) == list(range(len(severities)))
-    assert [[event.severity for event in told([message])] for message in messages] == [[3, 3, 3], [4], [3], [4, 4], [3]]
+    assert [[event.severity for event in events_of([message])] for message in messages] == [
+        [3, 3, 3],
+        [4],
+        [3],
+        [4, 4],
+        [3],
+    ]
     assert [message.subject.split(".")[5] for message in messages if message.subject] == [
         "error",
         "warn",
@@ -197,12 +203,12 @@ async def test_one_that_cannot_be_encoded_does_not_stop_the_others(
 
 
 @pytest.mark.parametrize("form", BodyForm)
-async def test_both_forms_say_the_same(bus: FakeBus, clock: ManualClock, form: BodyForm) -> None:
+async def test_both_forms_have_the_same_content(bus: FakeBus, clock: ManualClock, form: BodyForm) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock, form=form) as agent:
         bus.take()
         agent.raise_event(ShelfSpill(shelf=ObjectId("s", "a", 7), items=200, class_="\u20ac" * 80))
         await until(lambda: agent.statistics.events_sent == 1)
-        (event,) = told(bus.take())
+        (event,) = events_of(bus.take())
     assert event.values == {
         "shelf": {"_object_name": "s", "_agent_name": "a", "_agent_epoch": 7},
         "items": 200,
@@ -212,19 +218,19 @@ async def test_both_forms_say_the_same(bus: FakeBus, clock: ManualClock, form: B
 
 
 class PostingBus(FakeBus):
-    """A bus that takes messages without a word, until the test has the broker say it."""
+    """A bus that sends messages without an outcome, until the test gives one."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[OutcomeCallback] = []
+        self.callbacks: list[OutcomeCallback] = []
 
     def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
         self.sent.append(data)
-        self.told.append(on_outcome)
+        self.callbacks.append(on_outcome)
         return True
 
-    def say(self, number: int, error: NetworkError | None = None) -> None:
-        self.told.pop(number)(error)
+    def settle(self, number: int, error: NetworkError | None = None) -> None:
+        self.callbacks.pop(number)(error)
 
 
 async def turns(count: int = 10) -> None:
@@ -242,28 +248,28 @@ async def ahead(clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> AsyncIte
         for number in range(10):
             agent.raise_event(spill(number))
         await turns()
-        assert (items(bus.take()), len(bus.told), agent.statistics.events_sent) == (list(range(8)), 4, 0)
+        assert (items(bus.take()), len(bus.callbacks), agent.statistics.events_sent) == (list(range(8)), 4, 0)
         yield agent, bus
-        while bus.told:
-            bus.say(0)
+        while bus.callbacks:
+            bus.settle(0)
 
 
 async def test_a_few_batches_go_ahead_of_the_confirmations(ahead: tuple[Agent, PostingBus]) -> None:
     agent, bus = ahead
-    bus.say(0)
+    bus.settle(0)
     await turns()
-    assert (items(bus.take()), len(bus.told), agent.statistics.events_sent) == ([8, 9], 4, 2)
-    while bus.told:
-        bus.say(0)
+    assert (items(bus.take()), len(bus.callbacks), agent.statistics.events_sent) == ([8, 9], 4, 2)
+    while bus.callbacks:
+        bus.settle(0)
     assert agent.statistics.events_sent == 10
 
 
 async def test_batches_that_went_down_go_again_in_order(ahead: tuple[Agent, PostingBus]) -> None:
     _, bus = ahead
     bus.disconnect()
-    bus.say(0)
+    bus.settle(0)
     for number in (2, 0, 0):
-        bus.say(number, DisconnectedError("fake://", "gone"))
+        bus.settle(number, DisconnectedError("fake://", "gone"))
         await turns()
         assert bus.take() == []
     bus.reconnect()
@@ -274,9 +280,9 @@ async def test_batches_that_went_down_go_again_in_order(ahead: tuple[Agent, Post
     assert [message.sequence for message in messages] == [2, 3, 4, 5]
 
 
-async def test_a_batch_that_is_refused_holds_up_nobody(ahead: tuple[Agent, PostingBus]) -> None:
+async def test_a_refused_batch_does_not_block_the_others(ahead: tuple[Agent, PostingBus]) -> None:
     agent, bus = ahead
-    bus.say(1, LinkError("", "amqp:unauthorized-access", "not you"))
+    bus.settle(1, LinkError("", "amqp:unauthorized-access", "not you"))
     await turns()
     assert items(bus.take()) == [8, 9]
     assert agent.statistics.events_dropped == 2
@@ -288,10 +294,10 @@ async def test_closing_waits_for_the_confirmations(clock: ManualClock) -> None:
     await agent.start()
     agent.raise_event(spill(1))
     closing = asyncio.ensure_future(agent.close())
-    await until(lambda: bool(bus.told))
+    await until(lambda: bool(bus.callbacks))
     await turns(50)
     assert not closing.done()
-    bus.say(0)
+    bus.settle(0)
     await closing
     assert agent.statistics.events_sent == 1
 

@@ -1,4 +1,4 @@
-"""Floods of events: how many go out, what becomes of the rest, and who is told."""
+"""The rate limit of events: how many are sent, how many are suppressed, and how that is reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def spill(items: int = 1) -> ShelfSpill:
     return ShelfSpill(shelf=ObjectId("s"), items=items, class_="A")
 
 
-def told(messages: list[Envelope]) -> list[tuple[list[object], int | None, int]]:
+def sent(messages: list[Envelope]) -> list[tuple[list[object], int | None, int]]:
     """Items of the events, number and count of suppressed ones of each message."""
     return [
         ([event.values["items"] for event in message.content.events], message.sequence, message.suppressed)
@@ -30,7 +30,7 @@ def told(messages: list[Envelope]) -> list[tuple[list[object], int | None, int]]
     ]
 
 
-# (limit, times of events, what each gets: the count held back before it, or None)
+# (limit, times of events, what each gets: the count suppressed before it, or None)
 GATES = [
     (EventLimit(2, 10), [0, 0, 0, 9.9, 10, 10, 10, 25], [0, 0, None, None, 2, 0, None, 1]),
     (EventLimit(1, 1), [0, 5, 5.5, 5.9, 7], [0, 0, None, None, 2]),
@@ -57,7 +57,7 @@ def test_limits_are_checked(options: dict[str, float]) -> None:
         EventLimit(**options)  # type: ignore[arg-type]
 
 
-async def test_the_next_event_after_a_flood_says_how_many_there_were(
+async def test_the_next_event_has_the_number_of_suppressed_ones(
     bus: FakeBus, clock: ManualClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "qmf.agent")
@@ -70,7 +70,7 @@ async def test_the_next_event_after_a_flood_says_how_many_there_were(
         agent.raise_event(spill(10))
         agent.raise_event(spill(11))
         await until(lambda: agent.statistics.events_sent == 6)
-        assert told(bus.take()) == [([0, 1, 2], 1, 0), ([77], 1, 0), ([10, 11], 2, 7)]
+        assert sent(bus.take()) == [([0, 1, 2], 1, 0), ([77], 1, 0), ([10, 11], 2, 7)]
         assert (agent.statistics.events_suppressed, agent.statistics.events_dropped) == (7, 0)
     assert len([record for record in caplog.records if "too many events" in record.getMessage()]) == 1
     assert "7 events org.example.stock:shelfSpill" in caplog.text

@@ -223,7 +223,7 @@ def change_options(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("change", [change_label, change_options, lambda shelf: shelf.in_.inc()])
-def test_what_is_kept_of_properties_goes_when_they_change(
+def test_encoded_properties_are_dropped_when_they_change(
     store: ManagedObjectStore, change: Callable[[Shelf], None]
 ) -> None:
     writer, rows = ObjectWriter(store, BodyForm.DATA010), RowWriter(store)
@@ -260,14 +260,14 @@ def test_names_of_all_kinds(store: ManagedObjectStore, key: str) -> None:
     assert ObjectWriter(store, BodyForm.DATA010).whole(belt) == general(object_data(belt, belt._qmf_values()))
 
 
-def test_what_does_not_fit_a_row_is_told(store: ManagedObjectStore) -> None:
+def test_a_value_that_does_not_fit_a_row_is_an_error(store: ManagedObjectStore) -> None:
     belt = Belt()
     store.add(belt, "a\udcff")
     with pytest.raises(EncodeError, match="lone surrogate"):
         RowWriter(store).whole(belt)
 
 
-def test_a_statistic_that_does_not_fit_a_row_is_told(store: ManagedObjectStore) -> None:
+def test_a_statistic_that_does_not_fit_a_row_is_an_error(store: ManagedObjectStore) -> None:
     cls = managed([("sstr", False)], ["sstr", "count32"], assign=False)
     obj, other = cls(), cls()
     for item in (obj, other):

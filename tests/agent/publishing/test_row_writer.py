@@ -72,7 +72,7 @@ QUERIES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-async def test_rows_say_what_ordinary_objects_say(
+async def test_rows_have_the_values_of_ordinary_objects(
     agent: Agent, bus: FakeBus, shelves: list[Shelf], query: dict[str, Any]
 ) -> None:
     expected = plain(await ask(bus, **query))

@@ -185,7 +185,7 @@ async def test_schemas_of_the_old_kind_are_guarded_too(bus: FakeBus, shelf: Shel
 
 @pytest.mark.slow
 async def test_the_user_id_comes_from_the_message() -> None:
-    """Over a real connection: what the console's message says is what the hook and the method see."""
+    """Over a real connection: the access function and the method get the values of the console's message."""
     hook = Hook()
     answers: list[Envelope] = []
 

@@ -1,4 +1,4 @@
-"""Events that tell of method calls: for each call, whatever came of it; and only where they were asked for."""
+"""Events about method calls: one for each call, with or without success; and only if the agent has an audit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Moving(Shelf):
         return ShelfMoveResult(moved=items, note="ok")
 
 
-def told(bus: FakeBus) -> list[dict[str, Any]]:
+def calls_of(bus: FakeBus) -> list[dict[str, Any]]:
     """The arguments of the events sent so far."""
     return [
         dict(event.values)
@@ -47,7 +47,7 @@ async def agent(request: pytest.FixtureRequest, bus: FakeBus, clock: ManualClock
     await agent.close()
 
 
-async def test_calls_are_told(agent: Agent, bus: FakeBus, request: pytest.FixtureRequest) -> None:
+async def test_calls_are_reported(agent: Agent, bus: FakeBus, request: pytest.FixtureRequest) -> None:
     shelf = Moving(number=1)
     agent.add(shelf)
     audit: CallAudit | None = request.node.callspec.params["agent"]
@@ -62,12 +62,12 @@ async def test_calls_are_told(agent: Agent, bus: FakeBus, request: pytest.Fixtur
         (answer,) = await bus.request(QueryRequest(what=What.SCHEMA_ID))
         assert isinstance(answer.content, SchemaIdsResponse)
         assert METHOD_CALLED.key not in answer.content.keys
-        assert told(bus) == []
+        assert calls_of(bus) == []
         return
     found: list[dict[str, Any]] = []
 
     def all_there() -> bool:
-        found.extend(told(bus))
+        found.extend(calls_of(bus))
         return len(found) == 4
 
     await until(all_there)

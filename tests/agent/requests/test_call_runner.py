@@ -120,7 +120,7 @@ async def test_tracebacks_are_sent_on_demand(bus: FakeBus, clock: ManualClock, d
     await agent.close()
 
 
-async def test_a_traceback_tells_where(bus: FakeBus, clock: ManualClock) -> None:
+async def test_a_traceback_has_the_place(bus: FakeBus, clock: ManualClock) -> None:
     def failing() -> None:
         raise KeyError("shelf")
 
@@ -134,7 +134,7 @@ async def test_a_traceback_tells_where(bus: FakeBus, clock: ManualClock) -> None
 
 
 @pytest.mark.parametrize("error", [MethodError("jammed", 70000), NotImplementedError()])
-async def test_what_a_method_means_to_say_has_no_traceback(bus: FakeBus, clock: ManualClock, error: Exception) -> None:
+async def test_errors_for_the_console_have_no_traceback(bus: FakeBus, clock: ManualClock, error: Exception) -> None:
     def refusing() -> None:
         raise error
 
@@ -158,7 +158,7 @@ async def test_a_failing_provider_has_one_as_well(bus: FakeBus, clock: ManualClo
     await agent.close()
 
 
-async def test_calls_that_wait_for_their_turn_are_told_when_the_agent_closes(bus: FakeBus, clock: ManualClock) -> None:
+async def test_waiting_calls_get_an_error_when_the_agent_closes(bus: FakeBus, clock: ManualClock) -> None:
     async def endless() -> None:
         await asyncio.Event().wait()
 

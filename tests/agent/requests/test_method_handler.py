@@ -183,9 +183,9 @@ async def test_results_are_checked(
     agent: Agent, bus: FakeBus, shelf: Stocked, monkeypatch: pytest.MonkeyPatch, result: object, text: str
 ) -> None:
     monkeypatch.setattr(shelf, "move", lambda *_: result)
-    code, words = refusal(await call(bus, shelf, "move", items=1))
+    code, reason = refusal(await call(bus, shelf, "move", items=1))
     assert code == 7
-    assert text in words
+    assert text in reason
 
 
 async def test_the_caller_is_known_while_the_method_runs(agent: Agent, bus: FakeBus, shelf: Stocked) -> None:
@@ -257,7 +257,7 @@ async def test_a_time_limit_ends_slow_methods(bus: FakeBus, clock: ManualClock) 
         assert refusal(await call(bus, shelf, "clear")) == (7, "Shelf.clear took longer than 0.01 s")
 
 
-async def test_closing_tells_the_callers(bus: FakeBus, clock: ManualClock) -> None:
+async def test_callers_get_an_error_when_the_agent_closes(bus: FakeBus, clock: ManualClock) -> None:
     agent = Agent(bus, vendor="v", product="p", clock=clock)
     await agent.start()
     shelf = Stocked()

@@ -57,7 +57,7 @@ def shelves(agent: Agent) -> list[Shelf]:
     return shelves
 
 
-async def test_an_answer_goes_to_the_reply_address(agent: Agent, bus: FakeBus, shelves: list[Shelf]) -> None:
+async def test_an_answer_is_sent_to_the_reply_address(agent: Agent, bus: FakeBus, shelves: list[Shelf]) -> None:
     (answer,) = await ask(bus, class_key=SHELVES)
     assert (answer.to, answer.subject, answer.correlation_id) == ("qmf.default.topic", "console-1", "7")
     assert (answer.agent, answer.partial) == ("example.org:stock:one", False)

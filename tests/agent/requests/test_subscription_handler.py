@@ -112,7 +112,7 @@ def test_limits_are_checked(options: dict[str, Any]) -> None:
 # -- life --------------------------------------------------------------------------------------------------------------
 
 
-async def test_it_expires_without_a_word(quiet_agent: Agent, subscriber: Subscriber, bus: FakeBus) -> None:
+async def test_it_expires_without_a_message(quiet_agent: Agent, subscriber: Subscriber, bus: FakeBus) -> None:
     await subscriber.subscribe(lifetime=3)
     await subscriber.after(2)
     assert quiet_agent._core.subscriptions.count == 1
@@ -127,7 +127,7 @@ async def test_refreshing_begins_its_life_anew(quiet_agent: Agent, subscriber: S
     await subscriber.subscribe(lifetime=4)
     await subscriber.after(3)
     refresh = SubscribeRefresh(subscription_id=subscriber.granted.subscription_id, lifetime=lifetime)
-    assert await subscriber.say(refresh, reply_to=None) == []
+    assert await subscriber.send(refresh, reply_to=None) == []
     await subscriber.after(3)
     assert quiet_agent._core.subscriptions.count == 1
     await subscriber.after(1)
@@ -136,18 +136,18 @@ async def test_refreshing_begins_its_life_anew(quiet_agent: Agent, subscriber: S
 
 async def test_refreshing_is_limited_too(quiet_agent: Agent, subscriber: Subscriber, clock: ManualClock) -> None:
     await subscriber.subscribe(interval=10_000)
-    await subscriber.say(SubscribeRefresh(subscription_id=subscriber.granted.subscription_id, lifetime=10**6))
+    await subscriber.send(SubscribeRefresh(subscription_id=subscriber.granted.subscription_id, lifetime=10**6))
     await subscriber.after(MAX_LIFETIME - 1)
     assert quiet_agent._core.subscriptions.count == 1
     await subscriber.after(1)
     assert quiet_agent._core.subscriptions.count == 0
 
 
-async def test_who_refreshes_what_is_gone_is_told(quiet_agent: Agent, subscriber: Subscriber) -> None:
-    (answer,) = await subscriber.say(SubscribeRefresh(subscription_id="nothing"))
+async def test_refreshing_an_unknown_subscription_is_answered(quiet_agent: Agent, subscriber: Subscriber) -> None:
+    (answer,) = await subscriber.send(SubscribeRefresh(subscription_id="nothing"))
     assert answer.content == SubscribeCancel(subscription_id="nothing", reason="there is no such subscription")
     assert (answer.to, answer.subject) == ("qmf.default.topic", "direct-console.9")
-    assert await subscriber.say(SubscribeRefresh(subscription_id="nothing"), reply_to=None) == []
+    assert await subscriber.send(SubscribeRefresh(subscription_id="nothing"), reply_to=None) == []
 
 
 async def test_cancelling(quiet_agent: Agent, subscriber: Subscriber) -> None:
@@ -155,14 +155,14 @@ async def test_cancelling(quiet_agent: Agent, subscriber: Subscriber) -> None:
     quiet_agent.add(shelf)
     await subscriber.subscribe()
     cancel = SubscribeCancel(subscription_id=subscriber.granted.subscription_id)
-    assert await subscriber.say(cancel, reply_to=None) == []
+    assert await subscriber.send(cancel, reply_to=None) == []
     assert quiet_agent._core.subscriptions.count == 0
     shelf.in_.inc()
     assert await subscriber.after() == []
-    assert await subscriber.say(cancel) == []
+    assert await subscriber.send(cancel) == []
 
 
-async def test_an_agent_that_closes_says_so(bus: FakeBus, clock: ManualClock) -> None:
+async def test_an_agent_that_closes_cancels_subscriptions(bus: FakeBus, clock: ManualClock) -> None:
     async with Agent(bus, vendor="v", product="p", clock=clock) as agent:
         subscriber = Subscriber(bus, clock)
         await subscriber.subscribe()
@@ -177,7 +177,7 @@ async def test_an_agent_that_closes_says_so(bus: FakeBus, clock: ManualClock) ->
 
 
 @pytest.mark.parametrize("good", [0, 1, 2])
-async def test_what_broke_off_is_told_again(
+async def test_a_failed_publication_is_repeated(
     quiet_agent: Agent, subscriber: Subscriber, bus: FakeBus, good: int
 ) -> None:
     sites = [Site(name=str(number)) for number in range(250)]
@@ -202,7 +202,7 @@ async def test_nothing_is_published_while_disconnected(
     bus.disconnect()
     shelf.in_.inc()
     assert await subscriber.after() == []
-    bus._connected = True
+    bus.reconnect()
     (message,) = await subscriber.after()
     assert message.sequence == 2
 

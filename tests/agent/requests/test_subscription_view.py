@@ -1,4 +1,4 @@
-"""What subscribers are told, of the agent's own objects and of provided ones."""
+"""What is published to subscribers, of stored and of provided objects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from qmf.protocol import (
 )
 from qmf.testing import ManualClock
 
-# -- what is told ------------------------------------------------------------------------------------------------------
+# -- what is published -------------------------------------------------------------------------------------------------
 
 
 async def test_a_snapshot_then_only_what_changed(quiet_agent: Agent, subscriber: Subscriber) -> None:
@@ -60,7 +60,7 @@ async def test_samples_are_seen_though_they_set_no_mark(quiet_agent: Agent, subs
         (item,) = objects(await subscriber.after())
         assert item.values["waitCount"] == number
         assert await subscriber.after() == []
-    # A new interval goes back to rest, and begins with as many samples as the last one had.
+    # A new interval begins without samples, and gets as many samples as the last one had.
     assert await quiet_agent.publish()
     (item,) = objects(await subscriber.after())
     assert item.values["waitCount"] == 0
