@@ -37,11 +37,28 @@ def encode_message(message: Message) -> bytes:
     _annotations(out, DELIVERY_ANNOTATIONS, message.delivery_annotations)
     _annotations(out, MESSAGE_ANNOTATIONS, message.message_annotations)
     _fields(out, PROPERTIES, _properties(message))
-    if message.application_properties:
-        _section(out, APPLICATION_PROPERTIES, message.application_properties)
-    _body(out, message)
+    _content(out, message.application_properties, message.section, message.body)
     _annotations(out, FOOTER, message.footer)
     return bytes(out)
+
+
+def encode_content(properties: Mapping[str, object], section: Section, body: object) -> bytes:
+    """Encode the sections that usually differ between messages: application properties and body.
+
+    They follow what `encode_message` makes of a message without them, which senders may keep.
+
+    Raises:
+        EncodeError: as of `encode_message`.
+    """
+    out = bytearray()
+    _content(out, properties, section, body)
+    return bytes(out)
+
+
+def _content(out: bytearray, properties: Mapping[str, object], section: Section, body: object) -> None:
+    if properties:
+        _section(out, APPLICATION_PROPERTIES, properties)
+    _body(out, section, body)
 
 
 def _section(out: bytearray, code: int, value: object) -> None:
@@ -118,8 +135,7 @@ def _properties(message: Message) -> list[object]:
     ]
 
 
-def _body(out: bytearray, message: Message) -> None:
-    section, body = message.section, message.body
+def _body(out: bytearray, section: Section, body: object) -> None:
     if section is Section.DATA:
         if not isinstance(body, bytes):
             raise EncodeError(f"a data section holds bytes, not {type(body).__name__}")

@@ -9,12 +9,13 @@ Source: High Level Client API, "Messaging Properties"; AMQP 1.0, part 3.2.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from uuid import UUID
 
 from qmf.codec import amqp010
 from qmf.codec.message import Message as AmqpMessage
-from qmf.codec.message import Section, decode_message, encode_message
+from qmf.codec.message import Section, decode_message, encode_content, encode_message
 from qmf.errors import DecodeError as CodecDecodeError
 from qmf.messaging.addresses import Address
 from qmf.messaging.exceptions import DecodeError, EncodeError
@@ -45,26 +46,56 @@ def encode(
     """
     section, body = _body(message, lists_as_data=lists_as_data)
     implied = section is not Section.DATA and message.content_type == implied_content_type(message.content)
+    identified = message.id is not None or message.correlation_id is not None
     try:
-        return encode_message(
-            AmqpMessage(
-                durable=bool(message.durable),
-                priority=DEFAULT_PRIORITY if message.priority is None else _priority(message.priority),
-                ttl=None if message.ttl is None else _ttl(message.ttl),
-                message_id=_id("id", message.id),
-                user_id=None if message.user_id is None else message.user_id.encode(),
-                to=to if message.to is None else message.to,
-                subject=subject if message.subject is None else message.subject,
-                reply_to=None if message.reply_to is None else _reply_to(message.reply_to),
-                correlation_id=_id("correlation_id", message.correlation_id),
-                content_type=None if implied else message.content_type,
-                application_properties=_properties(message.properties),
-                section=section,
-                body=body,
-            )
+        leading = (_encode_leading if identified else _remembered_leading)(
+            message.durable,
+            message.priority,
+            message.ttl,
+            message.id,
+            message.user_id,
+            to if message.to is None else message.to,
+            subject if message.subject is None else message.subject,
+            None if message.reply_to is None else _reply_to(message.reply_to),
+            message.correlation_id,
+            None if implied else message.content_type,
         )
+        return leading + encode_content(_properties(message.properties), section, body)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise EncodeError(text=f"message cannot be encoded: {error}") from error
+
+
+def _encode_leading(
+    durable: bool | None,
+    priority: int | None,
+    ttl: float | None,
+    id: object,
+    user_id: str | None,
+    to: str | None,
+    subject: str | None,
+    reply_to: str | None,
+    correlation_id: object,
+    content_type: str | None,
+) -> bytes:
+    """The sections before the application's: header and properties."""
+    return encode_message(
+        AmqpMessage(
+            durable=bool(durable),
+            priority=DEFAULT_PRIORITY if priority is None else _priority(priority),
+            ttl=None if ttl is None else _ttl(ttl),
+            message_id=_id("id", id),
+            user_id=None if user_id is None else user_id.encode(),
+            to=to,
+            subject=subject,
+            reply_to=reply_to,
+            correlation_id=_id("correlation_id", correlation_id),
+            content_type=content_type,
+        )
+    )
+
+
+#: The same for messages without ids: those of one sender usually have the same sections.
+_remembered_leading = functools.lru_cache(maxsize=64, typed=True)(_encode_leading)
 
 
 def decode(data: bytes) -> Message:

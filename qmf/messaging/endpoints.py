@@ -6,8 +6,8 @@ one that has arrived. The loop's thread is only woken up to move bytes, once for
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,45 @@ class Wakeup:
     def _run(self) -> None:
         self._scheduled = False
         self._callback()
+
+
+class BlockingAnswer:
+    """The outcome of one message, for one thread that waits. Cheaper than a future of `concurrent.futures`."""
+
+    def __init__(self) -> None:
+        self._error: BaseException | None = None
+        self._locked = threading.Lock()
+        self._locked.acquire()
+
+    def done(self) -> bool:
+        """True once there is an outcome."""
+        return not self._locked.locked()
+
+    def set_result(self, result: None) -> None:
+        """The message was accepted."""
+        del result
+        self._locked.release()
+
+    def set_exception(self, exception: BaseException) -> None:
+        """The message was not accepted."""
+        self._error = exception
+        self._locked.release()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for the outcome.
+
+        Returns:
+            False if there is none after `timeout` seconds.
+
+        Raises:
+            MessagingError: the message was not accepted.
+        """
+        if not self._locked.acquire(timeout=-1 if timeout is None else max(0.0, min(timeout, threading.TIMEOUT_MAX))):
+            return False
+        self._locked.release()
+        if self._error is not None:
+            raise self._error
+        return True
 
 
 class Sender:
@@ -102,7 +141,7 @@ class Sender:
         if self._durable is not None and message.durable is None:
             message.durable = self._durable
         data = self._core.encode(message)
-        answer: concurrent.futures.Future[None] | None = concurrent.futures.Future() if sync else None
+        answer = BlockingAnswer() if sync else None
         self._loop.check_thread()
         if not self._core.post(data, answer):
             # No capacity, no connection, or an error to raise: the long way.
@@ -111,11 +150,8 @@ class Sender:
         self._wakeup()
         if answer is None:
             return
-        try:
-            answer.result(timeout)
-        except TimeoutError:
-            answer.cancel()
-            raise Timeout(f"no answer to a message to {self._core.address.name!r} within {timeout:g} s") from None
+        if not answer.wait(timeout):
+            raise Timeout(f"no answer to a message to {self._core.address.name!r} within {timeout:g} s")
 
     def sync(self, timeout: float | None = None) -> None:
         """Wait until the broker has answered for everything; see `qmf.messaging.aio.Sender.sync`."""

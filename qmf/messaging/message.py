@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from qmf.messaging.addresses import Address
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 _CONTENT_TYPES: dict[type, str] = {dict: "amqp/map", list: "amqp/list", str: "text/plain"}
 
 
+#: `Address` of a text; the replies to many requests go to the same one.
+_address = functools.lru_cache(maxsize=128)(Address)
+
+
 class _Unspecified:
     """Type of the default of `content_type`: derived from the content."""
 
@@ -23,6 +28,8 @@ _UNSPECIFIED = _Unspecified()
 
 def implied_content_type(content: object) -> str | None:
     """The content type that belongs to a content: of dict, list and str; None for bytes and None."""
+    if type(content) is bytes:
+        return None
     return next((name for kind, name in _CONTENT_TYPES.items() if isinstance(content, kind)), None)
 
 
@@ -92,7 +99,7 @@ class Message:
 
     @reply_to.setter
     def reply_to(self, value: str | None) -> None:
-        self._reply_to = None if value is None else Address(value)
+        self._reply_to = None if value is None else _address(value)
 
     def __repr__(self) -> str:
         given = {name: getattr(self, name) for name in _SHOWN_IF_SET}

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import proton
 from cproton import (
+    PN_BINARY,
+    PN_DESCRIBED,
+    PN_LIST,
+    PN_NULL,
+    PN_ULONG,
     lib,
     pn_data_clear,
     pn_data_enter,
     pn_data_exit,
+    pn_data_get_binary,
+    pn_data_get_list,
+    pn_data_get_ulong,
+    pn_data_next,
     pn_data_put_binary,
     pn_data_put_described,
     pn_data_put_list,
     pn_data_put_ulong,
+    pn_data_rewind,
+    pn_data_type,
 )
 
 #: Types of delivery states: the answer to the declaration of a transaction, and what happens within one.
 DECLARED, TRANSACTIONAL = 0x33, 0x34
-
-_wrap: Callable[[Any], proton.Delivery] = proton.Delivery.wrap
 
 
 def write_state(delivery: Any, state: int, transaction: bytes, outcome: int | None = None) -> None:
@@ -46,12 +53,21 @@ def read_state(delivery: Any) -> tuple[bytes, int | None]:
     Raises:
         ValueError: the state is not as the specification demands.
     """
-    fields: Any = _wrap(delivery).remote.data
-    if not isinstance(fields, list) or not fields or not isinstance(fields[0], bytes | memoryview):
+    data = lib.pn_disposition_data(lib.pn_delivery_remote(delivery))
+    pn_data_rewind(data)
+    pn_data_next(data)
+    fields = pn_data_get_list(data) if pn_data_type(data) == PN_LIST else 0
+    pn_data_enter(data)
+    pn_data_next(data)
+    if not fields or pn_data_type(data) != PN_BINARY:
         raise ValueError("a transactional state without the id of a transaction")
-    outcome = fields[1] if len(fields) > 1 else None
-    if outcome is None:
-        return bytes(fields[0]), None
-    if not isinstance(outcome, proton.Described) or not isinstance(outcome.descriptor, int):
+    transaction = bytes(pn_data_get_binary(data))
+    pn_data_next(data)
+    if fields == 1 or pn_data_type(data) == PN_NULL:
+        return transaction, None
+    described = pn_data_type(data) == PN_DESCRIBED
+    pn_data_enter(data)
+    pn_data_next(data)
+    if not described or pn_data_type(data) != PN_ULONG:
         raise ValueError("a transactional state with an outcome that is not a described value")
-    return bytes(fields[0]), int(outcome.descriptor)
+    return transaction, int(pn_data_get_ulong(data))

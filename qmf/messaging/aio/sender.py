@@ -126,8 +126,7 @@ class Sender(Endpoint):
     async def send_encoded(self, data: bytes, sync: bool, timeout: float | None) -> None:
         """`send` of an encoded message."""
         deadline = deadline_of(timeout)
-        self.check_all()
-        if not await self._session.condition.wait_for(self._has_room, deadline):
+        if not self._has_room() and not await self._session.condition.wait_for(self._has_room, deadline):
             raise Timeout(f"no capacity to send to {self.address.name!r} within {timeout:g} s")
         answer = asyncio.get_running_loop().create_future() if sync else None
         self.put(data, answer)
