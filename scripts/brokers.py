@@ -93,7 +93,7 @@ def install_artemis(home: Path) -> None:
         (archive,) = folder.glob("*.zip")
         shutil.unpack_archive(archive, folder)
         (folder / home.name / "bin" / "artemis").chmod(0o755)
-        (folder / home.name).rename(home)
+        install(folder / home.name, home)
 
 
 # RabbitMQ
@@ -188,7 +188,7 @@ def install_rabbitmq(root: Path) -> None:
             if path.is_file() and not path.is_symlink() and path.read_bytes().startswith(b"#!"):
                 text = path.read_text(encoding="utf-8")
                 path.write_text(text.replace("=/usr/lib/erlang", f"={root}/usr/lib/erlang"), encoding="utf-8")
-        (folder / "root").rename(root)
+        install(folder / "root", root)
 
 
 BROKERS: Mapping[str, Callable[[Path], contextlib.AbstractContextManager[str]]] = {
@@ -206,6 +206,15 @@ def unpacking(home: Path) -> Iterator[Path]:
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unpacking-", dir=home.parent) as folder:
         yield Path(folder)
+
+
+def install(folder: Path, home: Path) -> None:
+    """Move what was unpacked to its place, unless another process was quicker."""
+    try:
+        folder.rename(home)
+    except OSError:
+        if not home.exists():
+            raise
 
 
 def finish(
