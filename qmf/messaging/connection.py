@@ -97,9 +97,9 @@ class Connection:
             self._loop.stop()
             self._sessions.clear()
 
-    def session(self, name: str | None = None, transactional: bool = False) -> Session:
+    def session(self, name: str | None = None, transactional: bool = False, timeout: float | None = None) -> Session:
         """The session of that name; see `qmf.messaging.aio.Connection.session`."""
-        core = self._loop.run(self._core.session(name, transactional))
+        core = self._loop.run(self._core.session(name, transactional, timeout))
         if core not in self._sessions:
             self._sessions[core] = Session(core, self._loop)
         return self._sessions[core]

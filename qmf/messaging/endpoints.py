@@ -46,12 +46,17 @@ class BlockingAnswer:
 
     def __init__(self) -> None:
         self._error: BaseException | None = None
+        self._abandoned = False
         self._locked = threading.Lock()
         self._locked.acquire()
 
     def done(self) -> bool:
-        """True once there is an outcome."""
-        return not self._locked.locked()
+        """True once there is an outcome, or nobody waits for it any more."""
+        return self._abandoned or not self._locked.locked()
+
+    def abandon(self) -> None:
+        """Nobody waits for the outcome any more."""
+        self._abandoned = True
 
     def set_result(self, result: None) -> None:
         """The message was accepted."""
@@ -150,7 +155,11 @@ class Sender:
         self._wakeup()
         if answer is None:
             return
-        if not answer.wait(timeout):
+        try:
+            answered = answer.wait(timeout)
+        finally:
+            answer.abandon()  # if the wait was interrupted or too long: a refusal is reported to the handler then
+        if not answered:
             raise Timeout(f"no answer to a message to {self._core.address.name!r} within {timeout:g} s")
 
     def sync(self, timeout: float | None = None) -> None:
@@ -218,6 +227,7 @@ class Receiver:
 
     def fetch(self, timeout: float | None = None) -> Message:
         """The next message; see `qmf.messaging.aio.Receiver.fetch`."""
+        self._loop.check_process()
         delivery = self._core.pop()
         if delivery is None:
             return self._loop.run(self._core.fetch(timeout))

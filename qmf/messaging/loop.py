@@ -32,7 +32,7 @@ class ConnectionLoop:
             MessagingError: as the coroutine raises.
         """
         try:
-            self._check_process()
+            self.check_process()
             return self._thread.run(work)
         except ConnectionClosed:
             work.close()
@@ -42,25 +42,33 @@ class ConnectionLoop:
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Call something on the loop's thread soon; errors as of `run`."""
-        self._check_process()
+        self.check_process()
         try:
             self._thread.call_soon(callback)
         except CallerError as error:
             raise ConnectionClosed(text="the connection is closed") from error
 
     def check_thread(self) -> None:
-        """Refuse a blocking call on the loop's thread.
+        """Refuse a blocking call on the loop's thread, and any in another process.
 
         Raises:
-            InternalError: this is it.
+            InternalError: this is the loop's thread.
+            ConnectionClosed: this is another process than that which made the connection.
         """
+        self.check_process()
         if self._thread.is_current(threading.current_thread()):
             raise InternalError(text="blocking call in a handler of the connection; call it from another thread")
 
     def stop(self) -> None:
-        """End the thread."""
-        self._thread.stop()
+        """End the thread, unless it is one of another process."""
+        if os.getpid() == self._process:
+            self._thread.stop()
 
-    def _check_process(self) -> None:
+    def check_process(self) -> None:
+        """Refuse to use the connection of another process.
+
+        Raises:
+            ConnectionClosed: another process made the connection.
+        """
         if os.getpid() != self._process:
             raise ConnectionClosed(text="the connection was made by another process; make one after the fork")

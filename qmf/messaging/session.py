@@ -98,11 +98,15 @@ class Session:
         return self._receivers[self._loop.run(self._core.next_receiver(timeout))]
 
     def acknowledge(
-        self, message: Message | None = None, disposition: Disposition | None = None, sync: bool = True
+        self,
+        message: Message | None = None,
+        disposition: Disposition | None = None,
+        sync: bool = True,
+        timeout: float | None = None,
     ) -> None:
         """Report what became of fetched messages; see `qmf.messaging.aio.Session.acknowledge`."""
         if sync:
-            self._loop.run(self._core.acknowledge(message, disposition, sync))
+            self._loop.run(self._core.acknowledge(message, disposition, sync, timeout))
             return
         self._core.check()
         deliveries = self._core.take_unacknowledged(message)

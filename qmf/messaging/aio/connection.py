@@ -208,8 +208,7 @@ class Connection:
             await asyncio.gather(keeper, return_exceptions=True)
         driver, self._driver = self._driver, None
         if driver is not None:
-            await driver.close()
-        del timeout
+            await driver.close(timeout)
 
     def _move(self, trigger: ConnectionTrigger) -> None:
         self._state = next_state(self._state, trigger)
@@ -247,7 +246,7 @@ class Connection:
                 try:
                     async with asyncio.timeout(ATTEMPT_TIMEOUT):
                         await driver.connect()
-                    await self._attached(driver)
+                        await self._attached(driver)
                 except (AuthenticationFailure, VersionError):
                     raise
                 except TimeoutError:
@@ -319,14 +318,18 @@ class Connection:
 
     # Sessions
 
-    async def session(self, name: str | None = None, transactional: bool = False) -> Session:
+    async def session(
+        self, name: str | None = None, transactional: bool = False, timeout: float | None = None
+    ) -> Session:
         """The session of that name; a new one if there is none.
 
         Args:
             name: None for a new session.
             transactional: sends and acknowledgements take effect with `Session.commit`.
+            timeout: seconds to wait for the first transaction; None for no limit.
 
         Raises:
+            Timeout: no transaction in time.
             TransactionError: the broker has no transactions.
             MessagingError: the connection failed.
         """
@@ -337,9 +340,12 @@ class Connection:
         session = self.sessions[full] = Session(self, full, transactional=transactional)
         if self._driver is not None and self._state is ConnectionState.ATTACHED:
             try:
-                await session.attach(self._driver)
-            except BaseException:
-                self.sessions.pop(full, None)
+                async with asyncio.timeout(timeout):
+                    await session.attach(self._driver)
+            except BaseException as error:
+                session.abandon()
+                if isinstance(error, TimeoutError):
+                    raise Timeout(f"no transaction within {timeout:g} s") from None
                 raise
         return session
 

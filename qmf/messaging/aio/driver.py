@@ -136,14 +136,14 @@ class Driver:
             await self._discard()
             raise
 
-    async def close(self) -> None:
-        """Close the connection in good order, or at once if the broker does not answer."""
+    async def close(self, timeout: float | None = None) -> None:
+        """Close the connection in good order, or at once if the broker does not answer within `timeout` seconds."""
         self._closing = True
         if not self._ended.done() and self.transport.connected:
             self.engine.close()
             self.transport.flush_soon()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_TIMEOUT):
+                async with asyncio.timeout(CLOSE_TIMEOUT if timeout is None else min(timeout, CLOSE_TIMEOUT)):
                     await asyncio.shield(self._ended)
         await self._discard()
 

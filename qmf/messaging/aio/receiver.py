@@ -14,7 +14,7 @@ from qmf.messaging.aio.link_states import LinkState
 from qmf.messaging.aio.waiting import deadline_of
 from qmf.messaging.constants import Constant
 from qmf.messaging.contents import decode
-from qmf.messaging.exceptions import DecodeError, Empty
+from qmf.messaging.exceptions import DecodeError, Empty, MessagingError
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import can_drain, confirms_acknowledgements
 
@@ -248,6 +248,12 @@ class Receiver(Endpoint):
         for delivery in self._confirming.values():
             delivery.confirmed = True
         self._confirming.clear()
+
+    def fail(self, error: MessagingError) -> None:
+        """See `Endpoint`. Messages that have arrived can still be fetched."""
+        super().fail(error)
+        self._draining = False
+        self._session.condition.notify()
 
     def on_delivery(self, delivery: Delivery) -> None:
         """See `LinkOwner`."""

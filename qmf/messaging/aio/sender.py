@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from typing import Any, Protocol
 
@@ -18,6 +19,9 @@ from qmf.messaging.contents import encode
 from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import passes_lists
+
+#: Seconds without any answer after which closing a sender gives up, if the caller sets no limit.
+CLOSE_PATIENCE = 10.0
 
 
 class SenderSession(EndpointSession, Protocol):
@@ -149,17 +153,38 @@ class Sender(Endpoint):
             raise Timeout(f"{self.unsettled()} messages to {self.address.name!r} not answered within {timeout:g} s")
         self.check_all()
 
+    async def finish(self, timeout: float | None = None) -> None:
+        """`sync` for a sender that is about to be closed: it ends when the broker no longer answers.
+
+        Raises:
+            Timeout: not within `timeout` seconds or, without `timeout`, no answer for `CLOSE_PATIENCE` seconds.
+            MessagingError: the error of an earlier message that no call has raised.
+        """
+        if self.error is not None:
+            self._raise_late()
+            return
+        if timeout is not None:
+            await self.sync(timeout)
+            return
+        while left := self.unsettled():
+            with contextlib.suppress(Timeout):
+                await self.sync(CLOSE_PATIENCE)
+            if self.unsettled() == left:
+                raise Timeout(f"no answer to {left} messages to {self.address.name!r} for {CLOSE_PATIENCE:g} s")
+        self.check_all()
+
     async def close(self, timeout: float | None = None) -> None:
         """Wait until everything that was sent is answered, then close the link.
 
         Raises:
-            Timeout: not within `timeout` seconds; the link is closed nevertheless, without the messages that wait.
+            Timeout: not within `timeout` seconds or, without `timeout`, the broker no longer answers; the link is
+                closed nevertheless, without the messages that wait.
+            MessagingError: the error of an earlier message that no call has raised; the link is closed nevertheless.
         """
         if self.closed:
             return
         try:
-            if self.error is None:
-                await self.sync(timeout)
+            await self.finish(timeout)
         finally:
             self.drop(LinkClosed(text=f"sender of {self.address.name!r} was closed"))
             self.detach()
@@ -178,7 +203,10 @@ class Sender(Endpoint):
 
     def check_all(self) -> None:
         """`check`, and the error of an earlier message, once."""
+        self._raise_late()
         self.check()
+
+    def _raise_late(self) -> None:
         if self._late is not None:
             error, self._late = self._late, None
             raise error
@@ -195,6 +223,11 @@ class Sender(Endpoint):
     def fail(self, error: MessagingError) -> None:
         """See `Endpoint`."""
         super().fail(error)
+        pending = [*self._unsettled.values(), *self._waiting]
+        if pending:
+            self._owner.transaction_failed(error)
+        if self._late is None and any(outgoing.answer is None for outgoing in pending):
+            self._late = error
         self.drop(error)
 
     def lose(self) -> None:
@@ -259,11 +292,12 @@ class Sender(Endpoint):
         self._session.condition.notify()
 
     def _refused(self, outgoing: _Outgoing, error: MessagingError) -> None:
-        if outgoing.answer is None:
+        if outgoing.answer is None or outgoing.answer.done():  # nobody waits, or no longer
             self._late = error
             self._session.report(self, error)
         self._answer(outgoing, error)
         self._owner.transaction_failed(error)
+        self._session.condition.notify()
 
     def _answer(self, outgoing: _Outgoing, error: MessagingError | None) -> None:
         if outgoing.answer is None or outgoing.answer.done():

@@ -28,6 +28,8 @@ from qmf.messaging.exceptions import (
     SessionError,
     Timeout,
     TransactionAborted,
+    TransactionUnknown,
+    UnauthorizedAccess,
 )
 from qmf.messaging.message import Disposition, Message
 from qmf.messaging.resolution import drops_unknown
@@ -220,7 +222,11 @@ class Session:
     # Acknowledgement
 
     async def acknowledge(
-        self, message: Message | None = None, disposition: Disposition | None = None, sync: bool = True
+        self,
+        message: Message | None = None,
+        disposition: Disposition | None = None,
+        sync: bool = True,
+        timeout: float | None = None,
     ) -> None:
         """Report to the broker what became of fetched messages.
 
@@ -229,16 +235,29 @@ class Session:
             disposition: None if they were processed; else that they are rejected or released.
             sync: wait until the broker has confirmed it, if it can: qpidd and the embedded broker do. Within a
                 transaction, `commit` does.
+            timeout: seconds to wait for the confirmation; None for no limit.
 
         Raises:
             SessionError: the message was not fetched in this session, or is acknowledged already.
-            MessagingError: session or connection failed.
+            Timeout: no confirmation in time; the broker may deliver the messages again.
+            MessagingError: receiver, session or connection failed.
         """
         self.check()
         deliveries = self.take_unacknowledged(message)
         self.settle(deliveries, disposition, confirm=sync and disposition is None and not self.transactional)
-        if sync and not self.transactional:
-            await self.condition.wait_for(lambda: all(delivery.confirmed for delivery in deliveries))
+        if not sync or self.transactional:
+            return
+        if not await self.condition.wait_for(lambda: self._is_confirmed(deliveries), deadline_of(timeout)):
+            raise Timeout(f"acknowledgements not confirmed within {timeout:g} s")
+
+    def _is_confirmed(self, deliveries: Iterable[ReceivedDelivery]) -> bool:
+        missing = next((delivery for delivery in deliveries if not delivery.confirmed), None)
+        if missing is None:
+            return True
+        self.check()
+        if (error := _receiver_of(missing).error) is not None:
+            raise error
+        return False
 
     def take_unacknowledged(self, message: Message | None) -> list[ReceivedDelivery]:
         """The deliveries to acknowledge, which count as acknowledged from now on."""
@@ -297,7 +316,8 @@ class Session:
             TransactionAborted: the transaction was rolled back, by the broker, because it did not accept a message, or
                 because the connection was lost. A new one has begun.
             TransactionUnknown: the connection was lost before the broker confirmed.
-            Timeout: no answer in time; the outcome is open.
+            Timeout: no answer in time. If the broker had been asked to commit, the outcome is open, and the session
+                cannot be used any more.
         """
         coordinator = await self._current(timeout)
         try:
@@ -318,14 +338,18 @@ class Session:
                     delivery.settle(Outcome.ACCEPTED)
                 await self._begin_again(coordinator)
         except TimeoutError:
+            self._give_up(coordinator, "commit")
             raise Timeout(f"no answer to commit within {timeout:g} s") from None
+        except asyncio.CancelledError:
+            self._give_up(coordinator, "commit")
+            raise
 
     async def rollback(self, timeout: float | None = None) -> None:
         """Undo everything sent and acknowledged since the last commit; fetched messages come again.
 
         Raises:
             NontransactionalSession: the session is not transactional.
-            Timeout: no answer in time.
+            Timeout: no answer in time. If the broker had been asked, the session cannot be used any more.
         """
         coordinator = await self._current(timeout)
         try:
@@ -333,8 +357,17 @@ class Session:
                 await self.condition.wait_for(self._is_flushed)
                 await self._roll_back(coordinator)
         except TimeoutError:
+            self._give_up(coordinator, "rollback")
             raise Timeout(f"no answer to rollback within {timeout:g} s") from None
+        except asyncio.CancelledError:
+            self._give_up(coordinator, "rollback")
+            raise
         self._aborted = None
+
+    def _give_up(self, coordinator: Coordinator, operation: str) -> None:
+        """Nobody waits for the broker's answer any more: if there is no transaction, the session has none to go on."""
+        if coordinator is self._coordinator and coordinator.transaction is None:
+            self.fail(TransactionUnknown(text=f"the broker has not answered {operation} of session {self.name}"))
 
     async def _current(self, timeout: float | None) -> Coordinator:
         """The coordinator, once a transaction has begun; the loss of one is reported."""
@@ -395,27 +428,36 @@ class Session:
         A transaction that is open is rolled back, messages that are not acknowledged return to their nodes.
 
         Raises:
-            Timeout: the broker did not answer in time; the session is closed nevertheless.
+            Timeout: the broker did not answer in time or, without `timeout`, no longer answers; the session is closed
+                nevertheless.
+            MessagingError: the error of an earlier message that no call has raised; the session is closed nevertheless.
         """
         if self._closed:
             return
         try:
             if self.error is None and not self.transactional:
-                await self.sync(timeout)
+                deadline = deadline_of(timeout)
+                loop = asyncio.get_running_loop()
+                for sender in list(self.senders):
+                    await sender.finish(None if deadline is None else max(0.0, deadline - loop.time()))
         finally:
-            for endpoint in (*self.senders, *self.receivers):
-                if isinstance(endpoint, Sender):
-                    endpoint.drop(SessionClosed(text=f"session {self.name} was closed"))
-                endpoint.detach()
-            self.senders.clear()
-            self.receivers.clear()
-            self._unacknowledged.clear()
-            if self._session is not None and self._driver is not None:
-                self._driver.engine.end(self._session)
-                self._driver.transport.flush_soon()
-            self._closed = True
-            self._connection.forget(self)
-            self.condition.notify()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Close the session with its links at once."""
+        for endpoint in (*self.senders, *self.receivers):
+            if isinstance(endpoint, Sender):
+                endpoint.drop(SessionClosed(text=f"session {self.name} was closed"))
+            endpoint.detach()
+        self.senders.clear()
+        self.receivers.clear()
+        self._unacknowledged.clear()
+        if self._session is not None and self._driver is not None:
+            self._driver.engine.end(self._session)
+            self._driver.transport.flush_soon()
+        self._closed = True
+        self._connection.forget(self)
+        self.condition.notify()
 
     # For the connection
 
@@ -462,7 +504,8 @@ class Session:
 
     def _on_ended(self, condition: str, description: str) -> None:
         text = f"session {self.name} ended by the broker" + (f": {description}" if description else "")
-        error = ServerError(condition or None, text)
+        kind = UnauthorizedAccess if condition == "amqp:unauthorized-access" else ServerError
+        error = kind(condition or None, text)
         self.fail(error)
         self._connection.report(self, error)
 
