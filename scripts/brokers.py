@@ -292,5 +292,13 @@ def wait_for_amqp(port: int, check: Callable[[], None]) -> None:
     raise Unavailable(f"nothing answers on its port within {START} s")
 
 
+def end(number: int, frame: object) -> None:
+    """End with the brokers, not without them."""
+    del frame
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    for ending in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, end)
     sys.exit(main())
