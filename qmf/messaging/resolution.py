@@ -10,6 +10,7 @@ Source: High Level Client API, "Addresses"; AMQP 1.0, part 3.5.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 
 import attrs
 
@@ -17,14 +18,19 @@ from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Described, Durability, Filter, Terminus
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import Mode, NodeType, Reliability
+from qmf.messaging.bindings import bindings_of, has_bindings, link_properties
 from qmf.messaging.exceptions import AssertionFailed, InvalidOption, ResolutionError
 
 #: `product` of the brokers that have addresses of their own.
 ARTEMIS, RABBITMQ = "apache-activemq-artemis", "RabbitMQ"
+#: And of those that have qpidd's.
+QPIDD, EMBEDDED = "qpid-cpp", "qmf-broker"
 
 #: `product` of the brokers that settle a delivery after the receiver has reported its outcome without settling it.
 #: Artemis never does, and RabbitMQ ends the connection.
-_CONFIRMING = ("qpid-cpp", "qmf-broker")
+_CONFIRMING = (QPIDD, EMBEDDED)
+#: Those with bindings.
+_BINDING = (QPIDD, EMBEDDED)
 
 _SELECTOR = ("selector", "apache.org:selector-filter:string")
 _TOPIC_BINDING = ("subject-filter", "apache.org:legacy-amqp-topic-binding:string")
@@ -51,11 +57,13 @@ class LinkRequest:
         name: of the link.
         terminus: the target of a sender, the source of a receiver.
         settled: True if messages are sent settled, so that the broker does not answer for them.
+        properties: of the link, by name.
     """
 
     name: str
     terminus: Terminus
     settled: bool
+    properties: Mapping[str, object] = attrs.field(factory=dict)
 
 
 def resolve(address: Address, *, sending: bool, product: str) -> LinkRequest:
@@ -75,7 +83,7 @@ def resolve(address: Address, *, sending: bool, product: str) -> LinkRequest:
         raise _refusal(address, product, "link.reliability: exactly-once")
     if options.link.declare.arguments or options.link.declare.type or options.link.subscribe:
         raise _refusal(address, product, "link.x-declare" if options.link.declare.arguments else "link.x-subscribe")
-    if options.node.bindings or options.link.bindings or options.node.declare.bindings:
+    if product not in _BINDING and has_bindings(address):
         raise _refusal(address, product, "x-bindings")
     terminus = _RESOLVERS.get(product, _qpid)(address, sending)
     if options.link.durable:
@@ -83,7 +91,23 @@ def resolve(address: Address, *, sending: bool, product: str) -> LinkRequest:
         terminus = attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE, timeout=timeout)
     elif options.link.timeout is not None:
         terminus = attrs.evolve(terminus, timeout=round(options.link.timeout))
-    return LinkRequest(name, terminus, _is_unreliable(address, sending=sending))
+    bindings_of(address, address.name)  # raises for those that are incomplete
+    properties = link_properties(address) if product == EMBEDDED else {}
+    return LinkRequest(name, terminus, _is_unreliable(address, sending=sending), properties)
+
+
+def binds_by_management(address: Address, product: str) -> bool:
+    """True if methods of the broker's management make the bindings of an address."""
+    return product == QPIDD and has_bindings(address)
+
+
+def deletes_by_management(address: Address, *, sending: bool, product: str) -> bool:
+    """True if a method of the broker's management deletes the node of a link that is closed.
+
+    qpidd deletes those by itself that it created for the link.
+    """
+    named = not address.temporary and not address.anonymous
+    return product == QPIDD and named and address.options.delete.applies(sending=sending)
 
 
 def confirms_acknowledgements(product: str) -> bool:

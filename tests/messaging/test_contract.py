@@ -562,6 +562,7 @@ def test_any_thread_may_use_a_session(session: Session, queue: MakeQueue) -> Non
     [
         ("assert: always", "artemis rabbitmq"),
         ("delete: always", "artemis rabbitmq"),
+        ("node: {x-bindings: [{exchange: a}]}", "artemis rabbitmq"),
         ("node: {x-declare: {exclusive: True}}", "artemis rabbitmq"),
         ("node: {properties: {a: 1}}", "artemis rabbitmq"),
         ("node: {capabilities: [a]}", "rabbitmq"),
@@ -595,3 +596,89 @@ def test_transactions_are_refused_where_there_are_none(connection: Connection, q
 def test_a_wrong_password(broker: Target) -> None:
     with pytest.raises(AuthenticationFailure, match="user 'guest' was refused"):
         Connection.establish(broker.url, timeout=10, username="guest", password="wrong")
+
+
+@qpid_addresses
+@pytest.mark.parametrize("policy", ["always", "sender"])
+@pytest.mark.parametrize("close", ["link", "session", "connection"])
+def test_a_node_is_deleted_when_the_link_is_closed(broker: Target, queue: MakeQueue, policy: str, close: str) -> None:
+    with Connection.establish(broker.url, timeout=10) as connection:
+        session, other = connection.session(), connection.session()
+        address = queue()
+        name = Address(address).name
+        other.sender(address).send("x")  # the node exists before
+        receiver = session.receiver(f"{name}; {{delete: sender}}")
+        receiver.close()
+        assert not _is_gone(other, name)
+        sender = session.sender(f"{name}; {{delete: {policy}}}")
+        {"link": sender.close, "session": session.close, "connection": connection.close}[close]()
+    with Connection.establish(broker.url, timeout=10) as connection:
+        wait_until(lambda: _is_gone(connection.session(), name))
+
+
+@qpid_addresses
+def test_an_exchange_is_deleted_when_the_link_is_closed(session: Session) -> None:
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    session.sender(f"{name}; {{create: always, node: {{type: topic}}}}")
+    session.receiver(f"{name}; {{delete: receiver}}").close()
+    wait_until(lambda: _is_gone(session, name))
+
+
+@qpid_addresses
+@pytest.mark.parametrize(
+    "options",
+    [
+        "node: {x-bindings: [{exchange: amq.direct, key: KEY}, {exchange: amq.fanout}]}",
+        "node: {x-declare: {bindings: ['amq.direct/KEY', amq.fanout]}}",
+        "link: {x-bindings: [{exchange: amq.direct, key: KEY}, {exchange: amq.fanout, queue: QUEUE}]}",
+        "node: {x-bindings: [{exchange: amq.match, arguments: {x-match: all, test: KEY}}]}",
+    ],
+)
+def test_bindings_of_queues(session: Session, options: str) -> None:
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    options = options.replace("KEY", f"key-{name}").replace("QUEUE", name)
+    receiver = session.receiver(f"{name}; {{create: always, delete: always, {options}}}")
+    if "amq.match" in options:
+        session.sender("amq.match").send(Message("headers", properties={"test": f"key-{name}"}))
+        session.sender("amq.match").send(Message("other", properties={"test": "other"}))
+        expected = ["headers"]
+    else:
+        session.sender(f"amq.direct/key-{name}").send("direct")
+        session.sender("amq.direct/other").send("other")
+        session.sender("amq.fanout").send("fanout")
+        expected = ["direct", "fanout"]
+    assert [receiver.fetch(timeout=10).content for _ in expected] == expected
+    with pytest.raises(Empty):
+        receiver.fetch(timeout=0)
+    session.acknowledge()
+
+
+@qpid_addresses
+def test_bindings_of_topics(session: Session, queue: MakeQueue) -> None:
+    address = queue()
+    receiver = session.receiver(address)
+    name, topic = Address(address).name, f"test-{uuid.uuid4().hex[:12]}"
+    bindings = f"x-bindings: [{{queue: {name}, key: 'a.*'}}]"
+    with session.sender(f"{topic}; {{create: always, delete: always, node: {{type: topic, {bindings}}}}}") as sender:
+        for subject in ("a.b", "b.c"):
+            sender.send(Message(subject, subject=subject))
+        assert receiver.fetch(timeout=10).content == "a.b"
+    with pytest.raises(Empty):
+        receiver.fetch(timeout=0)
+    session.acknowledge()
+
+
+@qpid_addresses
+def test_bindings_that_cannot_be_made(session: Session, queue: MakeQueue) -> None:
+    address = queue()
+    name = Address(address).name
+    session.sender(address)
+    for binding, missing in (
+        (f"exchange: missing-{name}", f"missing-{name}"),
+        (f"exchange: amq.direct, queue: missing-{name}", f"missing-{name}"),
+    ):
+        with pytest.raises(NotFound, match=missing):
+            session.sender(f"{name}; {{node: {{x-bindings: [{{{binding}}}]}}}}")
+    with pytest.raises(InvalidOption, match="needs an exchange or a queue"):
+        session.sender(f"{name}; {{node: {{x-bindings: [{{key: x}}]}}}}")
+    session.sender(name).send("usable")

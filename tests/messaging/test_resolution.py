@@ -137,7 +137,8 @@ def test_rabbitmq(text: str, sending: bool, address: str) -> None:
     ("text", "product", "option"),
     [
         ("q; {link: {reliability: exactly-once}}", QPID, "link.reliability: exactly-once"),
-        ("q; {node: {x-bindings: [{exchange: e}]}}", QPID, "x-bindings"),
+        ("q; {node: {x-bindings: [{exchange: e}]}}", ARTEMIS, "x-bindings"),
+        ("q; {delete: always}", RABBITMQ, "delete"),
         ("q; {link: {x-subscribe: {a: 1}}}", QPID, "link.x-subscribe"),
         ("q; {link: {x-declare: {a: 1}}}", QPID, "link.x-declare"),
         ("q/a.*", ARTEMIS, "subject 'a.*': wildcards"),

@@ -6,6 +6,7 @@ import logging
 
 import attrs
 
+from qmf.broker.links.bindings import LINK_BINDINGS, NODE_BINDINGS, BindingError, make_binding, read_bindings
 from qmf.broker.links.browsing import BrowsingLink
 from qmf.broker.links.filters import binding_from_filters, selector_from_filters
 from qmf.broker.links.incoming import IncomingLink
@@ -61,8 +62,8 @@ class ClientLinks:
         self._coordinator = Coordinator(registry)
         #: Links to the coordinator, with the transactions that were declared on them and are open.
         self._coordinator_links: dict[Link, set[bytes]] = {}
-        #: Nodes that are deleted with the link that created them.
-        self._link_nodes: dict[Link, Queue | Exchange] = {}
+        #: Nodes that are deleted with a link.
+        self._link_nodes: dict[Link, list[Queue | Exchange]] = {}
 
     def dispatch(self) -> None:
         """There is room again in the transport: deliver what waits."""
@@ -125,7 +126,7 @@ class ClientLinks:
             outgoing.on_detached()
             if outgoing.queue.auto_delete and not outgoing.queue.consumer_count:
                 registry.delete_queue(outgoing.queue, self._client)
-        if (node := self._link_nodes.pop(link, None)) is not None:
+        for node in self._link_nodes.pop(link, ()):
             registry.delete(node, self._client)
         if (owned := self._coordinator_links.pop(link, None)) is not None:
             self._coordinator.roll_back(owned)
@@ -140,8 +141,10 @@ class ClientLinks:
         source = link.source
         if source is None:
             raise LinkRefused("amqp:invalid-field", "a receiving link needs a source")
+        node: Node
         if source.dynamic:
             queue, granted = self._create_temporary(link, source, exclusive=True)
+            node = queue
         else:
             node, granted = self._node(link, source)
             if isinstance(node, Queue):
@@ -151,6 +154,7 @@ class ClientLinks:
                 granted = attrs.evolve(granted, filters=filters)
         if queue.exclusive and queue.consumer_count:
             raise LinkRefused("amqp:resource-locked", f"queue {queue.name!r} belongs to another link")
+        self._bind(link, node, queue)
         selector, applied = self._selector(source)
         browse = source.browse and granted.address == queue.name
         granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied))
@@ -172,6 +176,15 @@ class ClientLinks:
         queue = self._create_link_queue(link, NodeOptions(exclusive=True, overflow=OverflowPolicy.DROP_OLDEST))
         self._registry.bind(node, queue, spec, self._client)
         return queue, applied
+
+    def _bind(self, link: Link, node: Node | None, subscription: Node | None) -> None:
+        """Make the bindings that the properties of a link ask for."""
+        for name, default in ((NODE_BINDINGS, node), (LINK_BINDINGS, subscription)):
+            try:
+                for request in read_bindings(link.properties.get(name)):
+                    make_binding(self._registry, request, default, self._client)
+            except BindingError as error:
+                raise LinkRefused(error.condition, f"{name}: {error.description}") from error
 
     def _selector(self, source: Terminus) -> tuple[Selector | None, tuple[Filter, ...]]:
         """The selector among the filters of a source, and the filter that it is."""
@@ -196,6 +209,7 @@ class ClientLinks:
             node, granted = self._create_temporary(link, target, exclusive=False)
         elif target.address is not None:
             node, granted = self._node(link, target)
+        self._bind(link, node, node)
         self._transport.engine.accept_link(link, source=link.source, target=granted)
         incoming = self._incoming[link] = IncomingLink(
             self._transport, link, self._registry, node, relay=granted.address is None
@@ -234,7 +248,7 @@ class ClientLinks:
             node = self._registry.create(name, options, self._client)
         if options.delete_on_close and not isinstance(node, DefaultExchange):
             self._check_deletable(node)
-            self._link_nodes[link] = node
+            self._link_nodes.setdefault(link, []).append(node)
         capabilities, properties = describe_node(node, options, temporary=options.delete_on_close)
         wanted = {*terminus.capabilities}
         granted = Terminus(
@@ -274,5 +288,5 @@ class ClientLinks:
                 "amqp:resource-locked", f"queue {name!r} exists: another link uses this container id and link name"
             ) from error
         assert isinstance(queue, Queue)
-        self._link_nodes[link] = queue
+        self._link_nodes.setdefault(link, []).append(queue)
         return queue

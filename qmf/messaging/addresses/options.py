@@ -96,7 +96,7 @@ class NodeOptions:
         type: None where not given.
         durable: whether the node outlives a restart of the broker; None where not given.
         declare: how it is declared.
-        bindings: bindings that are made when the link is opened, and removed when it is closed.
+        bindings: made when the link is opened; they last as long as queue and exchange.
         capabilities: that the node must have, in the words of the broker.
         properties: of the node, by name.
     """
@@ -136,7 +136,7 @@ class LinkOptions:
         selector: a condition on messages, in the language of JMS selectors.
         filters: further filters of the source.
         declare: how the subscription queue is declared.
-        bindings: of the subscription queue.
+        bindings: of the subscription queue; of a link to a queue, those of the queue.
         subscribe: options of the subscription, by name (``x-subscribe``).
     """
 

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import abc
+import asyncio
 from typing import Protocol
 
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.session import EngineSession
 from qmf.messaging.addresses import Address
+from qmf.messaging.aio import management
 from qmf.messaging.aio.driver import Driver, LinkOwner
 from qmf.messaging.aio.failures import attach_error, detach_error
 from qmf.messaging.aio.link_states import LinkState, LinkTrigger, next_state
 from qmf.messaging.aio.waiting import Condition
-from qmf.messaging.exceptions import LinkClosed, MessagingError
-from qmf.messaging.resolution import check_assertion, check_subject, resolve
+from qmf.messaging.bindings import bindings_of
+from qmf.messaging.exceptions import LinkClosed, MessagingError, Timeout
+from qmf.messaging.resolution import (
+    binds_by_management,
+    check_assertion,
+    check_subject,
+    deletes_by_management,
+    resolve,
+)
 
 
 class EndpointSession(Protocol):
@@ -56,6 +65,8 @@ class Endpoint(LinkOwner, abc.ABC):
         self._name: str | None = None
         self._settled = False
         self._asserted = False
+        #: Makes the bindings of the address by the broker's management.
+        self._binding: asyncio.Task[None] | None = None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.address!s} {self._state.value}>"
@@ -67,8 +78,8 @@ class Endpoint(LinkOwner, abc.ABC):
 
     @property
     def attaching(self) -> bool:
-        """True while the broker's answer is awaited, or there is no connection."""
-        return self._state in (LinkState.DETACHED, LinkState.ATTACHING)
+        """True while an answer of the broker is awaited, or there is no connection."""
+        return self._state in (LinkState.DETACHED, LinkState.ATTACHING) or self._binding is not None
 
     def check(self) -> None:
         """Raise why the endpoint cannot be used.
@@ -104,6 +115,7 @@ class Endpoint(LinkOwner, abc.ABC):
             terminus=request.terminus,
             presettled=request.settled,
             session=session,
+            properties=request.properties,
         )
         driver.own(self._link, self)
         driver.transport.flush_soon()
@@ -112,6 +124,12 @@ class Endpoint(LinkOwner, abc.ABC):
         """The connection is gone."""
         self._state = next_state(self._state, LinkTrigger.LOST)
         self._driver = self._link = None
+        self._stop_binding()
+
+    def _stop_binding(self) -> None:
+        binding, self._binding = self._binding, None
+        if binding is not None:
+            binding.cancel()
 
     def fail(self, error: MessagingError) -> None:
         """The endpoint cannot be used any more."""
@@ -127,14 +145,42 @@ class Endpoint(LinkOwner, abc.ABC):
 
     def detach(self) -> None:
         """Close the link without waiting for the broker."""
-        if self._link is not None and self._driver is not None:
-            self._driver.disown(self._link)
-            self._driver.engine.detach(self._link)
-            self._driver.transport.flush_soon()
+        self._detach_link()
+        self._stop_binding()
         self._state = next_state(self._state, LinkTrigger.CLOSE)
         self._driver = self._link = None
         self._session.forget(self)
         self._session.condition.notify()
+
+    @property
+    def deletes_node(self) -> bool:
+        """True if closing the link deletes the node by the broker's management."""
+        driver = self._driver
+        if driver is None or self._state is not LinkState.ATTACHED:
+            return False
+        return deletes_by_management(self.address, sending=self._sending, product=driver.product)
+
+    async def close_link(self, deadline: float | None) -> None:
+        """Close the link, and delete the node if the address asks for it.
+
+        Raises:
+            Timeout: the broker has not answered by the deadline.
+            MessagingError: the broker has not deleted the node.
+        """
+        driver = self._driver if self.deletes_node else None
+        self.detach()
+        if driver is not None:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    await management.delete(driver, self.node.name)
+            except TimeoutError:
+                raise Timeout(f"no answer to the deletion of {self.node.name!r} in time") from None
+
+    def _detach_link(self) -> None:
+        if self._link is not None and self._driver is not None:
+            self._driver.disown(self._link)
+            self._driver.engine.detach(self._link)
+            self._driver.transport.flush_soon()
 
     # LinkOwner
 
@@ -155,7 +201,23 @@ class Endpoint(LinkOwner, abc.ABC):
         if self.address.temporary and terminus is not None and terminus.address:
             self.node = Address.of(terminus.address)
         self.granted(self._link)
+        driver = self._driver
+        if driver is not None and binds_by_management(self.address, driver.product):
+            self._binding = asyncio.get_running_loop().create_task(self._bind(driver))
         self._session.condition.notify()
+
+    async def _bind(self, driver: Driver) -> None:
+        try:
+            for binding in bindings_of(self.address, self.node.name):
+                await management.bind(driver, binding)
+        except MessagingError as error:
+            if driver is self._driver:
+                self._detach_link()
+                self.fail(error)
+        finally:
+            if self._binding is asyncio.current_task():
+                self._binding = None
+            self._session.condition.notify()
 
     def on_detached(self, condition: str, description: str) -> None:
         """See `LinkOwner`."""

@@ -135,11 +135,15 @@ class Receiver(Endpoint):
             raise
 
     async def close(self, timeout: float | None = None) -> None:
-        """Close the link. Messages that were not fetched return to the node."""
-        del timeout
+        """Close the link. Messages that were not fetched return to the node.
+
+        Raises:
+            Timeout: the address asks for the node to be deleted, and the broker did not answer in time.
+            MessagingError: the broker did not delete the node.
+        """
         if not self.closed:
             self.release()
-            self.detach()
+            await self.close_link(deadline_of(timeout))
 
     # For the session and the synchronous API
 

@@ -183,11 +183,12 @@ class Sender(Endpoint):
         """
         if self.closed:
             return
+        deadline = deadline_of(timeout)
         try:
             await self.finish(timeout)
         finally:
             self.drop(LinkClosed(text=f"sender of {self.address.name!r} was closed"))
-            self.detach()
+            await self.close_link(deadline)
 
     # For the session and the synchronous API; `encode` and `post` for any thread
 

@@ -435,11 +435,14 @@ class Session:
         if self._closed:
             return
         try:
+            deadline = deadline_of(timeout)
             if self.error is None and not self.transactional:
-                deadline = deadline_of(timeout)
                 loop = asyncio.get_running_loop()
                 for sender in list(self.senders):
                     await sender.finish(None if deadline is None else max(0.0, deadline - loop.time()))
+            for endpoint in (*self.receivers, *self.senders):
+                if endpoint.deletes_node:
+                    await endpoint.close_link(deadline)
         finally:
             self.abandon()
 

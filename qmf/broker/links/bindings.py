@@ -1,0 +1,89 @@
+"""Bindings that a client asks for in the properties of a link (docs/protocol.md, "Bindings of links")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.observer import BrokerClient
+
+#: Link properties: bindings of the node, and of the queue that the client receives from.
+NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
+
+
+class BindingError(Exception):
+    """A binding cannot be made.
+
+    Attributes:
+        condition, description: AMQP error for the client.
+    """
+
+    def __init__(self, condition: str, description: str) -> None:
+        self.condition = condition
+        self.description = description
+        super().__init__(condition, description)
+
+
+@attrs.frozen
+class BindingRequest:
+    """A binding as a client asks for it.
+
+    Attributes:
+        exchange, queue: their names; None for the node of the link.
+        spec: key and headers.
+    """
+
+    exchange: str | None
+    queue: str | None
+    spec: BindingSpec
+
+
+def read_bindings(value: object) -> list[BindingRequest]:
+    """The bindings in a link property.
+
+    Raises:
+        BindingError: it is not a list of maps, or a value in it has a wrong type.
+    """
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+        raise BindingError("amqp:invalid-field", "must be a list of maps")
+    return [_request(item) for item in value]
+
+
+def _request(item: Mapping[object, object]) -> BindingRequest:
+    values = {str(name): value for name, value in item.items()}
+    texts = {name: values.get(name) for name in ("exchange", "queue", "key")}
+    arguments = values.get("arguments", {})
+    if not isinstance(arguments, Mapping) or not all(isinstance(text, str | None) for text in texts.values()):
+        raise BindingError("amqp:invalid-field", "names and key must be text, arguments a map")
+    exchange, queue, key = (None if text is None else str(text) for text in texts.values())
+    return BindingRequest(exchange, queue, BindingSpec(key or "", {str(name): arguments[name] for name in arguments}))
+
+
+def make_binding(registry: NodeRegistry, request: BindingRequest, node: Node | None, client: BrokerClient) -> None:
+    """Make a binding; one that exists is left as it is.
+
+    Raises:
+        BindingError: exchange or queue do not exist, or the queue has another binding to the exchange.
+    """
+    exchange = node if request.exchange is None else registry.find(request.exchange)
+    queue = node if request.queue is None else registry.find(request.queue)
+    if not isinstance(exchange, Exchange):
+        raise BindingError("amqp:not-found", f"no exchange {request.exchange or _name(node)!r}")
+    if not isinstance(queue, Queue):
+        raise BindingError("amqp:not-found", f"no queue {request.queue or _name(node)!r}")
+    present = exchange.binding(queue)
+    if present is None:
+        registry.bind(exchange, queue, request.spec, client)
+    elif present != request.spec:
+        reason = f"queue {queue.name!r} has a binding to exchange {exchange.name!r}: this broker keeps one of each pair"
+        raise BindingError("amqp:not-implemented", reason)
+
+
+def _name(node: Node | None) -> str:
+    return "" if node is None else node.name
