@@ -1,0 +1,57 @@
+"""Bindings that clients ask for in the properties of links."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from qmf.broker.links.bindings import BindingError, BindingRequest, make_binding, read_bindings
+from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.observer import BrokerClient
+
+CLIENT = cast("BrokerClient", None)
+
+
+def test_requests() -> None:
+    assert read_bindings(None) == []
+    assert read_bindings([{"exchange": "e", "key": "k"}, {"queue": "q", "arguments": {"x-match": "all"}}]) == [
+        BindingRequest("e", None, BindingSpec("k")),
+        BindingRequest(None, "q", BindingSpec("", {"x-match": "all"})),
+    ]
+
+
+@pytest.mark.parametrize("value", ["text", ["text"], {"exchange": "e"}, [{"key": 1}], [{"arguments": []}]])
+def test_malformed_requests(value: object) -> None:
+    with pytest.raises(BindingError) as caught:
+        read_bindings(value)
+    assert caught.value.condition == "amqp:invalid-field"
+
+
+def test_bindings_of_a_queue() -> None:
+    registry = NodeRegistry(queues=["q"])
+    queue, exchange = registry.find("q"), registry.find("amq.direct")
+    assert isinstance(exchange, Exchange)
+    request = BindingRequest("amq.direct", None, BindingSpec("k"))
+    for _ in range(2):
+        make_binding(registry, request, queue, CLIENT)
+        assert exchange.binding_count == 1
+    with pytest.raises(BindingError, match="one of each pair") as caught:
+        make_binding(registry, BindingRequest("amq.direct", "q", BindingSpec("other")), None, CLIENT)
+    assert caught.value.condition == "amqp:not-implemented"
+
+
+@pytest.mark.parametrize(
+    ("request_", "missing"),
+    [
+        (BindingRequest("gone", None, BindingSpec()), "no exchange 'gone'"),
+        (BindingRequest("amq.direct", "gone", BindingSpec()), "no queue 'gone'"),
+        (BindingRequest(None, "q", BindingSpec()), "no exchange 'q'"),
+    ],
+)
+def test_missing_nodes(request_: BindingRequest, missing: str) -> None:
+    registry = NodeRegistry(queues=["q"])
+    with pytest.raises(BindingError, match=missing) as caught:
+        make_binding(registry, request_, registry.find("q"), CLIENT)
+    assert caught.value.condition == "amqp:not-found"
