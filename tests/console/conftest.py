@@ -45,7 +45,7 @@ async def make_agent(exchange: MemoryExchange, agents: list[ScriptedAgent]) -> A
 
 @pytest.fixture
 async def make_client(exchange: MemoryExchange, agents: list[ScriptedAgent]) -> AsyncIterator[MakeClient]:
-    """Opens clients that know all agents and keep what they are told; closes them in the end."""
+    """Opens clients that know all agents and keep their notifications; closes them at the end."""
     clients: list[Client] = []
 
     async def make(**options: Any) -> tuple[Client, Notifications]:

@@ -51,7 +51,7 @@ def test_every_callback_is_made(world: World, qpidd: ScriptedAgent) -> None:
     assert len(console.of("delAgent")) == 2
 
 
-def test_a_callback_may_call_back_and_an_error_in_it_harms_nobody(
+def test_a_callback_may_call_the_session_and_its_error_is_logged(
     world: World, qpidd: ScriptedAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
     found: list[str] = []

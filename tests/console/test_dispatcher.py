@@ -36,7 +36,7 @@ def test_a_failing_callback_is_logged_by_name_and_the_next_runs(caplog: pytest.L
     assert "oops" in caplog.text
 
 
-def test_too_many_updates_are_dropped_and_told_but_never_answers(caplog: pytest.LogCaptureFixture) -> None:
+def test_too_many_updates_are_dropped_and_counted_but_never_answers(caplog: pytest.LogCaptureFixture) -> None:
     dispatcher = CallbackDispatcher("test-callbacks", limit=3)
     gate, running = threading.Event(), threading.Event()
     seen: list[str] = []

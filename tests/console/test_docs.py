@@ -23,7 +23,7 @@ def test_the_page_has_code_of_both_apis() -> None:
     assert kinds(PAGE) == {"console", "python", "output"}
 
 
-def test_what_the_page_says_happens() -> None:
+def test_the_code_of_the_page_prints_its_output() -> None:
     broker = EmbeddedBroker()
     broker.start()
     try:

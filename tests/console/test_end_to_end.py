@@ -64,7 +64,7 @@ async def broker() -> AsyncIterator[Broker]:
         yield broker
 
 
-async def test_an_agent_is_read_called_changed_and_heard(broker: Broker) -> None:
+async def test_an_agent_is_read_called_changed_and_received(broker: Broker) -> None:
     agent, shelf = make_agent(broker.url)
     async with agent, Client(broker.url, timeout=5) as client:
         assert [item.name for item in client.agents] == ["example.org:stock:one"]
@@ -126,7 +126,7 @@ async def test_events_updates_and_heartbeats_arrive(broker: Broker) -> None:
         async with agent:
             await until(lambda: heard.of(HeartbeatSeen) and len(heard.of(ClassSeen)) == 4)
             await until(
-                lambda: any(news.object.class_key == Shelf._qmf_schema_.key for news in heard.of(ObjectUpdated))
+                lambda: any(item.object.class_key == Shelf._qmf_schema_.key for item in heard.of(ObjectUpdated))
             )
             agent.raise_event(ShelfSpill(shelf=shelf, items=3, class_="oil"))
             await until(lambda: heard.of(EventRaised))
@@ -135,11 +135,11 @@ async def test_events_updates_and_heartbeats_arrive(broker: Broker) -> None:
             assert str(event.arguments["shelf"]) == str((await client.objects("shelf"))[0].object_id)
             heard.clear()
             shelf.in_.inc(4)
-            await until(lambda: [news for news in heard.of(ObjectUpdated) if news.statistics])
-            update = next(news for news in heard.of(ObjectUpdated) if news.statistics)
+            await until(lambda: [item for item in heard.of(ObjectUpdated) if item.statistics])
+            update = next(item for item in heard.of(ObjectUpdated) if item.statistics)
             assert (update.object["in"], update.object["label"], update.properties) == (4, "top", False)
             agent.remove(shelf)
-            await until(lambda: [news for news in heard.of(ObjectUpdated) if news.object.is_deleted])
+            await until(lambda: [item for item in heard.of(ObjectUpdated) if item.object.is_deleted])
 
 
 async def test_an_agent_that_closes_fails_calls_and_is_found_again(broker: Broker) -> None:

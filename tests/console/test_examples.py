@@ -164,7 +164,7 @@ def test_echo_latency(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_help_tells_what_it_is_for(name: str) -> None:
+def test_help_describes_the_program(name: str) -> None:
     text = output(name, "--help")
     assert text.startswith(f"usage: {name}")
     assert "amqp://127.0.0.1:5672" in text
@@ -205,7 +205,7 @@ def test_ctrl_c_is_a_clean_end(name: str, site: Site) -> None:
         ("event_watcher", ["--severity", "loud"]),
     ],
 )
-def test_wrong_arguments_are_told(name: str, args: list[str]) -> None:
+def test_wrong_arguments_are_reported(name: str, args: list[str]) -> None:
     done = run(example(name, *args))
     assert done.returncode == 2
     assert done.stderr.startswith("usage:")

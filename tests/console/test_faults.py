@@ -40,7 +40,7 @@ AGENT = "qmf:host:"
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agents here tell an interval of one second, the shortest that can be told."""
+    """The agents here announce an interval of one second, the shortest possible."""
     monkeypatch.setattr("qmf.console.aio.agents.registry.MIN_SILENCE", 0.0)
     monkeypatch.setattr("qmf.console.aio.agents.registry.MISSED_HEARTBEATS", 2)
     monkeypatch.setattr("qmf.console.broker_connection.FIRST_DELAY", 0.05)
@@ -155,7 +155,7 @@ async def test_an_agent_killed_and_started_at_once_was_restarted(
     assert dict(await obj.call("echo", 2, "y")) == {"sequence": 2, "body": "y"}
 
 
-async def test_a_paused_agent_answers_late_and_to_nobody(peers: Peers, client: tuple[Client, Notifications]) -> None:
+async def test_the_late_answer_of_a_paused_agent_is_ignored(peers: Peers, client: tuple[Client, Notifications]) -> None:
     asking, heard = client
     obj = await agent_object(asking)
     for key in await asking.classes("qmf.host"):
@@ -234,7 +234,7 @@ async def test_what_is_followed_comes_back_with_the_broker(peers: Peers, client:
         await until(lambda: {obj.object_id.object_name for obj in cpus} == before)
 
 
-def test_a_managed_connection_is_made_again_and_tells(peers: Peers) -> None:
+def test_a_managed_connection_is_restored_and_reported(peers: Peers) -> None:
     peers.start_agent()
     console = RecordingConsole()
     with Session(console, manageConnections=True) as session:

@@ -1,6 +1,6 @@
 """Both APIs against real libqmf2 agents, one on each of its client protocols, on a real qpidd.
 
-The agents are ``tests/interop/widget_agent.cpp``; `support.libqmf2` tells what the environment has to say.
+The agents are ``tests/interop/widget_agent.cpp``; `support.libqmf2` describes the environment variables.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ async def scripted() -> AsyncIterator[tuple[Client, ScriptedAgent]]:
 # -- answers
 
 
-async def test_a_late_answer_is_counted_and_reaches_nobody(scripted: tuple[Client, ScriptedAgent]) -> None:
+async def test_a_late_answer_is_counted_and_ignored(scripted: tuple[Client, ScriptedAgent]) -> None:
     client, agent = scripted
     (obj,) = await client.objects("widget")
     agent.mute = {MethodRequest}
@@ -69,7 +69,7 @@ async def test_a_late_answer_is_counted_and_reaches_nobody(scripted: tuple[Clien
     await until(lambda: client.counts.late == 1)
 
 
-async def test_the_second_of_two_answers_is_counted_and_reaches_nobody(
+async def test_the_second_of_two_answers_is_counted_and_ignored(
     scripted: tuple[Client, ScriptedAgent],
 ) -> None:
     client, agent = scripted
@@ -179,7 +179,7 @@ def test_a_callback_closes_the_session_in_the_middle_of_everything(running: Runn
     assert closed.wait(10)
 
 
-def test_all_threads_that_wait_are_told_when_the_session_closes(running: Running) -> None:
+def test_all_waiting_threads_get_an_error_when_the_session_closes(running: Running) -> None:
     class Stuck(Shelf):
         async def move(self, items: int, from_: str, factor: float) -> Any:
             started.release()
@@ -276,7 +276,7 @@ def test_tls_with_and_without_trust() -> None:
 # -- our agents
 
 
-def test_what_lived_within_an_interval_is_told_once_with_its_end(running: Running) -> None:
+def test_an_object_created_and_deleted_within_an_interval_is_reported_once(running: Running) -> None:
     console = RecordingConsole()
     with Session(console) as session:
         session.addBroker(running.broker.url)
@@ -285,12 +285,12 @@ def test_what_lived_within_an_interval_is_told_once_with_its_end(running: Runnin
         running.agent.add(brief)
         running.agent.remove(brief)
 
-        def told() -> list[Object]:
+        def received() -> list[Object]:
             return [record for _, record in console.of("objectProps") if record.getIndex().endswith(",77")]
 
-        wait_until(told)
+        wait_until(received)
         console.wait("heartbeat", len(console.of("heartbeat")) + 3)
-        (record,) = told()
+        (record,) = received()
         assert record.isDeleted()
         assert record.getTimestamps()[2] > 0
 
@@ -320,7 +320,7 @@ def test_properties_and_statistics_that_change_apart_arrive_apart(running: Runni
 async def test_an_agent_that_closes_is_gone_at_once() -> None:
     async with Broker(port=0) as broker, Client(broker.url, settle=0) as client:
         gone: list[AgentRemoved] = []
-        client.listen(lambda news: gone.append(news) if isinstance(news, AgentRemoved) else None)
+        client.listen(lambda item: gone.append(item) if isinstance(item, AgentRemoved) else None)
         agent, _ = make_agent(broker.url)
         await agent.start()
         await until(lambda: client.agents)
@@ -332,20 +332,20 @@ async def test_an_agent_that_closes_is_gone_at_once() -> None:
 
 
 async def test_what_a_slow_console_misses_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The embedded broker drops the oldest of a full queue; the numbers on the messages tell how many."""
+    """The embedded broker drops the oldest of a full queue; the numbers on the messages show how many."""
     sent = 2000
     held = asyncio.Event()
     async with Broker(port=0, limits=QueueLimits(50, 10_000_000)) as broker:
         agent = await ScriptedAgent(AmqpBus(broker.url)).start()
         async with Client(broker.url, settle=5) as client:
-            told: list[ObjectUpdated] = []
+            received: list[ObjectUpdated] = []
             missed: list[Missed] = []
 
-            def listener(news: Notification) -> None:
-                if isinstance(news, ObjectUpdated):
-                    told.append(news)
-                elif isinstance(news, Missed):
-                    missed.append(news)
+            def listener(item: Notification) -> None:
+                if isinstance(item, ObjectUpdated):
+                    received.append(item)
+                elif isinstance(item, Missed):
+                    missed.append(item)
 
             client.listen(listener)
             get = client._core.schemas.get
@@ -360,7 +360,7 @@ async def test_what_a_slow_console_misses_is_counted(monkeypatch: pytest.MonkeyP
                 await agent.publish(widget("w", turns=number), sequence=number)
             await until(lambda: broker.counters.dropped > 0)
             held.set()
-            await until(lambda: told and told[-1].object["turns"] == sent)
-            assert len(told) < sent
-            assert len(told) + sum(item.count for item in missed) == sent
+            await until(lambda: received and received[-1].object["turns"] == sent)
+            assert len(received) < sent
+            assert len(received) + sum(item.count for item in missed) == sent
         await agent.bus.close()

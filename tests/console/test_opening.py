@@ -137,7 +137,7 @@ def test_what_is_bound_while_a_managed_connection_comes_up_is_bound() -> None:
 
 
 @pytest.mark.slow
-def test_calls_without_answer_are_answered_when_the_broker_is_taken_away() -> None:
+def test_calls_without_answer_are_answered_when_the_broker_is_deleted() -> None:
     asked = threading.Event()
 
     def never(obj: ManagedObject) -> Awaitable[None]:

@@ -180,22 +180,22 @@ def test_notifiable_is_called_with_objects_and_then_completion(world: World, qpi
     broker = session.addBroker()
     agent = broker.getBrokerAgent()
     assert agent is not None
-    told: list[dict[str, Any]] = []
+    notified: list[dict[str, Any]] = []
     done = threading.Event()
 
-    def notify(**news: Any) -> None:
-        told.append(news)
-        if "qmf_object" not in news:
+    def notify(**arguments: Any) -> None:
+        notified.append(arguments)
+        if "qmf_object" not in arguments:
             done.set()
 
     assert agent.getObjects(notify, _class="widget") == []
     assert done.wait(5)
-    assert [next(iter(item)) for item in told] == ["qmf_object", "qmf_complete"]
+    assert [next(iter(item)) for item in notified] == ["qmf_object", "qmf_complete"]
     done.clear()
     qpidd.mute = {QueryRequest}
     agent.getObjects(notify, _class="widget", _timeout=0.01)
     assert done.wait(5)
-    assert "no answer" in told[-1]["qmf_exception"]
+    assert "no answer" in notified[-1]["qmf_exception"]
     with pytest.raises(CallerError, match="must be callable"):
         agent.getObjects(5, _class="widget")  # type: ignore[arg-type]
 

@@ -107,19 +107,19 @@ async def test_events_updates_heartbeats_and_id(queue: str) -> None:
 
         def names(kind: str) -> list[object]:
             return [
-                news.event.arguments.get("qName")
-                for news in heard.of(EventRaised)
-                if news.event.class_key and news.event.class_key.name == kind
+                item.event.arguments.get("qName")
+                for item in heard.of(EventRaised)
+                if item.event.class_key and item.event.class_key.name == kind
             ]
 
         await until(lambda: queue in names("queueDeclare") and queue in names("queueDelete"))
         await until(lambda: heard.of(HeartbeatSeen))
-        await until(lambda: any(news.object.is_deleted and news.object.name == queue for news in _queues(heard)))
+        await until(lambda: any(item.object.is_deleted and item.object.name == queue for item in _queues(heard)))
         assert client.broken == 0
 
 
 def _queues(heard: Notifications) -> list[ObjectUpdated]:
-    return [news for news in heard.of(ObjectUpdated) if news.object.class_key and news.object.class_key.name == "queue"]
+    return [item for item in heard.of(ObjectUpdated) if item.object.class_key and item.object.class_key.name == "queue"]
 
 
 async def test_two_clients_at_once(queue: str) -> None:
@@ -177,7 +177,7 @@ def test_events_have_the_published_form(queue: str) -> None:
 
 
 async def test_following_finds_what_queries_hide(queue: str) -> None:
-    """A queue that was queried before qpidd told of it is not told of any more (QMF2.md 7.1)."""
+    """A queue that was queried before qpidd published it is not published any more (QMF2.md 7.1)."""
     async with Client(URL, data=False) as client, Client(URL) as other:
         (broker,) = await client.objects("broker", package=PACKAGE)
         async with client.follow("queue", package=PACKAGE, where={"name": queue}, recheck=3) as queues:

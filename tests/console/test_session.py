@@ -107,7 +107,7 @@ def test_get_objects_selects(world: World, qpidd: ScriptedAgent) -> None:
         session.getObjects(_objectId=ObjectId.create("a:b:c", "x"))
 
 
-def test_get_objects_tells_when_nobody_answers(world: World) -> None:
+def test_get_objects_raises_when_no_agent_answers(world: World) -> None:
     agent = world.agent()
     agent.mute = {QueryRequest}
     session = world.session()

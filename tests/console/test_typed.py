@@ -129,7 +129,7 @@ async def test_values_have_the_types_of_the_schema(proxy: Widget) -> None:
     assert proxy.delay == Mma(samples=2, min=10, max=30, average=20)
 
 
-async def test_what_is_not_a_value_is_told_by_functions(proxy: Widget) -> None:
+async def test_functions_return_what_is_not_a_value(proxy: Widget) -> None:
     remote = remote_of(proxy)
     assert isinstance(remote, RemoteObject)
     assert (object_id(proxy), agent_of(proxy)) == (remote.object_id, AGENT)
@@ -201,7 +201,7 @@ async def test_another_class_is_refused(proxy: Widget) -> None:
     assert isinstance(found, Widget)
 
 
-async def test_another_version_of_the_class_is_welcome(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_another_version_of_the_class_is_accepted(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     other = attrs.evolve(WIDGET, hash=UUID(int=0xB1), statistics=WIDGET.statistics[:1])
     agent.schemas = [other, ALARM]
@@ -238,7 +238,7 @@ async def test_setting_sends_what_is_given_and_nothing_else(agent: ScriptedAgent
     assert proxy.level_ == 7
 
 
-async def test_setting_nothing_asks_nobody(agent: ScriptedAgent, proxy: Widget) -> None:
+async def test_setting_nothing_sends_nothing(agent: ScriptedAgent, proxy: Widget) -> None:
     await proxy.set()
     assert calls(agent) == []
 
@@ -250,7 +250,7 @@ async def test_a_bad_value_is_not_sent(agent: ScriptedAgent, proxy: Widget) -> N
     assert proxy.level_ == 5
 
 
-async def test_assigning_says_what_to_write_instead(proxy: Widget) -> None:
+async def test_the_error_of_an_assignment_names_the_alternative(proxy: Widget) -> None:
     with pytest.raises(AttributeError, match=r"await obj\.set\(level_=\.\.\.\)"):
         proxy.level_ = 7  # type: ignore[assignment]
     assert proxy.level_ == 5
@@ -325,9 +325,9 @@ def calls(agent: ScriptedAgent) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def heard(agent: ScriptedAgent, client: Client, values: dict[str, object], **options: Any) -> RemoteEvent:
-    feed = client.notifications(EventRaised)
+    stream = client.notifications(EventRaised)
     await agent.raise_event(values, **options)
-    notification = await anext(aiter(feed))
+    notification = await anext(aiter(stream))
     assert isinstance(notification, EventRaised)
     return notification.event
 

@@ -77,7 +77,7 @@ async def test_following_a_generated_class(client: Client) -> None:
         assert known == cpus.objects[0]
 
 
-async def test_a_generated_class_says_everything(client: Client) -> None:
+async def test_a_generated_class_needs_no_other_argument(client: Client) -> None:
     with pytest.raises(CallerError, match="Cpu is a class already"):
         await client.objects(Cpu, package="other")  # type: ignore[call-overload]
     with pytest.raises(CallerError):

@@ -172,7 +172,7 @@ class ScriptedAgent:
         script: answers instead of everything else, unless it returns None.
         mute: kinds of requests that it doesn't answer.
         lifetime: seconds that it grants to subscriptions.
-        subscribers: its subscriptions by id; see `tell`.
+        subscribers: its subscriptions by id; see `publish_to_subscribers`.
         asked: requests received.
     """
 
@@ -239,7 +239,9 @@ class ScriptedAgent:
         envelope = self._indication(Heartbeat(info), heartbeat_key(self.info))
         await self.send(attrs.evolve(envelope, sequence=sequence))
 
-    async def tell(self, *objects: ObjectData, skip: int = 0, partial: bool = False, to: str | None = None) -> None:
+    async def publish_to_subscribers(
+        self, *objects: ObjectData, skip: int = 0, partial: bool = False, to: str | None = None
+    ) -> None:
         """Publish to the subscribers, or to one; `skip` numbers are left out, as if messages had been lost."""
         for name, subscriber in list(self.subscribers.items()):
             if to in (None, name):
@@ -320,7 +322,7 @@ class ScriptedAgent:
         parts = self._parts([item for item in self.objects if self._fits(item, query)])
         for content, partial in parts:
             assert isinstance(content, ObjectsResponse)
-            await self.tell(*content.objects, partial=partial, to=name)
+            await self.publish_to_subscribers(*content.objects, partial=partial, to=name)
 
     async def reply(self, request: Envelope, content: Content, *, partial: bool = False) -> None:
         """Answer a request."""

@@ -105,16 +105,16 @@ async def test_methods(fake: FakeAgent, client: Client) -> None:
 
 
 async def test_events(fake: FakeAgent, client: Client) -> None:
-    feed = client.notifications(EventRaised)
+    stream = client.notifications(EventRaised)
     fake.raise_event("WidgetAlarm", name="w", level=3, since=5, _severity=1)
     fake.raise_event(ShelfSpill(shelf=None, items=2, class_="A"))
     arguments: dict[str, Any] = {"items": 3, "class": "B"}
     fake.raise_event("shelfSpill", **arguments)
     events: list[tuple[int, dict[str, object]]] = []
     while len(events) < 3:
-        news = await anext(feed)
-        assert isinstance(news, EventRaised)
-        events.append((news.event.severity, dict(news.event.arguments)))
+        item = await anext(stream)
+        assert isinstance(item, EventRaised)
+        events.append((item.event.severity, dict(item.event.arguments)))
     assert events == [
         (1, {"name": "w", "level": 3, "since": 5}),
         (4, {"items": 2, "class": "A"}),
@@ -124,7 +124,7 @@ async def test_events(fake: FakeAgent, client: Client) -> None:
 
 async def test_faults(fake: FakeAgent, client: Client) -> None:
     fake.add("widget", name="w")
-    feed = client.notifications(AgentRemoved, AgentRestarted)
+    stream = client.notifications(AgentRemoved, AgentRestarted)
     fake.silent = True
     with pytest.raises(RequestTimeout):
         await client.objects("widget", timeout=0.05)
@@ -135,14 +135,14 @@ async def test_faults(fake: FakeAgent, client: Client) -> None:
     fake.refusal = ""
     assert len(await client.objects("widget")) == 1
     await fake.restart()
-    news = await anext(feed)
-    assert isinstance(news, AgentRestarted)
-    assert (news.old.epoch, news.agent.epoch, fake.agent.epoch) == (1, 2, 2)
+    item = await anext(stream)
+    assert isinstance(item, AgentRestarted)
+    assert (item.old.epoch, item.agent.epoch, fake.agent.epoch) == (1, 2, 2)
     assert not await client.objects("widget")
     fake.add("widget", name="new")
     assert len(await client.objects("widget")) == 1
     await fake.close()
-    assert isinstance(await anext(feed), AgentRemoved)
+    assert isinstance(await anext(stream), AgentRemoved)
 
 
 async def test_one_that_vanishes_sends_nothing(fake: FakeAgent, client: Client, qmf_exchange: MemoryExchange) -> None:

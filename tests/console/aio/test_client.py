@@ -70,7 +70,7 @@ async def test_a_lost_connection_fails_requests_and_agents_come_back(
     exchange.drop("cable cut")
     with pytest.raises(DisconnectedError, match="cable cut"):
         await asking
-    assert [news.reason for news in heard.of(AgentRemoved)] == [Removal.DISCONNECTED]
+    assert [item.reason for item in heard.of(AgentRemoved)] == [Removal.DISCONNECTED]
     agent.mute = set()
     await until(lambda: len(heard.of(BusConnected)) == 2 and agent.bus.connected)
     await client.locate()
@@ -99,7 +99,7 @@ async def test_no_connection_is_an_error_with_the_reason(exchange: MemoryExchang
     await client.close()
 
 
-async def test_a_broker_that_takes_no_message_is_no_connection(
+async def test_a_broker_that_accepts_no_message_is_no_connection(
     exchange: MemoryExchange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bus = MemoryBus(exchange)

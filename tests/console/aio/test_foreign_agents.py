@@ -40,7 +40,7 @@ Choose = Callable[[object], list[str]]
 
 
 class Replay:
-    """Answers requests with captured messages, readdressed to whoever asked."""
+    """Answers requests with captured messages, with the address of the console."""
 
     def __init__(self, exchange: MemoryExchange, choose: Choose) -> None:
         self.bus = MemoryBus(exchange)
@@ -58,7 +58,7 @@ class Replay:
         return self
 
     async def indicate(self, name: str) -> None:
-        """Send an indication as captured; libqmf2's lack the exchange, which the link told."""
+        """Send an indication as captured; libqmf2's lack the exchange, which the link determines."""
         message = decode_message(Vector(name).data, text=False)
         await self.bus.send(encode_message(attrs.evolve(message, to="qmf.default.topic")))
 
@@ -123,7 +123,7 @@ async def test_qpidds_objects_are_typed_by_its_v1_schema(broker: tuple[Client, R
         assert isinstance(queue.name, str)
         assert queue.object_id.agent_name == QPIDD
         assert str(queue["vhostRef"]).startswith("org.apache.qpid.broker:vhost:")
-        # The schema says messageLatencySamples, the object messageLatencyCount; both names read it.
+        # The schema has messageLatencySamples, the object messageLatencyCount; both names read it.
         assert (
             queue["messageLatencySamples"] == queue["messageLatencyCount"] == queue.data.values["messageLatencyCount"]
         )
@@ -133,7 +133,7 @@ async def test_qpidds_objects_are_typed_by_its_v1_schema(broker: tuple[Client, R
     assert len([item for item in replay.asked if isinstance(item, SchemaRequest)]) == 1
 
 
-async def test_qpidds_schema_tells_types_units_and_methods(broker: tuple[Client, Replay]) -> None:
+async def test_qpidds_schema_has_types_units_and_methods(broker: tuple[Client, Replay]) -> None:
     client, _ = broker
     (obj, *_) = await client.objects("queue")
     schema = obj.schema
@@ -175,20 +175,20 @@ async def test_qpidds_indications(exchange: MemoryExchange, make_client: MakeCli
     await replay.indicate("qpidd-event-queueDeclare")
     await replay.indicate("qpidd-heartbeat")
     await until(lambda: heard.of(EventRaised) and heard.of(HeartbeatSeen))
-    await until(lambda: len({news.object.class_key for news in heard.of(ObjectUpdated)}) == 3)
-    told = [(name_of(news), news) for news in heard.of(ObjectUpdated)]
-    kinds = {(name, news.properties, news.statistics) for name, news in told}
+    await until(lambda: len({item.object.class_key for item in heard.of(ObjectUpdated)}) == 3)
+    updates = [(name_of(item), item) for item in heard.of(ObjectUpdated)]
+    kinds = {(name, item.properties, item.statistics) for name, item in updates}
     assert {("queue", True, True), ("queue", False, True), ("exchange", True, True)} <= kinds
-    assert {name for name, news in told if news.object.is_deleted} == {"binding"}
+    assert {name for name, item in updates if item.object.is_deleted} == {"binding"}
     event = heard.of(EventRaised)[0].event
     assert (event.severity, event.arguments["qName"], event.arguments["disp"]) == (6, "second-client_sub1", "created")
     assert list(event.arguments)[:3] == ["rhost", "user", "qName"]
     assert client.broken == 0
 
 
-def name_of(news: ObjectUpdated) -> str:
-    assert news.object.class_key is not None
-    return news.object.class_key.name
+def name_of(item: ObjectUpdated) -> str:
+    assert item.object.class_key is not None
+    return item.object.class_key.name
 
 
 def libqmf2(form: str) -> Choose:

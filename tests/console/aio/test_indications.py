@@ -54,7 +54,7 @@ async def test_partial_updates_are_merged(make_agent: MakeAgent, make_client: Ma
     assert len(client._core.store) == 1
 
 
-async def test_a_deleted_object_is_told_and_forgotten(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_a_deleted_object_is_reported_and_forgotten(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     client, heard = await make_client()
     await agent.publish(widget("w"))
@@ -67,14 +67,14 @@ async def test_a_deleted_object_is_told_and_forgotten(make_agent: MakeAgent, mak
     assert len(client._core.store) == 0
 
 
-async def test_objects_are_told_apart_by_agent_and_epoch(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_objects_are_distinguished_by_agent_and_epoch(make_agent: MakeAgent, make_client: MakeClient) -> None:
     one, two = await make_agent(), await make_agent("example.org:widgets:2")
     client, heard = await make_client()
     await one.publish(widget("w", epoch=0))
     await one.publish(widget("w", epoch=1))
     await two.publish(widget("w", epoch=1))
     await until(lambda: len(heard.of(ObjectUpdated)) == 3)
-    assert {news.object.object_id for news in heard.of(ObjectUpdated)} == {
+    assert {item.object.object_id for item in heard.of(ObjectUpdated)} == {
         ObjectId("w", one.info.name),
         ObjectId("w", one.info.name, 1),
         ObjectId("w", two.info.name, 1),
@@ -116,7 +116,7 @@ async def test_indications_wait_for_their_schema_in_order(
     for request in questions(agent):
         await agent.reply(request, agent.answer(request.content)[0][0])
     await until(lambda: len(heard.of(ObjectUpdated)) == 5 and heard.of(EventRaised))
-    assert [news.object["turns"] for news in heard.of(ObjectUpdated)] == [0, 1, 2, 3, 4]
+    assert [item.object["turns"] for item in heard.of(ObjectUpdated)] == [0, 1, 2, 3, 4]
 
 
 async def test_waiting_indications_hold_back_the_broker(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -144,7 +144,7 @@ async def test_an_event_is_typed_and_ordered_by_its_schema(make_agent: MakeAgent
     assert event.schema.key == ALARM.key
 
 
-async def test_an_event_without_schema_is_told(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_an_event_without_schema_is_reported(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     _, heard = await make_client()
     event = EventData(values={"a": 1}, severity=7, object_id=ObjectId("w"))
@@ -153,9 +153,9 @@ async def test_an_event_without_schema_is_told(make_agent: MakeAgent, make_clien
         Envelope(content=content, to="qmf.default.topic", subject="agent.ind.event", agent=agent.info.name)
     )
     await until(lambda: heard.of(EventRaised))
-    told = heard.of(EventRaised)[0].event
-    assert (told.class_key, told.schema, told.arguments, told.level) == (None, None, {"a": 1}, Severity.DEBUG)
-    assert told.object_id == ObjectId("w", agent.info.name)
+    raised = heard.of(EventRaised)[0].event
+    assert (raised.class_key, raised.schema, raised.arguments, raised.level) == (None, None, {"a": 1}, Severity.DEBUG)
+    assert raised.object_id == ObjectId("w", agent.info.name)
 
 
 async def test_an_unknown_agent_is_learned_from_what_it_publishes(
@@ -175,7 +175,7 @@ async def test_one_message_may_mix_classes(make_agent: MakeAgent, make_client: M
     _, heard = await make_client()
     await agent.publish(widget("a"), part("g", {"name": "g"}, key=gadget.key), widget("b"))
     await until(lambda: len(heard.of(ObjectUpdated)) == 3)
-    assert {str(news.object["name"]) for news in heard.of(ObjectUpdated)} == {"a", "g", "b"}
+    assert {str(item.object["name"]) for item in heard.of(ObjectUpdated)} == {"a", "g", "b"}
 
 
 async def test_indications_that_name_no_agent_are_skipped(

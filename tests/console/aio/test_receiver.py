@@ -89,7 +89,7 @@ async def test_options_say_what_is_received(make_agent: MakeAgent, make_client: 
     await agent.raise_event({"name": "w"})
     await agent.heartbeat()
     await until(lambda: everything.of(HeartbeatSeen) and everything.of(ObjectUpdated) and everything.of(EventRaised))
-    assert {type(news).__name__ for news in nothing} <= {"BusConnected", "AgentAdded"}
+    assert {type(item).__name__ for item in nothing} <= {"BusConnected", "AgentAdded"}
 
 
 async def test_bindings_are_added_and_removed_and_overlap_without_doubling(
@@ -104,7 +104,7 @@ async def test_bindings_are_added_and_removed_and_overlap_without_doubling(
     await client.unbind(*class_keys("data", PACKAGE, None))
     await agent.publish(widget("v"))
     await until(lambda: len(heard.of(ObjectUpdated)) == 2)
-    assert [news.object["name"] for news in heard.of(ObjectUpdated)] == ["w", "v"]
+    assert [item.object["name"] for item in heard.of(ObjectUpdated)] == ["w", "v"]
     await client.unbind(*class_keys("data", PACKAGE, "widget"))
     await agent.publish(widget("u"))
     await agent.raise_event({"name": "end"})

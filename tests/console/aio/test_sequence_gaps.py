@@ -56,7 +56,7 @@ def test_an_agent_that_invents_subjects_does_not_fill_the_memory() -> None:
     assert len(gaps._last["a"]) <= MAX_SUBJECTS
 
 
-async def test_a_gap_is_told_with_its_count(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_a_gap_is_reported_with_its_count(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     _, heard = await make_client()
     for number in (4, 5, 9):
@@ -99,7 +99,7 @@ async def test_a_key_that_another_binding_still_brings_goes_on(make_agent: MakeA
     assert [item.count for item in heard.of(Missed)] == [1]
 
 
-async def test_a_goodbye_is_told_at_once(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_a_goodbye_is_reported_at_once(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     client, heard = await make_client()
     await agent.publish(widget("w"))

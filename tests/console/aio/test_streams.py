@@ -27,66 +27,68 @@ def beat(number: int) -> Notification:
     return HeartbeatSeen(Agent(info_from_name(AGENT)), number)
 
 
-async def drain(feed: NotificationStream) -> list[int]:
-    feed.close()
-    return [-item.count if isinstance(item, Dropped) else item.timestamp async for item in feed]  # type: ignore[union-attr]
+async def drain(stream: NotificationStream) -> list[int]:
+    stream.close()
+    return [-item.count if isinstance(item, Dropped) else item.timestamp async for item in stream]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(("overflow", "told"), [(Overflow.DROP_OLDEST, [-3, 3, 4]), (Overflow.DROP_NEWEST, [0, 1, -3])])
-async def test_a_full_feed_drops_by_its_policy(overflow: Overflow, told: list[int]) -> None:
-    feed = NotificationStream((HeartbeatSeen,), 2, overflow, lambda _: None)
+@pytest.mark.parametrize(
+    ("overflow", "reported"), [(Overflow.DROP_OLDEST, [-3, 3, 4]), (Overflow.DROP_NEWEST, [0, 1, -3])]
+)
+async def test_a_full_stream_drops_by_its_policy(overflow: Overflow, reported: list[int]) -> None:
+    stream = NotificationStream((HeartbeatSeen,), 2, overflow, lambda _: None)
     for number in range(5):
-        feed.put(beat(number))
-    assert feed.dropped == 3
-    assert await drain(feed) == told
+        stream.put(beat(number))
+    assert stream.dropped == 3
+    assert await drain(stream) == reported
 
 
-async def test_a_gap_is_told_where_it_is() -> None:
-    feed = NotificationStream((HeartbeatSeen,), 1, Overflow.DROP_NEWEST, lambda _: None)
+async def test_a_gap_is_reported_in_its_place() -> None:
+    stream = NotificationStream((HeartbeatSeen,), 1, Overflow.DROP_NEWEST, lambda _: None)
     for number in range(2):
-        feed.put(beat(number))
-    assert await anext(feed) == beat(0)
-    feed.put(beat(2))
-    assert await anext(feed) == Dropped(2)
-    feed.put(beat(3))
-    assert await drain(feed) == [3]
+        stream.put(beat(number))
+    assert await anext(stream) == beat(0)
+    stream.put(beat(2))
+    assert await anext(stream) == Dropped(2)
+    stream.put(beat(3))
+    assert await drain(stream) == [3]
 
 
-async def test_a_feed_wakes_its_reader_and_ends() -> None:
-    with NotificationStream((HeartbeatSeen,), 2, Overflow.DROP_OLDEST, lambda _: None) as feed:
-        reading = asyncio.ensure_future(anext(feed))
+async def test_a_stream_wakes_its_reader_and_ends() -> None:
+    with NotificationStream((HeartbeatSeen,), 2, Overflow.DROP_OLDEST, lambda _: None) as stream:
+        reading = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
-        feed.put(beat(1))
+        stream.put(beat(1))
         assert await reading == beat(1)
-        reading = asyncio.ensure_future(anext(feed))
+        reading = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0)
     with pytest.raises(StopAsyncIteration):
         await reading
-    feed.put(beat(2))
-    assert await drain(feed) == []
+    stream.put(beat(2))
+    assert await drain(stream) == []
 
 
-async def test_a_feed_ends_with_its_client_and_tells_gaps(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_a_stream_ends_with_its_client_and_reports_gaps(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     client, heard = await make_client()
-    feed = client.notifications(ObjectUpdated, Dropped, size=2, overflow=Overflow.DROP_OLDEST)
+    stream = client.notifications(ObjectUpdated, Dropped, size=2, overflow=Overflow.DROP_OLDEST)
     for number in range(5):
         await agent.publish(widget("w", turns=number))
     await until(lambda: len(heard.of(ObjectUpdated)) == 5)
     await client.close()
-    told = [item async for item in feed]
-    assert told[0] == Dropped(3)
-    assert [item.object["turns"] for item in told if isinstance(item, ObjectUpdated)] == [3, 4]
-    assert feed.dropped == 3
+    reported = [item async for item in stream]
+    assert reported[0] == Dropped(3)
+    assert [item.object["turns"] for item in reported if isinstance(item, ObjectUpdated)] == [3, 4]
+    assert stream.dropped == 3
 
 
-async def test_a_failing_listener_harms_nobody(
+async def test_the_error_of_a_listener_does_not_affect_the_others(
     make_agent: MakeAgent, make_client: MakeClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent = await make_agent()
     client, heard = await make_client()
 
-    def broken(news: object) -> None:
+    def broken(item: object) -> None:
         raise ZeroDivisionError("oops")
 
     stop = client.listen(broken)
@@ -112,8 +114,8 @@ async def test_agents_are_an_iterator_that_begins_with_those_present(
         two = await make_agent("example.org:widgets:2")
         await two.heartbeat()
         await two.heartbeat(_goodbye=True)
-        news = [await asyncio.wait_for(anext(agents), 5) for _ in range(3)]
-    assert [(type(item), item.agent.name) for item in news] == [  # type: ignore[union-attr]
+        items = [await asyncio.wait_for(anext(agents), 5) for _ in range(3)]
+    assert [(type(item), item.agent.name) for item in items] == [  # type: ignore[union-attr]
         (AgentAdded, one.info.name),
         (AgentAdded, two.info.name),
         (AgentRemoved, two.info.name),

@@ -40,7 +40,7 @@ def test_the_broker_is_only_lost_with_the_connection_or_by_its_own_word(presence
         assert move[1] is AgentChangeKind.REMOVED
 
 
-def test_a_sign_that_the_table_lacks_raises_and_changes_nothing() -> None:
+def test_an_event_that_the_table_lacks_raises_and_changes_nothing() -> None:
     registry = AgentRegistry()
     with pytest.raises(IllegalAgentEvent, match="absent: no event silent"):
         registry._apply(NAME, AgentEvent.SILENT, 0.0, Agent(info()))
@@ -73,7 +73,7 @@ def test_an_agent_is_learned_from_its_name_and_then_from_its_announcement() -> N
 
 
 @pytest.mark.parametrize(("interval", "patience"), [(1, 10.0), (3, 10.0), (4, 12.0), (60, 180.0), (0, 180.0)])
-def test_an_agent_is_given_up_after_three_silent_intervals_and_ten_seconds(interval: float, patience: float) -> None:
+def test_an_agent_is_removed_after_three_silent_intervals_and_ten_seconds(interval: float, patience: float) -> None:
     registry = AgentRegistry()
     registry.announced(info(heartbeat_interval=interval) if interval else info_from_name(NAME), 100.0)
     assert registry.next_check() == 100.0 + patience

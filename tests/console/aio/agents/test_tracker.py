@@ -14,7 +14,7 @@ from qmf.console.aio.agents.registry import (
 from qmf.console.aio.agents.tracker import AgentTracker
 
 
-async def test_the_tracker_gives_up_silent_agents_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_tracker_removes_silent_agents_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     changes: list[AgentChange] = []
     tracker = AgentTracker(changes.append, ageing=True)
     now = 1000.0
@@ -26,13 +26,13 @@ async def test_the_tracker_gives_up_silent_agents_by_the_clock(monkeypatch: pyte
     assert [item.kind for item in changes] == [AgentChangeKind.ADDED, AgentChangeKind.REMOVED]
 
 
-async def test_settling_ends_at_the_limit_when_nobody_answers() -> None:
+async def test_settling_ends_at_the_limit_when_no_agent_answers() -> None:
     tracker = AgentTracker(lambda _: None, ageing=False)
     await tracker.settle(0.01)
     assert len(tracker.agents) == 0
 
 
-async def test_settling_waits_for_what_an_agent_says_of_itself() -> None:
+async def test_settling_waits_for_announcements() -> None:
     tracker = AgentTracker(lambda _: None, ageing=False)
     tracker.mentioned(NAME)
     settled = asyncio.ensure_future(tracker.settle(30.0))

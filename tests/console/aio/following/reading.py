@@ -26,7 +26,7 @@ async def read(follow: Follow[T], count: int) -> list[ObjectChange[T]]:
         return [await anext(follow) for _ in range(count)]
 
 
-async def told(follow: Follow[RemoteObject], count: int) -> list[tuple[ChangeKind, str]]:
+async def read_kinds(follow: Follow[RemoteObject], count: int) -> list[tuple[ChangeKind, str]]:
     """So many changes in short, in order of name."""
     changes = await read(follow, count)
     return sorted(((item.kind, str(item.object.object_id)) for item in changes), key=lambda item: item[1])

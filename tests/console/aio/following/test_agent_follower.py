@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import attrs
-from console.aio.following.reading import ADDED, CHANGED, DELETED, asked, read, told
+from console.aio.following.reading import ADDED, CHANGED, DELETED, asked, read, read_kinds
 from console.conftest import MakeAgent, MakeClient
 from support.scripted_agent import PACKAGE, WIDGET, part, widget
 from support.waiting import until
@@ -31,8 +31,8 @@ async def test_a_subscription_is_refreshed_before_it_ends(make_agent: MakeAgent,
         assert len(asked(agent, SubscribeRequest)) == 1
         agent.subscribers.clear()  # it forgot: the next refresh is answered by a cancellation
         await until(lambda: len(asked(agent, SubscribeRequest)) == 2)
-        await agent.tell(widget("a"))
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        await agent.publish_to_subscribers(widget("a"))
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
 
 
 async def test_an_agent_that_ends_a_subscription_is_asked_again(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -44,18 +44,18 @@ async def test_an_agent_that_ends_a_subscription_is_asked_again(make_agent: Make
         agent.objects = [widget("b"), widget("c")]
         (name,) = agent.subscribers
         await agent.end(name, "too many")
-        assert await told(widgets, 2) == [(DELETED, "a"), (ADDED, "c")]
+        assert await read_kinds(widgets, 2) == [(DELETED, "a"), (ADDED, "c")]
 
 
-async def test_a_missing_publication_is_told_and_made_up_for(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_a_missing_publication_is_reported_and_replaced(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent(subscriptions=True)
     agent.objects = [widget("a"), widget("b")]
     client, heard = await make_client()
     async with client.follow("widget") as widgets:
         assert len(await read(widgets, 2)) == 2
         agent.objects = [widget("b", turns=9), widget("c")]
-        await agent.tell(part("b", {"turns": 9}), skip=2)
-        assert await told(widgets, 3) == [(DELETED, "a"), (CHANGED, "b"), (ADDED, "c")]
+        await agent.publish_to_subscribers(part("b", {"turns": 9}), skip=2)
+        assert await read_kinds(widgets, 3) == [(DELETED, "a"), (CHANGED, "b"), (ADDED, "c")]
         assert [(item.count, item.agent.name) for item in heard.of(Missed)] == [(2, agent.info.name)]
         await until(lambda: len(agent.subscribers) == 1)
 
@@ -70,7 +70,7 @@ async def test_a_snapshot_in_parts_is_one(make_agent: MakeAgent, make_client: Ma
         assert len(asked(agent, SubscribeRequest)) == 1
 
 
-async def test_a_refused_subscription_is_made_up_for_by_asking(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_a_refused_subscription_is_replaced_by_queries(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent(subscriptions=True)
     agent.objects = [widget("a")]
     agent.script = lambda content: (
@@ -79,9 +79,9 @@ async def test_a_refused_subscription_is_made_up_for_by_asking(make_agent: MakeA
     client, _ = await make_client()
     async with client.follow("widget", package=PACKAGE, interval=0.01) as widgets:
         assert widgets.sources == {agent.info.name: FollowMode.POLLING}
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         agent.objects = [widget("a", turns=8)]
-        assert await told(widgets, 1) == [(CHANGED, "a")]
+        assert await read_kinds(widgets, 1) == [(CHANGED, "a")]
 
 
 async def test_a_subscription_granted_too_late_is_cancelled(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -98,7 +98,7 @@ async def test_a_subscription_granted_too_late_is_cancelled(make_agent: MakeAgen
         assert asked(agent, SubscribeCancel)
         agent.mute = set()
         agent.objects = [widget("a")]
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         assert widgets.failures == {}
 
 
@@ -109,20 +109,20 @@ async def test_a_class_that_comes_later_is_typed(make_agent: MakeAgent, make_cli
     async with client.follow("widget") as widgets:
         agent.schemas = [WIDGET]
         agent.objects = [widget("a", label=b"x")]
-        await agent.tell(widget("a", label=b"x"))
-        (news,) = await read(widgets, 1)
-        assert news.object.schema == WIDGET
-        assert news.object["label"] == "x"
+        await agent.publish_to_subscribers(widget("a", label=b"x"))
+        (change,) = await read(widgets, 1)
+        assert change.object.schema == WIDGET
+        assert change.object["label"] == "x"
 
 
-async def test_what_a_query_hid_is_found_by_the_next(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_a_change_that_a_query_hid_is_found_by_the_next(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent(qpidd=True)
     client, _ = await make_client()
     async with client.follow("widget", recheck=0.02) as widgets:
-        agent.objects = [widget("a", update=1)]  # new, but somebody's query was first: no indication
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        agent.objects = [widget("a", update=1)]  # new, but a query was first: no indication
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         agent.objects = []  # and its deletion did not arrive
-        assert await told(widgets, 1) == [(DELETED, "a")]
+        assert await read_kinds(widgets, 1) == [(DELETED, "a")]
 
 
 async def test_a_change_of_an_object_that_is_not_known_asks_for_it(
@@ -133,8 +133,8 @@ async def test_a_change_of_an_object_that_is_not_known_asks_for_it(
     async with client.follow("widget", recheck=100) as widgets:
         agent.objects = [widget("a", turns=8, update=2)]
         await agent.publish(part("a", {"turns": 8}, update=2))
-        (news,) = await read(widgets, 1)
-        assert (news.kind, news.object["name"], news.object["turns"]) == (ADDED, "a", 8)
+        (change,) = await read(widgets, 1)
+        assert (change.kind, change.object["name"], change.object["turns"]) == (ADDED, "a", 8)
 
 
 async def test_an_older_answer_does_not_undo_what_came_meanwhile(
@@ -152,12 +152,12 @@ async def test_an_older_answer_does_not_undo_what_came_meanwhile(
         answer = agent.answer(request.content)  # as of now
         await agent.publish(part("a", {"turns": 9}, update=5), part("b", {}, update=5, delete=5))
         await agent.publish(widget("c", update=5))
-        assert await told(widgets, 3) == [(CHANGED, "a"), (DELETED, "b"), (ADDED, "c")]
+        assert await read_kinds(widgets, 3) == [(CHANGED, "a"), (DELETED, "b"), (ADDED, "c")]
         for content, partial in answer:
             await agent.reply(request, content, partial=partial)
         agent.objects = [widget("a", turns=9, update=5), widget("c", update=5), widget("d", update=6)]
         agent.mute = set()
-        assert await told(widgets, 1) == [(ADDED, "d")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "d")]
         found = widgets.get(ObjectId("a", agent.info.name))
         assert found is not None
         assert found["turns"] == 9
@@ -176,7 +176,7 @@ async def test_an_object_made_anew_under_its_id_is_another(make_agent: MakeAgent
         assert (second.kind, second.object["label"]) == (ADDED, None)
 
 
-async def test_data_are_bound_as_long_as_somebody_follows(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_data_are_bound_as_long_as_they_are_followed(make_agent: MakeAgent, make_client: MakeClient) -> None:
     await make_agent(qpidd=True)
     client, _ = await make_client(data=False)
     before = client.bindings
@@ -200,7 +200,7 @@ async def test_an_agent_that_fails_is_tried_again(make_agent: MakeAgent, make_cl
         assert list(widgets.failures) == [agent.info.name]
         agent.objects = [widget("a")]
         agent.mute = set()
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         assert widgets.failures == {}
 
 
@@ -233,5 +233,5 @@ async def test_an_agent_known_by_name_only_is_followed_once_it_announced_itself(
         await until(lambda: client.agents)
         assert widgets.sources == {}
         await agent.heartbeat()
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         assert list(widgets.sources.values()) == [FollowMode.SUBSCRIPTION]

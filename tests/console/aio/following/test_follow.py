@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import attrs
 import pytest
-from console.aio.following.reading import ADDED, CHANGED, DELETED, LEFT, LOST, T, asked, read, told
+from console.aio.following.reading import ADDED, CHANGED, DELETED, LEFT, LOST, T, asked, read, read_kinds
 from console.conftest import MakeAgent, MakeClient
 from support.scripted_agent import PACKAGE, ScriptedAgent, part, widget
 from support.waiting import until
@@ -35,10 +35,10 @@ KINDS: dict[FollowMode, dict[str, bool]] = {
 }
 
 
-async def change(agent: ScriptedAgent, *objects: ObjectData) -> None:
-    """Let the agent tell a change in its own way."""
+async def report(agent: ScriptedAgent, *objects: ObjectData) -> None:
+    """Have the agent report a change in its own way."""
     if "_subscriptions" in agent.info.attributes:
-        await agent.tell(*objects)
+        await agent.publish_to_subscribers(*objects)
     elif agent.qpidd:
         await agent.publish(*objects)
 
@@ -48,28 +48,28 @@ def now(agent: ScriptedAgent, objects: Iterable[ObjectData]) -> None:
 
 
 @pytest.mark.parametrize("source", FollowMode)
-async def test_all_ways_tell_the_same(source: FollowMode, make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_all_modes_report_the_same(source: FollowMode, make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent(**KINDS[source])
     agent.objects = [widget("a", update=1), widget("b", update=1)]
     client, _ = await make_client(data=False)
     async with client.follow("widget", interval=0.01) as widgets:
         assert widgets.sources == {agent.info.name: source}
         assert sorted(obj["name"] for obj in widgets) == ["a", "b"]
-        assert await told(widgets, 2) == [(ADDED, "a"), (ADDED, "b")]
+        assert await read_kinds(widgets, 2) == [(ADDED, "a"), (ADDED, "b")]
 
         now(agent, [widget("a", turns=8, update=2), widget("b", update=1)])
-        await change(agent, part("a", {"turns": 8}, update=2))
-        (news,) = await read(widgets, 1)
-        assert (news.kind, news.properties, news.statistics) == (CHANGED, False, True)
-        assert (news.object["turns"], news.object["name"], news.merged, news.dropped) == (8, "a", 0, 0)
+        await report(agent, part("a", {"turns": 8}, update=2))
+        (change,) = await read(widgets, 1)
+        assert (change.kind, change.properties, change.statistics) == (CHANGED, False, True)
+        assert (change.object["turns"], change.object["name"], change.merged, change.dropped) == (8, "a", 0, 0)
 
         now(agent, [widget("a", turns=8, update=2), widget("b", level=6, update=3), widget("c", update=3)])
-        await change(agent, part("b", {"name": "b", "level": 6, "enabled": True}, update=3), widget("c", update=3))
-        assert await told(widgets, 2) == [(CHANGED, "b"), (ADDED, "c")]
+        await report(agent, part("b", {"name": "b", "level": 6, "enabled": True}, update=3), widget("c", update=3))
+        assert await read_kinds(widgets, 2) == [(CHANGED, "b"), (ADDED, "c")]
 
         now(agent, [widget("a", turns=8, update=2), widget("b", level=6, update=3)])
-        await change(agent, widget("c", update=4, delete=4))
-        assert await told(widgets, 1) == [(DELETED, "c")]
+        await report(agent, widget("c", update=4, delete=4))
+        assert await read_kinds(widgets, 1) == [(DELETED, "c")]
         assert sorted(obj["name"] for obj in widgets.objects) == ["a", "b"]
         found = widgets.get(ObjectId("b", agent.info.name))
         assert found is not None
@@ -78,7 +78,7 @@ async def test_all_ways_tell_the_same(source: FollowMode, make_agent: MakeAgent,
 
 
 @pytest.mark.parametrize("source", FollowMode)
-async def test_a_filter_selects_who_is_in_the_picture(
+async def test_a_filter_selects_the_followed_objects(
     source: FollowMode, make_agent: MakeAgent, make_client: MakeClient
 ) -> None:
     agent = await make_agent(**KINDS[source])
@@ -86,34 +86,34 @@ async def test_a_filter_selects_who_is_in_the_picture(
     client, _ = await make_client()
     where = ["ge", "level", ["quote", 5]]
     async with client.follow("widget", where=where, interval=0.01) as widgets:
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         now(agent, [widget("a", level=5, update=1), widget("b", level=6, update=2)])
         if source is FollowMode.SUBSCRIPTION:
-            await agent.tell(widget("b", level=6, update=2))
+            await agent.publish_to_subscribers(widget("b", level=6, update=2))
         else:
-            await change(agent, part("b", {"name": "b", "level": 6, "enabled": True}, update=2))
-        assert await told(widgets, 1) == [(ADDED, "b")]
+            await report(agent, part("b", {"name": "b", "level": 6, "enabled": True}, update=2))
+        assert await read_kinds(widgets, 1) == [(ADDED, "b")]
         assert {str(obj.object_id) for obj in widgets} == {"a", "b"}
 
         now(agent, [widget("a", level=4, update=3), widget("b", level=6, update=2)])
         if source is FollowMode.SUBSCRIPTION:
-            await agent.tell(attrs.evolve(part("a", {}, update=3), left=True))
+            await agent.publish_to_subscribers(attrs.evolve(part("a", {}, update=3), left=True))
         else:
-            await change(agent, part("a", {"name": "a", "level": 4, "enabled": True}, update=3))
-        assert await told(widgets, 1) == [(LEFT, "a")]
+            await report(agent, part("a", {"name": "a", "level": 4, "enabled": True}, update=3))
+        assert await read_kinds(widgets, 1) == [(LEFT, "a")]
         assert [str(obj.object_id) for obj in widgets] == ["b"]
 
 
 @pytest.mark.parametrize("source", [FollowMode.SUBSCRIPTION, FollowMode.INDICATIONS])
-async def test_one_that_came_and_went_is_told_once(
+async def test_one_that_was_created_and_deleted_is_reported_once(
     source: FollowMode, make_agent: MakeAgent, make_client: MakeClient
 ) -> None:
     agent = await make_agent(**KINDS[source])
     client, _ = await make_client()
     async with client.follow("widget") as widgets:
-        await change(agent, widget("a", update=1, delete=2))
-        (news,) = await read(widgets, 1)
-        assert (news.kind, news.object["name"], news.object.timestamps.delete) == (DELETED, "a", 2)
+        await report(agent, widget("a", update=1, delete=2))
+        (change,) = await read(widgets, 1)
+        assert (change.kind, change.object["name"], change.object.timestamps.delete) == (DELETED, "a", 2)
         assert len(widgets) == 0
 
 
@@ -125,7 +125,7 @@ async def test_agents_come_restart_and_go(source: FollowMode, make_agent: MakeAg
         agent = await make_agent(**KINDS[source])
         agent.objects = [widget("a"), widget("t", epoch=1)]
         await agent.heartbeat()
-        assert await told(widgets, 2) == [(ADDED, "a"), (ADDED, "t")]
+        assert await read_kinds(widgets, 2) == [(ADDED, "a"), (ADDED, "t")]
         agent.restart()
         agent.subscribers.clear()
         agent.objects = [widget("a"), widget("t", epoch=2)]
@@ -134,7 +134,7 @@ async def test_agents_come_restart_and_go(source: FollowMode, make_agent: MakeAg
         assert [(item.kind, item.object.object_id.agent_epoch) for item in changes] == [(LOST, 1), (ADDED, 2)]
         await until(lambda: len(widgets) == 2)
         await agent.heartbeat(_goodbye=True)
-        assert await told(widgets, 2) == [(LOST, "a"), (LOST, "t")]
+        assert await read_kinds(widgets, 2) == [(LOST, "a"), (LOST, "t")]
         assert (len(widgets), widgets.sources) == (0, {})
     assert len(heard.of(AgentRemoved)) == 1
 
@@ -147,12 +147,12 @@ async def test_a_lost_connection_loses_all_and_brings_it_back(
     agent.objects = [widget("a")]
     client, _ = await make_client()
     async with client.follow("widget", interval=0.01) as widgets:
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
         exchange.stop()
-        assert await told(widgets, 1) == [(LOST, "a")]
+        assert await read_kinds(widgets, 1) == [(LOST, "a")]
         agent.objects = [widget("b")]
         exchange.start()
-        assert await told(widgets, 1) == [(ADDED, "b")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "b")]
         assert [str(obj.object_id) for obj in widgets] == ["b"]
         await until(lambda: widgets.sources == {agent.info.name: source})
     if source is FollowMode.SUBSCRIPTION:
@@ -198,8 +198,8 @@ async def test_leaving_a_loop_early_ends_the_work(make_agent: MakeAgent, make_cl
     agent = await make_agent(subscriptions=True)
     agent.objects = [widget("a")]
     client, _ = await make_client()
-    async for news in client.follow("widget"):
-        assert news.object["name"] == "a"
+    async for change in client.follow("widget"):
+        assert change.object["name"] == "a"
         break
     gc.collect()
     await until(lambda: not agent.subscribers)
@@ -212,8 +212,8 @@ async def test_a_timeout_of_one_step_leaves_the_follow_usable(make_agent: MakeAg
     async with client.follow("widget") as widgets:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(anext(widgets), 0.01)
-        await agent.tell(widget("a"))
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        await agent.publish_to_subscribers(widget("a"))
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
 
 
 async def test_closing_the_client_ends_the_iteration(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -244,23 +244,21 @@ async def test_changes_of_one_object_are_merged(make_agent: MakeAgent, make_clie
     async with client.follow("widget") as widgets:
         await read(widgets, 1)
         for turns in range(100, 600):
-            await agent.tell(part("a", {"turns": turns}))
-        await agent.tell(part("a", {"name": "a", "level": 9, "enabled": True}))
+            await agent.publish_to_subscribers(part("a", {"turns": turns}))
+        await agent.publish_to_subscribers(part("a", {"name": "a", "level": 9, "enabled": True}))
         await until(lambda: widgets.merged == 500)
-        (news,) = await read(widgets, 1)
-        assert (news.merged, news.properties, news.statistics) == (500, True, True)
-        assert (news.object["turns"], news.object["level"]) == (599, 9)
+        (change,) = await read(widgets, 1)
+        assert (change.merged, change.properties, change.statistics) == (500, True, True)
+        assert (change.object["turns"], change.object["level"]) == (599, 9)
 
 
-async def test_news_of_gone_objects_are_bounded_counted_and_told(
-    make_agent: MakeAgent, make_client: MakeClient
-) -> None:
+async def test_changes_of_gone_objects_are_bounded_and_counted(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent(subscriptions=True)
     client, _ = await make_client()
     async with client.follow("widget", size=3) as widgets:
         for number in range(10):
-            await agent.tell(widget(f"w{number}", delete=1))
-        await agent.tell(widget("last"))
+            await agent.publish_to_subscribers(widget(f"w{number}", delete=1))
+        await agent.publish_to_subscribers(widget("last"))
         await until(lambda: len(widgets) == 1)
         changes = await read(widgets, 4)
         assert [str(item.object.object_id) for item in changes] == ["w7", "w8", "w9", "last"]
@@ -268,17 +266,19 @@ async def test_news_of_gone_objects_are_bounded_counted_and_told(
         assert widgets.dropped == 7
 
 
-async def test_born_gone_and_born_again_is_told_in_order(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_created_deleted_and_created_again_is_reported_in_order(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
     agent = await make_agent(subscriptions=True)
     agent.objects = [widget("a")]
     client, _ = await make_client()
     async with client.follow("widget") as widgets:
         await read(widgets, 1)
-        await agent.tell(part("a", {"turns": 1}))
-        await agent.tell(part("a", {}, delete=3))
-        await agent.tell(widget("a", turns=2))
-        await agent.tell(part("a", {}, delete=4))
-        await agent.tell(widget("a", turns=3))
+        await agent.publish_to_subscribers(part("a", {"turns": 1}))
+        await agent.publish_to_subscribers(part("a", {}, delete=3))
+        await agent.publish_to_subscribers(widget("a", turns=2))
+        await agent.publish_to_subscribers(part("a", {}, delete=4))
+        await agent.publish_to_subscribers(widget("a", turns=3))
         await until(lambda: [obj["turns"] for obj in widgets] == [3] and widgets.merged == 3)
         first, second = await read(widgets, 2)
         assert (first.kind, first.object.timestamps.delete, first.merged) == (DELETED, 4, 3)
@@ -327,5 +327,5 @@ async def test_a_client_that_is_not_open_follows_when_it_is(exchange: MemoryExch
     agent.objects = [widget("a")]
     widgets = client.follow("widget")
     async with client, widgets:
-        assert await told(widgets, 1) == [(ADDED, "a")]
+        assert await read_kinds(widgets, 1) == [(ADDED, "a")]
     await agent.bus.close()

@@ -1,4 +1,4 @@
-"""A picture and its news: whoever reads all news has the same picture, however slowly."""
+"""Followed objects and their changes: a reader of all changes has the same objects, however slow it is."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ def thing(number: int, version: int) -> RemoteObject:
 
 
 class Reader:
-    """Builds its own picture from the news."""
+    """Keeps its own objects by the changes."""
 
-    def __init__(self, picture: FollowedObjects) -> None:
-        self.picture = picture
+    def __init__(self, followed: FollowedObjects) -> None:
+        self.followed = followed
         self.seen: dict[str, int] = {}
-        self.told = self.merged = self.dropped = 0
+        self.count = self.merged = self.dropped = 0
 
     def read(self) -> bool:
-        change = self.picture.take()
+        change = self.followed.take()
         if change is None:
             return False
         name = str(change.object.object_id)
-        self.told += 1
+        self.count += 1
         self.merged += change.merged
         self.dropped += change.dropped
         if change.kind is ChangeKind.ADDED:
@@ -56,67 +56,67 @@ class Reader:
 
 
 @given(_steps)
-def test_a_reader_of_all_news_has_the_picture(steps: Sequence[tuple[str, int]]) -> None:
+def test_a_reader_of_all_changes_has_the_same_objects(steps: Sequence[tuple[str, int]]) -> None:
     woken: list[None] = []
-    picture = FollowedObjects(1000, lambda: woken.append(None))
-    reader = Reader(picture)
-    news = 0
+    followed = FollowedObjects(1000, lambda: woken.append(None))
+    reader = Reader(followed)
+    changes = 0
     for version, (step, number) in enumerate(steps):
         obj = thing(number, version)
-        known = obj.object_id in picture
+        known = obj.object_id in followed
         match step:
             case "put":
-                picture.put(obj, properties=True, statistics=False)
-                news += 1
+                followed.put(obj, properties=True, statistics=False)
+                changes += 1
             case "same":
-                old = picture.get(obj.object_id)
+                old = followed.get(obj.object_id)
                 if old is not None:
-                    picture.put(old, properties=False, statistics=False)  # nothing is different: no news
+                    followed.put(old, properties=False, statistics=False)  # nothing is different: no changes
             case "remove" if known:
-                picture.remove(obj, ChangeKind.DELETED)
-                news += 1
+                followed.remove(obj, ChangeKind.DELETED)
+                changes += 1
             case "pass":
-                picture.remove(obj, ChangeKind.DELETED)  # came and went
-                news += 1
+                followed.remove(obj, ChangeKind.DELETED)  # came and went
+                changes += 1
             case "read":
                 reader.read()
-        assert len(woken) == news
+        assert len(woken) == changes
     while reader.read():
         pass
-    assert reader.seen == {str(obj.object_id): obj["v"] for obj in picture}
-    assert reader.told + reader.merged == news
-    assert (picture.merged, picture.dropped, reader.dropped) == (reader.merged, 0, 0)
+    assert reader.seen == {str(obj.object_id): obj["v"] for obj in followed}
+    assert reader.count + reader.merged == changes
+    assert (followed.merged, followed.dropped, reader.dropped) == (reader.merged, 0, 0)
 
 
 @given(_steps, st.integers(1, 3))
 def test_what_waits_is_bounded_and_what_is_dropped_is_counted(steps: Sequence[tuple[str, int]], size: int) -> None:
-    picture = FollowedObjects(size, lambda: None)
-    reader = Reader(picture)
+    followed = FollowedObjects(size, lambda: None)
+    reader = Reader(followed)
     for version, (step, number) in enumerate(steps):
         obj = thing(number, version)
         if step in (PUT, SAME):
-            picture.put(obj, properties=True, statistics=True)
+            followed.put(obj, properties=True, statistics=True)
         elif step == READ:
             reader.read()
         else:
-            picture.remove(obj, ChangeKind.LOST)
-        assert len(picture._waiting) <= len(picture) + size
-    picture.put(thing(99, 0), properties=True, statistics=True)
+            followed.remove(obj, ChangeKind.LOST)
+        assert len(followed._waiting) <= len(followed) + size
+    followed.put(thing(99, 0), properties=True, statistics=True)
     while reader.read():
         pass
-    assert reader.dropped == picture.dropped
+    assert reader.dropped == followed.dropped
 
 
 @pytest.mark.parametrize("kind", [ChangeKind.LEFT, ChangeKind.DELETED, ChangeKind.LOST])
-def test_an_object_that_is_gone_is_not_in_the_picture(kind: ChangeKind) -> None:
-    picture = FollowedObjects(10, lambda: None)
+def test_an_object_that_is_gone_is_not_followed(kind: ChangeKind) -> None:
+    followed = FollowedObjects(10, lambda: None)
     obj = thing(1, 1)
-    picture.put(obj, properties=True, statistics=True)
-    picture.remove(obj, kind)
-    assert (list(picture), len(picture), picture.get(obj.object_id)) == ([], 0, None)
-    change = picture.take()
+    followed.put(obj, properties=True, statistics=True)
+    followed.remove(obj, kind)
+    assert (list(followed), len(followed), followed.get(obj.object_id)) == ([], 0, None)
+    change = followed.take()
     assert change is not None
-    assert (change.kind, change.merged, picture.take()) == (kind, 1, None)
+    assert (change.kind, change.merged, followed.take()) == (kind, 1, None)
 
 
 def test_kinds_of_changes() -> None:

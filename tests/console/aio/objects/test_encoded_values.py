@@ -140,7 +140,7 @@ def test_arguments_of_an_event_are_typed_when_they_are_read() -> None:
     assert EventArguments(values, argument_types(None), AGENT) == values
 
 
-def test_lazy_values_are_what_amqp_says() -> None:
+def test_lazy_values_equal_the_decoded_map() -> None:
     values = lazy({"name": "w", "size": 1}).values
     assert amqp010.decode_map(amqp010.encode_map(values)) == {"name": "w", "size": 1}
 

@@ -82,7 +82,7 @@ def test_references_are_given_as_id_or_object(target: object) -> None:
         bind_inputs("widget", LINK, ("p",), {})
 
 
-def test_a_method_without_inputs_takes_none() -> None:
+def test_a_method_without_inputs_accepts_none() -> None:
     with pytest.raises(ConstraintError, match="takes no arguments"):
         bind_inputs("widget", WIDGET.methods[2], (1,), {})
 

@@ -12,7 +12,7 @@ from qmf.console.aio import (
 from qmf.errors import CallerError, NotFoundError
 
 
-def test_an_object_reads_like_its_schema_says() -> None:
+def test_an_object_is_read_by_its_schema() -> None:
     obj = remote(widget("w"))
     assert list(obj.properties) == ["name", "level", "enabled"]
     assert len(obj.statistics) == 8

@@ -64,7 +64,9 @@ async def test_defaults_and_references_of_methods(make_agent: MakeAgent, make_cl
     assert sent.arguments["target"] == {"_object_name": "v", "_agent_name": agent.info.name}
 
 
-async def test_a_failing_method_tells_the_agents_reason(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_the_error_of_a_failing_method_has_the_agents_reason(
+    make_agent: MakeAgent, make_client: MakeClient
+) -> None:
     agent = await make_agent()
     agent.objects = [widget("w")]
     agent.methods["stop"] = lambda _: ExceptionResponse(text="jammed", code=0x10001, values={"where": "gear"})

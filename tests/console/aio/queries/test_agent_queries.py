@@ -35,7 +35,7 @@ def test_answers_read_like_a_list() -> None:
     assert repr(answers) == "<[1, 2], no answer from b:b:b>"
 
 
-def test_the_error_that_tells_most_is_raised() -> None:
+def test_the_most_informative_error_is_raised() -> None:
     silent, refused = RequestTimeout("q", "a", 1), RemoteError("no", agent="b")
     assert combined_failure({"a": silent, "b": refused}) is refused
     assert combined_failure({"a": silent}) is silent
@@ -121,7 +121,7 @@ async def test_an_agent_that_fails_does_not_hide_the_others(
     assert "example.org:widgets:silent gave no answer" in caplog.text
 
 
-async def test_when_all_agents_fail_the_most_telling_error_is_raised(
+async def test_when_all_agents_fail_the_most_informative_error_is_raised(
     make_agent: MakeAgent, make_client: MakeClient
 ) -> None:
     silent, bad = [await make_agent(f"example.org:widgets:{name}") for name in ("silent", "bad")]

@@ -1,4 +1,4 @@
-"""Filters: what is evaluated here and what an agent evaluates select the same objects, whatever the predicate."""
+"""Filters: console and agents select the same objects by any predicate."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from qmf.protocol import (
 )
 
 
-async def test_a_restart_fails_requests_and_is_told(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_a_restart_fails_requests_and_is_reported(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
     agent.mute = {QueryRequest}
     client, heard = await make_client()
@@ -43,8 +43,8 @@ async def test_a_restart_fails_requests_and_is_told(make_agent: MakeAgent, make_
     await agent.heartbeat()
     with pytest.raises(AgentLost, match=r"restarted \(epoch 1, then 2\) before it answered query for objects of"):
         await asking
-    (news,) = heard.of(AgentRestarted)
-    assert (news.old.epoch, news.agent.epoch) == (1, 2)
+    (item,) = heard.of(AgentRestarted)
+    assert (item.old.epoch, item.agent.epoch) == (1, 2)
 
 
 async def test_while_disconnected_questions_fail_at_once(
@@ -87,7 +87,7 @@ async def test_a_refused_request_names_the_brokers_reason(
         await client.objects("widget", package=PACKAGE)
 
 
-async def test_a_refusal_does_not_hit_innocent_queries(
+async def test_a_refusal_does_not_fail_permitted_queries(
     make_agent: MakeAgent, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = await make_agent()

@@ -39,7 +39,7 @@ async def stuck(number: int) -> None:
 
 
 @pytest.mark.parametrize(("state", "step"), list(itertools.product(RequestState, RequestEvent)))
-def test_a_step_leads_where_the_table_says_or_is_illegal(state: RequestState, step: RequestEvent) -> None:
+def test_an_event_leads_to_the_state_in_the_table_or_is_illegal(state: RequestState, step: RequestEvent) -> None:
     item = request(state)
     following = TRANSITIONS.get(state, {}).get(step)
     if following is None:
@@ -80,7 +80,7 @@ async def test_an_answer_may_overtake_the_confirmation() -> None:
     assert await asking == ["answer"]
 
 
-async def test_late_and_foreign_answers_are_counted_and_reach_nobody() -> None:
+async def test_late_and_foreign_answers_are_counted_and_ignored() -> None:
     requests = PendingRequests()
     first = asyncio.create_task(requests.ask(sent, what="query", agent=None, timeout=0.001))
     with pytest.raises(RequestTimeout):
@@ -96,7 +96,7 @@ async def test_late_and_foreign_answers_are_counted_and_reach_nobody() -> None:
     assert requests.counts.expired == 1
 
 
-async def test_the_timeout_names_what_and_whom() -> None:
+async def test_the_timeout_names_request_and_agent() -> None:
     with pytest.raises(RequestTimeout, match=r"no answer to method echo from agent a:b:c within 0\.001 s"):
         await PendingRequests().ask(sent, what="method echo", agent="a:b:c", timeout=0.001)
 

@@ -35,7 +35,7 @@ async def test_versions_of_a_class_live_side_by_side() -> None:
     assert cache.resolve(None, "WIDGET") == [WIDGET.key, other.key]
 
 
-async def test_one_asker_who_gives_up_does_not_take_the_answer_from_others() -> None:
+async def test_cancelling_one_request_for_a_schema_does_not_cancel_the_others() -> None:
     ready = asyncio.Event()
     asked: list[tuple[str, ...]] = []
 

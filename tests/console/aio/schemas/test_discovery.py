@@ -39,11 +39,11 @@ async def test_packages_and_classes_are_listed_by_v2_and_v1(make_agent: MakeAgen
     keys = await client.classes()
     assert list(keys) == sorted([*(item.key for item in modern.schemas), qpidd.schemas[0].key])
     assert list(await client.classes("org.apache.qpid.broker")) == [qpidd.schemas[0].key]
-    assert {news.package for news in heard.of(PackageSeen)} == set(client.known_packages)
-    assert {news.class_key for news in heard.of(ClassSeen)} == set(client.known_classes())
+    assert {item.package for item in heard.of(PackageSeen)} == set(client.known_packages)
+    assert {item.class_key for item in heard.of(ClassSeen)} == set(client.known_classes())
     asked = len(modern.asked)
     await client.classes()
-    assert len(modern.asked) == asked  # its list is known until it announces news
+    assert len(modern.asked) == asked  # its list is known until it announces a change
 
 
 async def test_a_new_schema_timestamp_makes_the_list_stale(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -58,7 +58,7 @@ async def test_a_new_schema_timestamp_makes_the_list_stale(make_agent: MakeAgent
 
 
 @pytest.mark.parametrize("qpidd", [False, True])
-async def test_a_schema_is_fetched_once_however_many_want_it(
+async def test_concurrent_requests_for_a_schema_share_one_fetch(
     make_agent: MakeAgent, make_client: MakeClient, qpidd: bool
 ) -> None:
     agent = await make_agent(qpidd=qpidd)
@@ -110,13 +110,13 @@ async def test_without_schema_values_are_shown_as_they_came(
     assert dict(await obj.call("echo", sequence=1, body="x")) == {"sequence": 1, "body": "x"}
 
 
-async def test_discovery_tells_classes_without_being_asked(make_agent: MakeAgent, make_client: MakeClient) -> None:
+async def test_discovery_reports_classes(make_agent: MakeAgent, make_client: MakeClient) -> None:
     await make_agent()
     qpidd = await make_agent(qpidd=True)
     qpidd.schemas = [attrs.evolve(WIDGET, package="org.apache.qpid.broker", hash=ALARM.hash)]
     _, heard = await make_client(discover=True)
     await until(lambda: len(heard.of(ClassSeen)) == 3)
-    assert {news.package for news in heard.of(PackageSeen)} == {PACKAGE, "org.apache.qpid.broker"}
+    assert {item.package for item in heard.of(PackageSeen)} == {PACKAGE, "org.apache.qpid.broker"}
 
 
 async def test_a_failed_discovery_is_tried_again_at_the_next_heartbeat(
@@ -149,7 +149,7 @@ async def test_a_schema_that_is_refused_by_v2_is_asked_for_by_v1(
     assert [type(item) for item in agent.asked_v1] == [SchemaRequest]
 
 
-async def test_a_schema_nobody_tells_is_not_asked_for_again_at_once(
+async def test_a_schema_that_no_agent_sends_is_not_requested_again_at_once(
     make_agent: MakeAgent, make_client: MakeClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent = await make_agent()
