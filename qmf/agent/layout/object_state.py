@@ -11,7 +11,7 @@ changes and encodings belongs to the event loop's thread; values may be set and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from qmf._compile import compile_function
@@ -173,15 +173,17 @@ def value(obj: StatefulObject, field: FieldLayout) -> Any:
     return obj._qmf_cells[field.cell]
 
 
-def set_first_value(obj: StatefulObject, field: FieldLayout, value: object) -> None:
-    """Check and store a value of a new object.
+def set_first_values(obj: StatefulObject, values: Mapping[FieldLayout, object]) -> None:
+    """Check and store plain values of a new object.
 
     Raises:
-        ConstraintError: it does not fit.
+        ConstraintError: one does not fit.
     """
-    stored = obj._qmf_cells[field.cell] = field.check(value)
-    if isinstance(stored, Referable) and is_pending(stored):
-        obj._qmf_pending = True
+    cells = obj._qmf_cells
+    for field, value in values.items():
+        stored = cells[field.cell] = field.check(value)
+        if isinstance(stored, Referable) and is_pending(stored):
+            obj._qmf_pending = True
 
 
 def value_getter(field: FieldLayout) -> Getter:

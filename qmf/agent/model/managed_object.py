@@ -70,7 +70,7 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
         for field, value in given.items():
             if field.formula is not None or not field.direct:
                 raise ConstraintError(field.where, field.type.name, value, "cannot be given to a new object")
-            object_state.set_first_value(self, field, value)
+        object_state.set_first_values(self, given)
         for field in layout.accessors:
             setattr(self, field.slot, layout.accessor_factories[field](self, cells, field))
 

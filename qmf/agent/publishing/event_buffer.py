@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
+from qmf.agent.clock import Clock
 from qmf.agent.publishing.event_message import EventKind, EventMessage, Item
 from qmf.agent.publishing.event_rate_limiter import EventRateLimiter
 from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_OBJECTS
@@ -32,14 +33,18 @@ _MESSAGE_OVERHEAD = 2000
 class EventBuffer:
     """The events of one agent before they are sent."""
 
-    def __init__(self, agent: AgentInfo, limiter: EventRateLimiter, numbers: SequenceNumbers | None) -> None:
+    def __init__(
+        self, agent: AgentInfo, limiter: EventRateLimiter, numbers: SequenceNumbers | None, clock: Clock
+    ) -> None:
         """Make an empty buffer.
 
         Args:
             agent: part of the subjects.
             limiter: suppresses events, and counts them.
             numbers: gives messages their sequence numbers, or None.
+            clock: of the agent.
         """
+        self._clock = clock
         self._agent = agent
         self._limiter = limiter
         self._numbers = numbers
@@ -68,13 +73,8 @@ class EventBuffer:
                 self._kinds[key, severity] = kind
             return kind
 
-    def add(self, kind: EventKind, item: Item, now: float) -> bool:
+    def add(self, kind: EventKind, item: Item) -> bool:
         """Add an event; any thread. The oldest one is dropped when the buffer is full.
-
-        Args:
-            kind: of the event.
-            item: the event.
-            now: seconds of a monotonic clock.
 
         Returns:
             False if it is suppressed.
@@ -82,7 +82,7 @@ class EventBuffer:
         with self._lock:
             suppressed = 0
             if kind.window is not None:
-                found = kind.window.admit(now)
+                found = kind.window.admit(self._clock.monotonic())
                 if found is None:
                     return False
                 suppressed = found

@@ -54,10 +54,9 @@ class EventQueue:
             numbers: gives messages their sequence numbers, or None.
         """
         self._sender = sender
-        self._clock = clock
         self._metrics = metrics
         self._limiter = EventRateLimiter(limit)
-        self._buffer = EventBuffer(identity.info(0, 0), self._limiter, numbers)
+        self._buffer = EventBuffer(identity.info(0, 0), self._limiter, numbers, clock)
         self._encoder = EventMessageEncoder(sender, topic_exchange(domain), metrics)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wake_event = asyncio.Event()
@@ -92,7 +91,7 @@ class EventQueue:
     def put_item(self, kind: EventKind, item: Item) -> None:
         """Add an event of a kind; any thread. The oldest one is dropped when the buffer is full."""
         # Once the task is woken, and until it starts to send, it need not be woken again.
-        if self._buffer.add(kind, item, self._clock.monotonic()) and not self._woken:
+        if self._buffer.add(kind, item) and not self._woken:
             self._woken = True
             self.wake()
 
