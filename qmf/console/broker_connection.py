@@ -122,7 +122,7 @@ class BrokerConnection:
             timeout=options.session_timeout,
             events=False,
             data=False,
-            bindings=self._notifier.filters.keys,
+            bindings=self._notifier.binding_keys,
             discover=self._notifier.console is not None,
             settle=SETTLE,
         )
@@ -354,7 +354,7 @@ class BrokerConnection:
 
     async def _rebind(self) -> None:
         """Bind and unbind what the filters changed while there was no connection."""
-        wanted = self._notifier.filters.keys
+        wanted = self._notifier.binding_keys
         client = self._client
         if client is None:
             return

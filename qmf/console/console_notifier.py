@@ -45,6 +45,11 @@ class ConsoleNotifier:
         self._classes: set[ClassKey] = set()
         self._sequence = 0
 
+    @property
+    def binding_keys(self) -> list[str]:
+        """The binding keys for the objects and events that are selected."""
+        return list(self.filters.keys)
+
     def open(self) -> None:
         """Accept callbacks, again after a `close`."""
         self._dispatcher.open()

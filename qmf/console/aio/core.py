@@ -33,7 +33,7 @@ from qmf.console.aio.notifications import (
     Removal,
 )
 from qmf.console.aio.queries.agent_queries import AgentQueries
-from qmf.console.aio.receiver import MessageReceiver, key_matches
+from qmf.console.aio.receiver import MessageReceiver
 from qmf.console.aio.rpc.channel import LOCATE_BROKER, RpcChannel
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.schemas.discovery import SchemaDiscovery
@@ -283,10 +283,7 @@ class ClientCore:
             self._tasks.spawn(self._discover(agent))
 
     def _unbound(self, key: str) -> None:
-        kept = self.receiver.bound
-        self.indications.gaps.forget_subjects(
-            lambda subject: key_matches(key, subject) and not any(key_matches(other, subject) for other in kept)
-        )
+        self.indications.unbound(key, self.receiver.bound)
 
     # -- agents
 
@@ -294,7 +291,7 @@ class ClientCore:
         agent, publish = change.agent, self.publisher.publish
         if change.kind in (AgentChangeKind.RESTARTED, AgentChangeKind.REMOVED):
             self.discovery.forget(agent.name)
-            self.indications.gaps.forget_agent(agent.name)
+            self.indications.agent_lost(agent.name)
             self.subscriptions.forget_agent(agent.name)
         match change.kind:
             case AgentChangeKind.ADDED:

@@ -8,7 +8,7 @@ nothing has to be dropped. If a schema can't be fetched, the values are publishe
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from qmf._compile import fast_constructor
 from qmf.bus.base import ReceivedMessage
@@ -17,6 +17,7 @@ from qmf.console.aio.notifications import EventRaised, Missed, Notification, Obj
 from qmf.console.aio.objects.class_view import is_another, value_groups, with_agent
 from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, argument_types
 from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.console.aio.receiver import key_matches
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import DisconnectedError, QmfError
@@ -147,7 +148,7 @@ class IndicationHandler:
             make: makes a remote object of what an agent sent.
             publish: called with each notification.
         """
-        self.gaps = SequenceGaps()
+        self._gaps = SequenceGaps()
         self._agents = agents
         self._schemas = schemas
         self._store = store
@@ -185,10 +186,20 @@ class IndicationHandler:
         """Check the sequence number of a published message, and report those that did not arrive."""
         if envelope.sequence is None or envelope.subject is None:
             return
-        missed = self.gaps.missed(agent.name, envelope.subject, envelope.sequence)
+        missed = self._gaps.missed(agent.name, envelope.subject, envelope.sequence)
         if missed:
             log.info("%d messages of %s under %s did not arrive", missed, agent, envelope.subject)
             self._publish(Missed(agent, envelope.subject, missed))
+
+    def agent_lost(self, agent: str) -> None:
+        """An agent is gone or has restarted: its sequence numbers begin again."""
+        self._gaps.forget_agent(agent)
+
+    def unbound(self, key: str, kept: Collection[str]) -> None:
+        """A binding key was removed: the routing keys that only this key matches are no longer counted."""
+        self._gaps.forget_subjects(
+            lambda subject: key_matches(key, subject) and not any(key_matches(other, subject) for other in kept)
+        )
 
     async def close(self) -> None:
         """Drop all indications that wait."""

@@ -20,7 +20,7 @@ class AgentTracker:
         self._on_change = on_change
         self._ageing = ageing
         self._timer: asyncio.TimerHandle | None = None
-        self._newcomer = asyncio.Event()
+        self._new_agent = asyncio.Event()
         #: Names of the agents that announced themselves; one that is only mentioned, by an event, has still to answer.
         self._announced: set[str] = set()
 
@@ -33,7 +33,7 @@ class AgentTracker:
         self._report(self.agents.announced(info, _now(), connected=connected))
         if info.name not in self._announced and self.agents.get(info.name) is not None:
             self._announced.add(info.name)
-            self._newcomer.set()
+            self._new_agent.set()
 
     def cut(self) -> None:
         """The connection was lost, and with it every agent."""
@@ -57,8 +57,8 @@ class AgentTracker:
         try:
             async with asyncio.timeout(limit):
                 if not self._announced:
-                    self._newcomer.clear()
-                    await self._newcomer.wait()
+                    self._new_agent.clear()
+                    await self._new_agent.wait()
                 quiet = max(_now() - start, QUIET)
                 while await self._another(quiet):
                     pass
@@ -67,10 +67,10 @@ class AgentTracker:
 
     async def _another(self, seconds: float) -> bool:
         """True when a new agent was found within so many seconds."""
-        self._newcomer.clear()
+        self._new_agent.clear()
         try:
             async with asyncio.timeout(seconds):
-                await self._newcomer.wait()
+                await self._new_agent.wait()
         except TimeoutError:
             return False
         return True
