@@ -1,6 +1,6 @@
 """Messages received a second with the messaging API, by capacity, and browsed, beside proton and C++.
 
-    python bench/messaging_receive.py [--rounds N] [--json FILE]
+    python bench/messaging_receive.py [--rounds N] [--processor] [--json FILE]
 
 Brokers and programs that the environment names join: see messaging_clients.py.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from figures import Figure, parser, report
-from messaging_clients import QMF, SIZES, Aio, Blocking, Cpp, Reactor, brokers, has_programs, queue, rates
+from figures import Figure, report
+from messaging_clients import QMF, SIZES, Aio, Blocking, Cpp, Reactor, brokers, has_programs, queue, rates, read_options
 
 #: Capacity of the receiver, and the part of the messages that is enough for a measurement with it.
 CAPACITIES = {1: 8, 10: 4, 1000: 1}
@@ -18,9 +18,7 @@ CAPACITIES = {1: 8, 10: 4, 1000: 1}
 
 def main() -> None:
     """Measure and report."""
-    options = parser("Receiving with the messaging API.")
-    options.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds per figure (default: %(default)s)")
-    arguments = options.parse_args()
+    arguments = read_options("Receiving with the messaging API.")
     figures: list[Figure] = []
     with brokers() as urls:
         for broker, url in urls.items():

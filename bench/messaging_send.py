@@ -2,7 +2,7 @@
 
 Asynchronous: up to 1,000 messages wait for their acceptance. `BlockingConnection` has no such operation.
 
-    python bench/messaging_send.py [--rounds N] [--json FILE]
+    python bench/messaging_send.py [--rounds N] [--processor] [--json FILE]
 
 Brokers and programs that the environment names join: see messaging_clients.py.
 """
@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from figures import Figure, parser, report
-from messaging_clients import QMF, SIZES, Aio, Blocking, Cpp, Reactor, brokers, has_programs, queue, rates
+from figures import Figure, report
+from messaging_clients import QMF, SIZES, Aio, Blocking, Cpp, Reactor, brokers, has_programs, queue, rates, read_options
 
 
 def main() -> None:
     """Measure and report."""
-    options = parser("Sending with the messaging API.")
-    options.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds per figure (default: %(default)s)")
-    arguments = options.parse_args()
+    arguments = read_options("Sending with the messaging API.")
     figures: list[Figure] = []
     with brokers() as urls:
         for broker, url in urls.items():

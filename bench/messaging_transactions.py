@@ -2,7 +2,7 @@
 
 `BlockingConnection` has no transactions.
 
-    python bench/messaging_transactions.py [--rounds N] [--json FILE]
+    python bench/messaging_transactions.py [--rounds N] [--processor] [--json FILE]
 
 Brokers and programs that the environment names join: see messaging_clients.py.
 """
@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from figures import Figure, parser, report
-from messaging_clients import BATCH, QMF, SIZES, Aio, Cpp, Reactor, brokers, has_programs, queue, rates
+from figures import Figure, report
+from messaging_clients import BATCH, QMF, SIZES, Aio, Cpp, Reactor, brokers, has_programs, queue, rates, read_options
 
 
 def main() -> None:
     """Measure and report."""
-    options = parser("Transactions with the messaging API.")
-    options.add_argument("--rounds", type=int, default=3, metavar="N", help="rounds per figure (default: %(default)s)")
-    arguments = options.parse_args()
+    arguments = read_options("Transactions with the messaging API.")
     figures: list[Figure] = []
     with brokers() as urls:
         for broker, url in urls.items():
