@@ -682,3 +682,9 @@ def test_bindings_that_cannot_be_made(session: Session, queue: MakeQueue) -> Non
     with pytest.raises(InvalidOption, match="needs an exchange or a queue"):
         session.sender(f"{name}; {{node: {{x-bindings: [{{key: x}}]}}}}")
     session.sender(name).send("usable")
+
+
+@pytest.mark.only("embedded")
+def test_a_broker_without_a_store_refuses_durable_subscriptions(session: Session) -> None:
+    with pytest.raises(ResolutionError, match=r"'amq\.topic' cannot be durable: this broker keeps none"):
+        session.receiver("amq.topic/a; {link: {name: mine, durable: True}}")

@@ -20,7 +20,7 @@ from qmf.broker.observer import BrokerClient
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.values import Filter, Outcome, Terminus
+from qmf.bus.engine.values import Durability, Filter, Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 
 log = logging.getLogger("qmf.broker")
@@ -169,6 +169,10 @@ class ClientLinks:
         """A queue for this link, bound to an exchange by the filters of the source; and the filters applied."""
         if isinstance(node, DefaultExchange | Queue):
             raise LinkRefused("amqp:not-allowed", "the default exchange cannot be subscribed to")
+        if source.durability is not Durability.NONE:
+            raise LinkRefused(
+                "amqp:not-implemented", f"a subscription to {node.name!r} cannot be durable: this broker keeps none"
+            )
         try:
             spec, applied = binding_from_filters(source.filters, node.kind)
         except ValueError as error:
