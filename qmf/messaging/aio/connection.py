@@ -67,7 +67,8 @@ class Connection:
         self._on_error: ErrorHandler | None = None
 
     async def __aenter__(self) -> Self:
-        await self.open()
+        if not self.opened():
+            await self.open()
         return self
 
     async def __aexit__(
