@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-# Tests run in several processes; those that share a Spark session or a cache stay together.
-PYTEST := $(BIN)/python -m pytest --dist loadgroup -n $(or $(WORKERS),auto)
+# Tests run in several processes; tests/support/scheduling.py says which in which.
+PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),auto)
 
 .PHONY: help setup shell test soak contract lint typecheck generate check-generated check clean
 

@@ -6,7 +6,9 @@ import importlib.util
 import os
 import signal
 import sys
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A machine that is busy is no reason to fail. `make soak` looks at many more examples.
@@ -25,9 +27,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Workers of ``-n auto``: two for each processor, since most tests wait for something most of the time."""
+    """Processes of ``-n auto``: two for each processor, since most tests wait for something most of the time."""
     return 2 * (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """See `support.scheduling`."""
+    from support.scheduling import Scheduling
+
+    return Scheduling(config, log)
 
 
 def pytest_report_header() -> list[str]:

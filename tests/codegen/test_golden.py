@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from qmf_codegen import generate
 from qmf_codegen.cli import main
-from support.generated import checked, complaints, imported
+from support.generated import complaints, imported
 from support.schemas import APACHE, SHIPPED
 
 from qmf.errors import ConstraintError, Problem
@@ -30,7 +30,6 @@ def test_there_are_no_other_files() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not APACHE.is_dir(), reason="Apache's schemas are not there")
-@checked
 def test_real_schemas_make_clean_code(tmp_path: Path) -> None:
     paths = [*sorted(APACHE.glob("*.xml")), *sorted(SHIPPED.glob("*.xml"))]
     assert main([*map(str, paths), "-o", str(tmp_path)]) == 0

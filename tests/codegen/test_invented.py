@@ -13,7 +13,7 @@ from qmf_codegen.python.agent_views import is_required
 from qmf_codegen.python.naming import RESERVED_IN_EVENTS, names_of, plain_names
 from qmf_codegen.python.rendering import render
 from qmf_codegen.python.views import fields_of
-from support.generated import checked, complaints, imported, make
+from support.generated import complaints, imported, make
 from support.schemas import schemas
 
 from qmf.schema import Access, Property, Schema
@@ -121,7 +121,6 @@ def test_required_properties_are_those_of_the_runtime_base() -> None:
     assert {required for _, required in found} == {True, False}
 
 
-@checked
 def test_linter_formatter_and_type_checker_are_content(tmp_path: Path) -> None:
     count = 0
 
@@ -137,7 +136,6 @@ def test_linter_formatter_and_type_checker_are_content(tmp_path: Path) -> None:
     assert complaints(tmp_path) == ""
 
 
-@checked
 def test_linter_formatter_and_type_checker_really_look(tmp_path: Path) -> None:
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "module.py").write_text("import os\nx: int = 'a'\n")

@@ -9,7 +9,7 @@ from uuid import UUID
 import attrs
 import pytest
 from console.conftest import MakeAgent, MakeClient
-from support.generated import checked, complaints
+from support.generated import complaints
 from support.scripted_agent import ALARM, PACKAGE, WIDGET, ScriptedAgent, part, widget
 
 from qmf.console.aio import Client, EventRaised, RemoteEvent, RemoteObject
@@ -429,7 +429,6 @@ async def use(remote: RemoteObject, event: RemoteEvent) -> None:
 
 
 @pytest.mark.slow
-@checked
 def test_type_checkers_know_it_all(tmp_path: Path) -> None:
     (tmp_path / "usage.py").write_text(USER_CODE)
     assert complaints(tmp_path) == ""

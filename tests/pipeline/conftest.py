@@ -17,18 +17,6 @@ if importlib.util.find_spec("pyarrow") is None or importlib.util.find_spec("pysp
     collect_ignore_glob = ["*test_*.py"]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, those with Spark run in two of them, for about as long.
-
-    A session takes a quarter of a minute to get going, so more of them cost more than they bring.
-    """
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            group = "spark 1" if item.path.parent.name in ("correlate", "rollup") else "spark 2"
-            item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One local Spark with one shuffle partition and no UI."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import subprocess
 import sys
@@ -10,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
-import pytest
 from qmf_codegen import Format, generate
 from qmf_codegen.python.formatting import format_modules
 from qmf_codegen.python.rendering import render
@@ -56,10 +56,6 @@ def imported(directory: Path, package: str, *modules: str) -> Iterator[list[Modu
             del sys.modules[name]
 
 
-#: For tests with `complaints`: one process runs them all, since mypy's cache is for one at a time.
-checked = pytest.mark.xdist_group("mypy")
-
-
 def complaints(directory: Path) -> str:
     """Messages of ruff and mypy about generated packages, with the project's settings; empty if there are none."""
     config = ["--config", str(ROOT / "pyproject.toml")]
@@ -76,10 +72,12 @@ def complaints(directory: Path) -> str:
         ],
     ]
     messages = []
-    for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", *command, str(directory)], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            messages.append(done.stdout + done.stderr)
+    with (ROOT / "pyproject.toml").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # mypy's cache is for one process at a time
+        for command in commands:
+            done = subprocess.run(
+                [sys.executable, "-m", *command, str(directory)], cwd=ROOT, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                messages.append(done.stdout + done.stderr)
     return "\n".join(messages)

@@ -8,7 +8,7 @@ import pytest
 from qmf_codegen.python.console_views import console_view
 from qmf_codegen.python.naming import free_name, names_of
 from qmf_codegen.python.views import ClassView, MethodView, ModuleView
-from support.generated import checked, complaints, make
+from support.generated import complaints, make
 
 from qmf.schema import (
     TYPES,
@@ -122,7 +122,6 @@ def test_free_names() -> None:
 
 
 @pytest.mark.slow
-@checked
 def test_the_names_of_the_runtime_base_are_free_for_schemas(tmp_path: Path) -> None:
     """Whatever the base has besides what begins with an underscore could not be a schema's."""
     from qmf.console.typed import TypedObject

@@ -103,7 +103,8 @@ def test_a_batch_of_several_classes_equals_batches_of_each(
     shop.put((1, 0), table=texts, name="x")
     lines: list[str] = []
     assert job.rollup_batch(spark, options, lines.append) == 2 + 4
-    assert lines[:-1] == [
+    # Where it takes long, there are lines of progress as well.
+    assert [line for line in lines[:-1] if "samples became" in line] == [
         "org.example.shop:till by 1m: 2 samples became 2 rows",
         "p/q:texts by 1m: 1 samples became 0 rows",
         "p/q:ä b by 1m: 2 samples became 4 rows",
