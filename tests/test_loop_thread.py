@@ -85,14 +85,27 @@ def test_an_interrupt_cancels_the_work_and_leaves_the_loop_usable(loop: LoopThre
     main = threading.main_thread().ident
     assert main is not None
 
+    interrupted = threading.Event()
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt
+
     async def forever() -> None:
-        signal.pthread_kill(main, signal.SIGINT)
         try:
+            # A signal just before the main thread begins to wait would not wake it; so it is sent until it is noticed.
+            while not interrupted.is_set():
+                signal.pthread_kill(main, signal.SIGINT)
+                await asyncio.sleep(0.5)
             await asyncio.Event().wait()
         finally:
             cancelled.set()
 
-    with pytest.raises(KeyboardInterrupt):
-        loop.run(forever())
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(forever())
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert cancelled.wait(5)
     assert loop.run(ident())
