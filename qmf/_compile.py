@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class SourcePart(NamedTuple):
-    """A part of a function's source that reads values, for whoever writes a function that goes on with them.
+    """A part of a function's source that reads values, used by code that generates a function around it.
 
     Attributes:
         steps: statements.

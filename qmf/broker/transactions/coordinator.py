@@ -56,7 +56,7 @@ class Coordinator:
         """An open transaction.
 
         Raises:
-            TransactionFailed: there is none of that id.
+            TransactionFailed: no transaction has that id.
         """
         transaction = self._transactions.get(id)
         if transaction is None:

@@ -47,7 +47,7 @@ class PersistentLink(abc.ABC):
 
     Attributes:
         address: of its node; empty for the link to the anonymous relay.
-        link: the engine's, which is another one each time; None while there is none.
+        link: the engine's link, a new one after each attach; None while not attached.
         ended: set when the link is closed for good.
     """
 
