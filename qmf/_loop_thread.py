@@ -18,6 +18,10 @@ T = TypeVar("T")
 
 _CLOSED = "the session was closed during the call"
 
+# A signal that arrives just before a thread begins to wait, or on another thread, does not end the wait: Python runs
+# its handler only between instructions of the main thread. So that thread wakes this often, in seconds.
+_SIGNAL_INTERVAL = 0.2
+
 
 class _Call(Generic[T]):
     """One call of a coroutine on the loop."""
@@ -32,6 +36,15 @@ class _Call(Generic[T]):
     def submit(self) -> bool:
         """On the caller's thread: have the loop start it; False when the loop is closed."""
         return self._call(self._start)
+
+    def wait(self) -> T:
+        """On the caller's thread: wait for the result."""
+        while True:
+            try:
+                return self.future.result(_SIGNAL_INTERVAL)
+            except TimeoutError:
+                if self.future.done():  # the call's own error, or its result in this moment
+                    return self.future.result()
 
     def abandon(self) -> None:
         """On the caller's thread: cancel it."""
@@ -113,7 +126,7 @@ class LoopThread:
             call.loop = self._started()
             if not call.submit():
                 raise CallerError(_CLOSED)
-            return call.future.result()
+            return call.wait()
         except concurrent.futures.CancelledError as error:
             raise CallerError(_CLOSED) from error
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -80,32 +81,46 @@ def test_stopping_ends_waiting_calls(loop: LoopThread) -> None:
     assert [str(error) for error in errors] == ["the session was closed during the call"]
 
 
+@pytest.fixture
+def blocked_signal() -> Iterator[int]:
+    """A signal that the kernel gives to another thread than the main one, whose wait it does not end then."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    yield signal.SIGINT
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
 def test_an_interrupt_cancels_the_work_and_leaves_the_loop_usable(loop: LoopThread) -> None:
     cancelled = threading.Event()
     main = threading.main_thread().ident
     assert main is not None
 
-    interrupted = threading.Event()
-
-    def interrupt(*_: object) -> None:
-        interrupted.set()
-        raise KeyboardInterrupt
-
     async def forever() -> None:
         try:
-            # A signal just before the main thread begins to wait would not wake it; so it is sent until it is noticed.
-            while not interrupted.is_set():
-                signal.pthread_kill(main, signal.SIGINT)
-                await asyncio.sleep(0.5)
+            signal.pthread_kill(main, signal.SIGINT)
             await asyncio.Event().wait()
         finally:
             cancelled.set()
 
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            loop.run(forever())
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(forever())
     assert cancelled.wait(5)
     assert loop.run(ident())
+
+
+def test_an_interrupt_that_does_not_end_the_wait_is_noticed_soon_after(loop: LoopThread, blocked_signal: int) -> None:
+    async def forever() -> None:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {blocked_signal})  # of the loop's thread, which runs this
+        os.kill(os.getpid(), blocked_signal)
+        await asyncio.Event().wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        loop.run(forever())
+    assert loop.run(ident())
+
+
+def test_a_timeout_of_the_work_is_an_error_of_the_work(loop: LoopThread) -> None:
+    async def late() -> None:
+        raise TimeoutError("of the work")
+
+    with pytest.raises(TimeoutError, match="of the work"):
+        loop.run(late())
