@@ -69,7 +69,7 @@ def make_binding(registry: NodeRegistry, request: BindingRequest, node: Node | N
     """Make a binding; one that exists is left as it is.
 
     Raises:
-        BindingError: exchange or queue do not exist, or the queue has another binding to the exchange.
+        BindingError: exchange or queue do not exist, or there is such a binding with other arguments.
     """
     exchange = node if request.exchange is None else registry.find(request.exchange)
     queue = node if request.queue is None else registry.find(request.queue)
@@ -77,12 +77,14 @@ def make_binding(registry: NodeRegistry, request: BindingRequest, node: Node | N
         raise BindingError("amqp:not-found", f"no exchange {request.exchange or _name(node)!r}")
     if not isinstance(queue, Queue):
         raise BindingError("amqp:not-found", f"no queue {request.queue or _name(node)!r}")
-    present = exchange.binding(queue)
-    if present is None:
-        registry.bind(exchange, queue, request.spec, client)
-    elif present != request.spec:
-        reason = f"queue {queue.name!r} has a binding to exchange {exchange.name!r}: this broker keeps one of each pair"
-        raise BindingError("amqp:not-implemented", reason)
+    present = {spec.key: spec for spec in exchange.bindings(queue)}.get(request.spec.key, request.spec)
+    if present != request.spec:
+        reason = (
+            f"queue {queue.name!r} has a binding to exchange {exchange.name!r} with the key {present.key!r} "
+            "and other arguments"
+        )
+        raise BindingError("amqp:not-allowed", reason)
+    registry.bind(exchange, queue, request.spec, client)
 
 
 def _name(node: Node | None) -> str:

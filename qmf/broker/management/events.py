@@ -101,7 +101,7 @@ class EventPublisher(BrokerObserver):
         rhost, user = self._connection_and_user(client)
         name = sstr(queue.name)
         for exchange in self._registry.exchanges:
-            if (binding := exchange.binding(queue)) is not None:
+            for binding in exchange.bindings(queue):
                 self._raise(
                     model.Unbind(rhost=rhost, user=user, exName=sstr(exchange.name), qName=name, key=lstr(binding.key))
                 )

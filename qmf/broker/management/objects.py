@@ -34,6 +34,8 @@ CLASSES = (
     model.Subscription,
 )
 
+_BindingKey = tuple[Exchange | DefaultExchange, Queue, str]
+
 
 class ObjectPublisher(BrokerObserver):
     """Adds objects to the broker's agent, and removes them, as what they represent comes and goes."""
@@ -53,7 +55,8 @@ class ObjectPublisher(BrokerObserver):
         self._vhosts: SampledObjects[str, ManagedVhost] = SampledObjects(agent)
         self._exchanges: SampledObjects[Exchange | DefaultExchange, ManagedExchange] = SampledObjects(agent)
         self._queues: SampledObjects[Queue, ManagedQueue] = SampledObjects(agent)
-        self._bindings: SampledObjects[tuple[Exchange | DefaultExchange, Queue], ManagedBinding] = SampledObjects(agent)
+        #: By exchange, queue and binding key.
+        self._bindings: SampledObjects[_BindingKey, ManagedBinding] = SampledObjects(agent)
         self._connections: SampledObjects[BrokerClient, ManagedConnection] = SampledObjects(agent)
         self._sessions: SampledObjects[tuple[BrokerClient, Hashable], ManagedSession] = SampledObjects(agent)
         self._subscriptions: SampledObjects[ClientLink, ManagedSubscription] = SampledObjects(agent)
@@ -101,7 +104,7 @@ class ObjectPublisher(BrokerObserver):
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         for queue in self._registry.queues:
-            self._bindings.remove((exchange, queue))
+            self._remove_bindings(exchange, queue)
         self._exchanges.remove(exchange)
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
@@ -110,8 +113,9 @@ class ObjectPublisher(BrokerObserver):
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
-        for exchange in self._all_exchanges():
-            self._bindings.remove((exchange, queue))
+        self._bindings.remove((self._registry.default_exchange, queue, queue.name))
+        for exchange in self._registry.exchanges:
+            self._remove_bindings(exchange, queue)
         self._queues.remove(queue)
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
@@ -167,4 +171,8 @@ class ObjectPublisher(BrokerObserver):
             # Bindings have no counters. With one binding besides that to the default exchange, it routed the rest.
             return counters.enqueues - counters.by_default - counters.by_name if target.binding_count == 2 else 0
 
-        self._bindings.add((exchange, queue), ManagedBinding(source, target, spec, matched))
+        self._bindings.add((exchange, queue, spec.key), ManagedBinding(source, target, spec, matched))
+
+    def _remove_bindings(self, exchange: Exchange, queue: Queue) -> None:
+        for spec in exchange.bindings(queue):
+            self._bindings.remove((exchange, queue, spec.key))

@@ -18,7 +18,8 @@ class BindingSpec:
     """Which messages of an exchange a queue receives.
 
     Attributes:
-        key: binding key, used by direct and topic exchanges.
+        key: binding key, used by direct and topic exchanges; identifies the binding among those of a queue to an
+            exchange.
         headers: used by headers exchanges: the required application properties; None as value accepts any value.
             ``x-match`` is ``all`` (the default) or ``any``; other names that start with ``x-`` are ignored.
     """
@@ -28,7 +29,7 @@ class BindingSpec:
 
 
 class Exchange(abc.ABC):
-    """An exchange. A queue has at most one binding to it.
+    """An exchange. A queue has one binding to it for each binding key.
 
     Attributes:
         name: unique in the broker.
@@ -41,24 +42,28 @@ class Exchange(abc.ABC):
     def __init__(self, name: str) -> None:
         self.name = name
         self.counters = ExchangeCounters()
-        self._bindings: dict[Queue, BindingSpec] = {}
+        self._bindings: dict[Queue, dict[str, BindingSpec]] = {}
 
     @property
     def binding_count(self) -> int:
-        """Number of queues that are bound."""
-        return len(self._bindings)
+        """Number of bindings."""
+        return sum(map(len, self._bindings.values()))
 
-    def bind(self, queue: Queue, spec: BindingSpec) -> None:
-        """Route matching messages to the queue from now on."""
-        self._bindings[queue] = spec
+    def bind(self, queue: Queue, spec: BindingSpec) -> bool:
+        """Route matching messages to the queue from now on; False when it has a binding with this key, which stays."""
+        specs = self._bindings.setdefault(queue, {})
+        if spec.key in specs:
+            return False
+        specs[spec.key] = spec
+        return True
 
     def unbind(self, queue: Queue) -> None:
-        """Route nothing more to the queue. Does nothing when it is not bound."""
+        """Remove all bindings of the queue. Does nothing when it has none."""
         self._bindings.pop(queue, None)
 
-    def binding(self, queue: Queue) -> BindingSpec | None:
-        """The binding of a queue, or None."""
-        return self._bindings.get(queue)
+    def bindings(self, queue: Queue) -> Sequence[BindingSpec]:
+        """The bindings of a queue, in the order in which they were made."""
+        return tuple(self._bindings.get(queue, {}).values())
 
     @abc.abstractmethod
     def route(self, message: Message) -> Sequence[Queue]:
@@ -74,19 +79,19 @@ class DirectExchange(Exchange):
         super().__init__(name)
         self._queues: dict[str, dict[Queue, None]] = {}
 
-    def bind(self, queue: Queue, spec: BindingSpec) -> None:
+    def bind(self, queue: Queue, spec: BindingSpec) -> bool:
         """See `Exchange`."""
-        super().bind(queue, spec)
         self._queues.setdefault(spec.key, {})[queue] = None
+        return super().bind(queue, spec)
 
     def unbind(self, queue: Queue) -> None:
         """See `Exchange`."""
-        spec = self._bindings.pop(queue, None)
-        if spec is not None:
+        for spec in self.bindings(queue):
             queues = self._queues[spec.key]
             del queues[queue]
             if not queues:
                 del self._queues[spec.key]
+        super().unbind(queue)
 
     def route(self, message: Message) -> Sequence[Queue]:
         """See `Exchange`."""
@@ -102,16 +107,16 @@ class TopicExchange(Exchange):
         super().__init__(name)
         self._table: TopicTable[Queue] = TopicTable()
 
-    def bind(self, queue: Queue, spec: BindingSpec) -> None:
+    def bind(self, queue: Queue, spec: BindingSpec) -> bool:
         """See `Exchange`."""
-        super().bind(queue, spec)
         self._table.add(spec.key, queue)
+        return super().bind(queue, spec)
 
     def unbind(self, queue: Queue) -> None:
         """See `Exchange`."""
-        spec = self._bindings.pop(queue, None)
-        if spec is not None:
+        for spec in self.bindings(queue):
             self._table.remove(spec.key, queue)
+        super().unbind(queue)
 
     def route(self, message: Message) -> Sequence[Queue]:
         """See `Exchange`."""
@@ -129,13 +134,18 @@ class FanoutExchange(Exchange):
 
 
 class HeadersExchange(Exchange):
-    """The application properties must match the headers of the binding."""
+    """The application properties must match the headers of a binding; its key only names it."""
 
     kind = "headers"
 
     def route(self, message: Message) -> Sequence[Queue]:
         """See `Exchange`."""
-        return [queue for queue, spec in self._bindings.items() if _headers_match(spec.headers, message.headers)]
+        headers = message.headers
+        return [
+            queue
+            for queue, specs in self._bindings.items()
+            if any(_headers_match(spec.headers, headers) for spec in specs.values())
+        ]
 
 
 class DefaultExchange:

@@ -188,9 +188,12 @@ class NodeRegistry:
         return queue
 
     def bind(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None = None) -> None:
-        """Bind a queue to an exchange, for a client or for the broker itself (None)."""
-        exchange.bind(queue, spec)
-        self.observer.on_bound(exchange, queue, spec, client)
+        """Bind a queue to an exchange, for a client or for the broker itself (None).
+
+        Does nothing when it has a binding with the same key.
+        """
+        if exchange.bind(queue, spec):
+            self.observer.on_bound(exchange, queue, spec, client)
 
     def delete_queue(self, queue: Queue, client: BrokerClient | None = None) -> None:
         """Delete a queue with its bindings and messages, for a client or for the broker itself (None)."""

@@ -8,6 +8,7 @@ import pytest
 
 from qmf.broker.links.bindings import BindingError, BindingRequest, make_binding, read_bindings
 from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerClient
 
@@ -33,13 +34,21 @@ def test_bindings_of_a_queue() -> None:
     registry = NodeRegistry(queues=["q"])
     queue, exchange = registry.find("q"), registry.find("amq.direct")
     assert isinstance(exchange, Exchange)
+    assert isinstance(queue, Queue)
     request = BindingRequest("amq.direct", None, BindingSpec("k"))
     for _ in range(2):
         make_binding(registry, request, queue, CLIENT)
         assert exchange.binding_count == 1
-    with pytest.raises(BindingError, match="one of each pair") as caught:
-        make_binding(registry, BindingRequest("amq.direct", "q", BindingSpec("other")), None, CLIENT)
-    assert caught.value.condition == "amqp:not-implemented"
+    make_binding(registry, BindingRequest("amq.direct", "q", BindingSpec("other")), None, CLIENT)
+    assert [spec.key for spec in exchange.bindings(queue)] == ["k", "other"]
+
+
+def test_a_binding_with_the_same_key_and_other_arguments_is_refused() -> None:
+    registry = NodeRegistry(queues=["q"])
+    make_binding(registry, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 1})), None, CLIENT)
+    with pytest.raises(BindingError, match="with the key 'k' and other arguments") as caught:
+        make_binding(registry, BindingRequest("amq.match", "q", BindingSpec("k", {"a": 2})), None, CLIENT)
+    assert caught.value.condition == "amqp:not-allowed"
 
 
 @pytest.mark.parametrize(

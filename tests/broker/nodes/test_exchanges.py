@@ -65,3 +65,28 @@ def test_every_queue_once(kind: type[Exchange]) -> None:
     assert sorted(it.name for it in exchange.route(message("key"))) == ["0", "1", "2", "3", "4"]
     exchange.unbind(queues[2])
     assert sorted(it.name for it in exchange.route(message("key"))) == ["0", "1", "3", "4"]
+
+
+@pytest.mark.parametrize(
+    ("exchange", "specs", "matching", "other"),
+    [
+        (DirectExchange("x"), [BindingSpec("a"), BindingSpec("b")], [message("a"), message("b")], message("c")),
+        (TopicExchange("x"), [BindingSpec("a.#"), BindingSpec("*.b")], [message("a.b"), message("c.b")], message("c")),
+        (
+            HeadersExchange("x"),
+            [BindingSpec("1", {"a": 1}), BindingSpec("2", {"b": 2})],
+            [message(a=1), message(b=2), message(a=1, b=2)],
+            message(b=1),
+        ),
+    ],
+)
+def test_several_bindings_of_a_queue(
+    exchange: Exchange, specs: list[BindingSpec], matching: list[Message], other: Message
+) -> None:
+    it = queue()
+    assert [exchange.bind(it, spec) for spec in [*specs, specs[0]]] == [True, True, False]
+    assert (exchange.binding_count, list(exchange.bindings(it))) == (2, specs)
+    assert [list(exchange.route(message)) for message in [*matching, other]] == [*[[it]] * len(matching), []]
+    exchange.unbind(it)
+    assert exchange.binding_count == 0
+    assert not any(exchange.route(message) for message in matching)
