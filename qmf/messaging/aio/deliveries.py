@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.driver import Driver
+from qmf.messaging.exceptions import MessagingError
+
+
+class DeliveryReceiver(Protocol):
+    """What acknowledgement needs of the receiver on which a message arrived."""
+
+    error: MessagingError | None
+
+    @property
+    def confirms(self) -> bool:
+        """True if the broker can confirm acknowledgements."""
+
+    def await_confirmation(self, delivery: ReceivedDelivery) -> None:
+        """Mark a message as confirmed when the broker has settled it."""
 
 
 class ReceivedDelivery:
@@ -20,7 +36,7 @@ class ReceivedDelivery:
 
     __slots__ = ("_driver", "_link", "confirmed", "data", "delivery_tag", "number", "receiver")
 
-    def __init__(self, receiver: object, driver: Driver, delivery: Delivery) -> None:
+    def __init__(self, receiver: DeliveryReceiver, driver: Driver, delivery: Delivery) -> None:
         self.receiver = receiver
         self.data = delivery.data
         self.delivery_tag = delivery.delivery_tag

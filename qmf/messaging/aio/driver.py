@@ -13,6 +13,7 @@ import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from qmf._version import __version__
 from qmf.bus.client.failures import failure_reason
@@ -181,44 +182,7 @@ class Driver:
 
     def on_event(self, event: EngineEvent) -> None:
         """See `TransportOwner`."""
-        match event:
-            case Delivery():
-                if (owner := self._owners.get(event.link)) is not None:
-                    owner.on_delivery(event)
-            case OutcomeReceived():
-                if (owner := self._owners.get(event.link)) is not None:
-                    owner.on_outcome(event)
-            case CreditChanged():
-                if (owner := self._owners.get(event.link)) is not None:
-                    owner.on_credit()
-                self.engine.answer_drain(event.link)
-            case Drained():
-                if (owner := self._owners.get(event.link)) is not None:
-                    owner.on_drained()
-            case OutcomeConfirmed():
-                if (owner := self._owners.get(event.link)) is not None:
-                    owner.on_settled(event.delivery_tag)
-            case LinkAttached():
-                if (owner := self._owners.get(event.link)) is not None:
-                    owner.on_attached()
-            case LinkDetached():
-                if (owner := self._owners.pop(event.link, None)) is not None:
-                    owner.on_detached(event.condition, event.description)
-            case SessionEnded():
-                on_ended = self._session_owners.pop(event.session, None)
-                if on_ended is not None and not event.answer:
-                    on_ended(event.condition, event.description)
-            case ConnectionOpened():
-                self.product = event.product
-                self.capabilities = event.capabilities
-                if not self._opened.done():
-                    self._opened.set_result(None)
-            case LinkRequested():
-                self.engine.refuse_link(event.link, "amqp:not-allowed", "this peer only opens links itself")
-            case events.ConnectionClosed():
-                self._note(ConnectionClosed(event.condition or None, _text("the broker closed the connection", event)))
-            case ConnectionFailed():
-                self._note(self._failure(event))
+        _HANDLERS[type(event)](self, event)
 
     def on_disconnected(self, error: Exception | None) -> None:
         """See `TransportOwner`."""
@@ -235,6 +199,57 @@ class Driver:
         if not self._closing:
             self._closing = True
             self._on_lost(self._error)
+
+    # Events
+
+    def _on_delivery(self, event: Delivery) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_delivery(event)
+
+    def _on_outcome(self, event: OutcomeReceived) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_outcome(event)
+
+    def _on_confirmed(self, event: OutcomeConfirmed) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_settled(event.delivery_tag)
+
+    def _on_credit(self, event: CreditChanged) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_credit()
+        self.engine.answer_drain(event.link)
+
+    def _on_drained(self, event: Drained) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_drained()
+
+    def _on_attached(self, event: LinkAttached) -> None:
+        if (owner := self._owners.get(event.link)) is not None:
+            owner.on_attached()
+
+    def _on_detached(self, event: LinkDetached) -> None:
+        if (owner := self._owners.pop(event.link, None)) is not None:
+            owner.on_detached(event.condition, event.description)
+
+    def _on_requested(self, event: LinkRequested) -> None:
+        self.engine.refuse_link(event.link, "amqp:not-allowed", "this peer only opens links itself")
+
+    def _on_session_ended(self, event: SessionEnded) -> None:
+        on_ended = self._session_owners.pop(event.session, None)
+        if on_ended is not None and not event.answer:
+            on_ended(event.condition, event.description)
+
+    def _on_opened(self, event: ConnectionOpened) -> None:
+        self.product = event.product
+        self.capabilities = event.capabilities
+        if not self._opened.done():
+            self._opened.set_result(None)
+
+    def _on_closed(self, event: events.ConnectionClosed) -> None:
+        self._note(ConnectionClosed(event.condition or None, _text("the broker closed the connection", event)))
+
+    def _on_failed(self, event: ConnectionFailed) -> None:
+        self._note(self._failure(event))
 
     # Failures
 
@@ -258,6 +273,22 @@ class Driver:
         if event.condition == "amqp:resource-limit-exceeded" and "idle" in event.description:
             return HeartbeatTimeout(text=f"connection to {self.url} lost: no sign of life from the broker")
         return ConnectionClosed(event.condition or None, _text(f"connection to {self.url} failed", event))
+
+
+_HANDLERS: dict[type[EngineEvent], Callable[[Driver, Any], None]] = {
+    Delivery: Driver._on_delivery,
+    OutcomeReceived: Driver._on_outcome,
+    OutcomeConfirmed: Driver._on_confirmed,
+    CreditChanged: Driver._on_credit,
+    Drained: Driver._on_drained,
+    LinkAttached: Driver._on_attached,
+    LinkDetached: Driver._on_detached,
+    LinkRequested: Driver._on_requested,
+    SessionEnded: Driver._on_session_ended,
+    ConnectionOpened: Driver._on_opened,
+    events.ConnectionClosed: Driver._on_closed,
+    ConnectionFailed: Driver._on_failed,
+}
 
 
 def _text(what: str, event: events.ConnectionClosed | ConnectionFailed) -> str:

@@ -8,6 +8,7 @@ from typing import Protocol
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome
+from qmf.messaging.aio.acknowledgement import Acknowledgements
 from qmf.messaging.aio.deliveries import ReceivedDelivery
 from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
 from qmf.messaging.aio.link_states import LinkState
@@ -29,14 +30,8 @@ MAX_CREDIT = 100_000
 class ReceiverSession(EndpointSession, Protocol):
     """What a receiver needs of its session."""
 
-    def arrived(self, receiver: Receiver) -> None:
+    def arrived(self) -> None:
         """A message is there to be fetched."""
-
-    def fetched(self, delivery: ReceivedDelivery) -> None:
-        """The program has a message, and will acknowledge it."""
-
-    def unacknowledged(self, receiver: Receiver) -> int:
-        """Number of messages of a receiver that were fetched and are not acknowledged."""
 
 
 class Receiver(Endpoint):
@@ -44,8 +39,11 @@ class Receiver(Endpoint):
 
     _sending = False
 
-    def __init__(self, session: ReceiverSession, address: str, capacity: int | Constant) -> None:
+    def __init__(
+        self, session: ReceiverSession, address: str, capacity: int | Constant, acknowledgements: Acknowledgements
+    ) -> None:
         super().__init__(session, address)
+        self._acknowledgements = acknowledgements
         self._owner = session
         self._capacity = capacity
         self._arrived: deque[ReceivedDelivery] = deque()
@@ -73,7 +71,7 @@ class Receiver(Endpoint):
 
     def unsettled(self) -> int:
         """Number of messages that were fetched and are not acknowledged."""
-        return self._owner.unacknowledged(self)
+        return self._acknowledgements.count(self)
 
     async def fetch(self, timeout: float | None = None) -> Message:
         """The next message.
@@ -171,7 +169,7 @@ class Receiver(Endpoint):
         """
         message = decode(delivery.data)
         message.delivery = delivery
-        self._owner.fetched(delivery)
+        self._acknowledgements.fetched(delivery)
         return message
 
     def release(self) -> None:
@@ -182,11 +180,11 @@ class Receiver(Endpoint):
 
     @property
     def confirms(self) -> bool:
-        """True if the broker can confirm acknowledgements."""
+        """See `DeliveryReceiver`."""
         return self._driver is not None and confirms_acknowledgements(self._driver.product)
 
     def await_confirmation(self, delivery: ReceivedDelivery) -> None:
-        """Mark a message as confirmed when the broker has settled it."""
+        """See `DeliveryReceiver`."""
         if delivery.delivery_tag is not None and not delivery.stale:
             self._confirming[delivery.delivery_tag] = delivery
         else:
@@ -264,7 +262,7 @@ class Receiver(Endpoint):
         assert self._driver is not None
         self._credit -= 1
         self._arrived.append(ReceivedDelivery(self, self._driver, delivery))
-        self._owner.arrived(self)
+        self._owner.arrived()
         self._session.condition.notify()
 
     def on_settled(self, delivery_tag: int) -> None:

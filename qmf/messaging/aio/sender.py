@@ -24,20 +24,17 @@ from qmf.messaging.resolution import passes_lists
 CLOSE_PATIENCE = 10.0
 
 
-class SenderSession(EndpointSession, Protocol):
-    """What a sender needs of its session."""
-
-    def transaction(self) -> bytes | None:
-        """The id of the current transaction, or None for none."""
+class SenderTransactions(Protocol):
+    """What a sender of a transactional session needs of its transactions."""
 
     @property
-    def ready(self) -> bool:
-        """False while a transaction is being declared: nothing may be sent then."""
+    def current(self) -> bytes | None:
+        """The id of the current transaction; None while it is being declared or ended: nothing may be sent then."""
 
-    def transaction_used(self) -> None:
-        """Something was sent, in the current transaction if there is one."""
+    def used(self) -> None:
+        """Something was sent in the current transaction."""
 
-    def transaction_failed(self, error: MessagingError) -> None:
+    def failed(self, error: MessagingError) -> None:
         """A message of the current transaction was not accepted."""
 
 
@@ -73,10 +70,16 @@ class Sender(Endpoint):
 
     _sending = True
 
-    def __init__(self, session: SenderSession, address: str, capacity: int | Constant) -> None:
+    def __init__(
+        self,
+        session: EndpointSession,
+        address: str,
+        capacity: int | Constant,
+        transactions: SenderTransactions | None,
+    ) -> None:
         super().__init__(session, address)
         self.capacity = capacity
-        self._owner = session
+        self._transactions = transactions
         self._waiting: deque[_Outgoing] = deque()
         self._lists_as_data = False
         self._unsettled: dict[int, _Outgoing] = {}
@@ -225,8 +228,8 @@ class Sender(Endpoint):
         """See `Endpoint`."""
         super().fail(error)
         pending = [*self._unsettled.values(), *self._waiting]
-        if pending:
-            self._owner.transaction_failed(error)
+        if pending and self._transactions is not None:
+            self._transactions.failed(error)
         if self._late is None and any(outgoing.answer is None for outgoing in pending):
             self._late = error
         self.drop(error)
@@ -255,11 +258,13 @@ class Sender(Endpoint):
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
-        link, driver = self._link, self._driver
-        if link is None or driver is None or self._state is not LinkState.ATTACHED or not self._owner.ready:
+        link, driver, transactions = self._link, self._driver, self._transactions
+        if link is None or driver is None or self._state is not LinkState.ATTACHED:
+            return
+        transaction = None if transactions is None else transactions.current
+        if transactions is not None and transaction is None:
             return
         engine, transport, waiting = driver.engine, driver.transport, self._waiting
-        transaction = self._owner.transaction()
         sent = False
         while waiting and transport.can_send(link):
             outgoing = waiting.popleft()
@@ -276,7 +281,8 @@ class Sender(Endpoint):
                 self._unsettled[tag] = outgoing
         if sent:
             transport.flush_soon()
-            self._owner.transaction_used()
+            if transactions is not None:
+                transactions.used()
             if self._settled:
                 self._session.condition.notify()
 
@@ -297,7 +303,8 @@ class Sender(Endpoint):
             self._late = error
             self._session.report(self, error)
         self._answer(outgoing, error)
-        self._owner.transaction_failed(error)
+        if self._transactions is not None:
+            self._transactions.failed(error)
         self._session.condition.notify()
 
     def _answer(self, outgoing: _Outgoing, error: MessagingError | None) -> None:

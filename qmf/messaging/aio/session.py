@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from qmf.bus.engine.session import EngineSession
-from qmf.bus.engine.values import Outcome
 from qmf.messaging.addresses import Address
+from qmf.messaging.aio.acknowledgement import Acknowledgements, settle
 from qmf.messaging.aio.deliveries import ReceivedDelivery
 from qmf.messaging.aio.driver import Driver
 from qmf.messaging.aio.endpoint import Endpoint
 from qmf.messaging.aio.receiver import Receiver
 from qmf.messaging.aio.sender import Sender
-from qmf.messaging.aio.transaction import Coordinator
+from qmf.messaging.aio.transactions import Transactions
 from qmf.messaging.aio.waiting import Condition, deadline_of
-from qmf.messaging.constants import REJECTED, UNLIMITED, Constant
+from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.exceptions import (
     Empty,
     MessagingError,
     NontransactionalSession,
     ServerError,
     SessionClosed,
-    SessionError,
     Timeout,
-    TransactionAborted,
-    TransactionUnknown,
     UnauthorizedAccess,
 )
 from qmf.messaging.message import Disposition, Message
@@ -81,12 +77,8 @@ class Session:
         self._connection = connection
         self._driver: Driver | None = None
         self._session: EngineSession | None = None
-        self._coordinator: Coordinator | None = None
-        #: A message of the current transaction was refused, or the connection was lost: it cannot be committed.
-        self._aborted: MessagingError | None = None
-        #: Fetched and not acknowledged, and acknowledged in the current transaction.
-        self._unacknowledged: dict[ReceivedDelivery, None] = {}
-        self._acknowledged: list[ReceivedDelivery] = []
+        self._acknowledgements = Acknowledgements(name)
+        self._transactions = Transactions(self, self._acknowledgements) if transactional else None
         self._closed = False
         self._on_message: MessageHandler | None = None
 
@@ -138,7 +130,7 @@ class Session:
             MessagingError: session or connection failed.
         """
         self._check_open()
-        sender = Sender(self, target, capacity)
+        sender = Sender(self, target, capacity, self._transactions)
         if self._driver is not None and drops_unknown(sender.address, self._driver.product):
             # A receiver is refused where a sender is not.
             await (await self.receiver(Address.of(sender.address.name), timeout=timeout)).close()
@@ -158,7 +150,7 @@ class Session:
             MessagingError: as of `sender`.
         """
         self._check_open()
-        receiver = Receiver(self, source, capacity)
+        receiver = Receiver(self, source, capacity, self._acknowledgements)
         self.receivers.append(receiver)
         await self._open(receiver, timeout)
         return receiver
@@ -244,7 +236,7 @@ class Session:
         """
         self.check()
         deliveries = self.take_unacknowledged(message)
-        self.settle(deliveries, disposition, confirm=sync and disposition is None and not self.transactional)
+        self.settle(deliveries, disposition, confirm=sync)
         if not sync or self.transactional:
             return
         if not await self.condition.wait_for(lambda: self._is_confirmed(deliveries), deadline_of(timeout)):
@@ -255,58 +247,22 @@ class Session:
         if missing is None:
             return True
         self.check()
-        if (error := _receiver_of(missing).error) is not None:
+        if (error := missing.receiver.error) is not None:
             raise error
         return False
 
     def take_unacknowledged(self, message: Message | None) -> list[ReceivedDelivery]:
-        """The deliveries to acknowledge, which count as acknowledged from now on."""
-        if message is None:
-            found = list(self._unacknowledged)
-            for delivery in found:
-                self._unacknowledged.pop(delivery, None)
-        else:
-            if message.delivery not in self._unacknowledged:
-                raise SessionError(text=f"the message is not waiting for acknowledgement in session {self.name}")
-            found = [message.delivery]
-            del self._unacknowledged[message.delivery]
-        return found
+        """The deliveries to acknowledge; see `Acknowledgements.take`."""
+        return self._acknowledgements.take(message)
 
     def settle(self, deliveries: Iterable[ReceivedDelivery], disposition: Disposition | None, *, confirm: bool) -> None:
-        """Send the outcome of messages, which the broker shall confirm or not."""
-        for delivery in deliveries:
-            if self.transactional and not delivery.stale and delivery.delivery_tag is not None:
-                self._acknowledged.append(delivery)
-                if self._coordinator is not None and self._coordinator.transaction is not None:
-                    delivery.update(_outcome(disposition), self._coordinator.transaction)
-                    self._coordinator.used = True
-            elif confirm and (receiver := _receiver_of(delivery)).confirms:
-                receiver.await_confirmation(delivery)
-                delivery.update(Outcome.ACCEPTED, None)
-            else:
-                delivery.confirmed = True
-                _settle(delivery, disposition)
+        """Report what became of messages, in the current transaction or at once; see `acknowledgement.settle`."""
+        if self._transactions is not None:
+            self._transactions.acknowledge(deliveries, disposition)
+        else:
+            settle(deliveries, disposition, confirm=confirm)
 
     # Transactions
-
-    @property
-    def ready(self) -> bool:
-        """See `SenderSession`."""
-        return not self.transactional or self.transaction() is not None
-
-    def transaction(self) -> bytes | None:
-        """See `SenderSession`."""
-        return self._coordinator.transaction if self._coordinator is not None else None
-
-    def transaction_used(self) -> None:
-        """See `SenderSession`."""
-        if self._coordinator is not None:
-            self._coordinator.used = True
-
-    def transaction_failed(self, error: MessagingError) -> None:
-        """See `SenderSession`."""
-        if self.transactional and self._aborted is None:
-            self._aborted = error
 
     async def commit(self, timeout: float | None = None) -> None:
         """Make everything sent and acknowledged since the last commit take effect, and begin a new transaction.
@@ -319,30 +275,7 @@ class Session:
             Timeout: no answer in time. If the broker had been asked to commit, the outcome is open, and the session
                 cannot be used any more.
         """
-        coordinator = await self._current(timeout)
-        try:
-            async with asyncio.timeout(timeout):
-                await self.condition.wait_for(self._is_flushed)
-                if self._aborted is not None:
-                    await self._roll_back(coordinator)
-                    error, self._aborted = self._aborted, None
-                    raise TransactionAborted(error.code, f"the transaction was rolled back: {error}") from error
-                try:
-                    await coordinator.discharge(fail=False)
-                except TransactionAborted:
-                    self._return_all()
-                    await self._begin_again(coordinator)
-                    raise
-                acknowledged, self._acknowledged = self._acknowledged, []
-                for delivery in acknowledged:
-                    delivery.settle(Outcome.ACCEPTED)
-                await self._begin_again(coordinator)
-        except TimeoutError:
-            self._give_up(coordinator, "commit")
-            raise Timeout(f"no answer to commit within {timeout:g} s") from None
-        except asyncio.CancelledError:
-            self._give_up(coordinator, "commit")
-            raise
+        await self._needs_transactions().commit(timeout)
 
     async def rollback(self, timeout: float | None = None) -> None:
         """Undo everything sent and acknowledged since the last commit; fetched messages come again.
@@ -351,62 +284,12 @@ class Session:
             NontransactionalSession: the session is not transactional.
             Timeout: no answer in time. If the broker had been asked, the session cannot be used any more.
         """
-        coordinator = await self._current(timeout)
-        try:
-            async with asyncio.timeout(timeout):
-                await self.condition.wait_for(self._is_flushed)
-                await self._roll_back(coordinator)
-        except TimeoutError:
-            self._give_up(coordinator, "rollback")
-            raise Timeout(f"no answer to rollback within {timeout:g} s") from None
-        except asyncio.CancelledError:
-            self._give_up(coordinator, "rollback")
-            raise
-        self._aborted = None
+        await self._needs_transactions().rollback(timeout)
 
-    def _give_up(self, coordinator: Coordinator, operation: str) -> None:
-        """Nobody waits for the broker's answer any more: if there is no transaction, the session has none to go on."""
-        if coordinator is self._coordinator and coordinator.transaction is None:
-            self.fail(TransactionUnknown(text=f"the broker has not answered {operation} of session {self.name}"))
-
-    async def _current(self, timeout: float | None) -> Coordinator:
-        """The coordinator, once a transaction has begun; the loss of one is reported."""
-        if not self.transactional:
+    def _needs_transactions(self) -> Transactions:
+        if self._transactions is None:
             raise NontransactionalSession(text=f"session {self.name} is not transactional")
-        deadline = deadline_of(timeout)
-        if not await self.condition.wait_for(self._is_in_transaction, deadline):
-            raise Timeout(f"no transaction within {timeout:g} s")
-        assert self._coordinator is not None
-        return self._coordinator
-
-    def _is_in_transaction(self) -> bool:
-        self.check()
-        return self.transaction() is not None
-
-    def _is_flushed(self) -> bool:
-        self.check()
-        return not any(sender.unsettled() for sender in self.senders)
-
-    async def _roll_back(self, coordinator: Coordinator) -> None:
-        with contextlib.suppress(TransactionAborted):  # it is rolled back then, as wanted
-            await coordinator.discharge(fail=True)
-        self._return_all()
-        await self._begin_again(coordinator)
-
-    async def _begin_again(self, coordinator: Coordinator) -> None:
-        if coordinator is self._coordinator:
-            await coordinator.declare()
-            self._pump()
-
-    def _return_all(self) -> None:
-        """Return fetched and waiting messages to their nodes, in their order."""
-        for delivery in (*self._acknowledged, *self._unacknowledged):
-            delivery.modify(failed=True)
-        self._acknowledged.clear()
-        self._unacknowledged.clear()
-        for receiver in self.receivers:
-            receiver.release()
-            receiver.grant()
+        return self._transactions
 
     # Ending
 
@@ -454,7 +337,7 @@ class Session:
             endpoint.detach()
         self.senders.clear()
         self.receivers.clear()
-        self._unacknowledged.clear()
+        self._acknowledgements.clear()
         if self._session is not None and self._driver is not None:
             self._driver.engine.end(self._session)
             self._driver.transport.flush_soon()
@@ -476,23 +359,17 @@ class Session:
         for endpoint in (*self.senders, *self.receivers):
             endpoint.attach(driver, session)
         driver.transport.flush_soon()
-        if self.transactional:
-            coordinator = self._coordinator = Coordinator(driver, session)
-            await coordinator.declare()
+        if self._transactions is not None:
+            await self._transactions.begin(driver, session)
             self.condition.notify()
-        self._pump()
+        for sender in self.senders:
+            sender.on_credit()
 
     def lose(self) -> None:
         """The connection is gone. A transaction that was open is aborted: nothing of it is sent again."""
-        if self._coordinator is not None:
-            self._coordinator.lose()
-            used, self._coordinator = self._coordinator.used, None
-            if used and self._aborted is None:
-                self._aborted = TransactionAborted(text="the connection was lost")
-                for sender in self.senders:
-                    sender.drop(self._aborted)
-        self._acknowledged.clear()
-        self._unacknowledged.clear()
+        if self._transactions is not None:
+            self._transactions.lose()
+        self._acknowledgements.clear()
         for endpoint in (*self.senders, *self.receivers):
             endpoint.lose()
         self._driver = self._session = None
@@ -512,50 +389,12 @@ class Session:
         self.fail(error)
         self._connection.report(self, error)
 
-    def _pump(self) -> None:
-        for sender in self.senders:
-            sender.on_credit()
-
     # For receivers
 
-    def arrived(self, receiver: Receiver) -> None:
+    def arrived(self) -> None:
         """See `ReceiverSession`."""
-        del receiver
         if self._on_message is not None:
             try:
                 self._on_message(self)
             except Exception:
                 log.exception("the message handler of session %s failed", self.name)
-
-    def fetched(self, delivery: ReceivedDelivery) -> None:
-        """See `ReceiverSession`."""
-        if delivery.delivery_tag is not None:
-            self._unacknowledged[delivery] = None
-
-    def unacknowledged(self, receiver: Receiver) -> int:
-        """See `ReceiverSession`."""
-        return sum(delivery.receiver is receiver for delivery in list(self._unacknowledged))
-
-
-def _receiver_of(delivery: ReceivedDelivery) -> Receiver:
-    assert isinstance(delivery.receiver, Receiver)
-    return delivery.receiver
-
-
-def _outcome(disposition: Disposition | None) -> Outcome:
-    if disposition is None:
-        return Outcome.ACCEPTED
-    return Outcome.REJECTED if disposition.type is REJECTED else Outcome.RELEASED
-
-
-def _settle(delivery: ReceivedDelivery, disposition: Disposition | None) -> None:
-    if disposition is None:
-        delivery.settle(Outcome.ACCEPTED)
-    elif disposition.type is REJECTED:
-        code, text = disposition.options.get("code"), disposition.options.get("text")
-        condition = str(code) if code is not None else "amqp:internal-error" if text else ""
-        delivery.settle(Outcome.REJECTED, condition, str(text or ""))
-    elif disposition.options.get("set_redelivered"):
-        delivery.modify(failed=True)
-    else:
-        delivery.settle(Outcome.RELEASED)

@@ -1,4 +1,4 @@
-"""The transactions of one session: the link to the coordinator, declare and discharge (AMQP 1.0, part 4)."""
+"""The link to the broker's coordinator: declare and discharge transactions (AMQP 1.0, part 4)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from qmf.messaging.exceptions import MessagingError, TransactionAborted, Transac
 _DECLARE, _DISCHARGE = UInt64(0x31), UInt64(0x32)
 
 
-class Coordinator(LinkOwner):
-    """The coordinator of one session on one connection.
+class CoordinatorLink(LinkOwner):
+    """The link of one session to the coordinator, on one connection.
 
     Attributes:
         transaction: id of the current transaction; None before it is declared, and while it is discharged.
