@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from qmf.console.aio import ClassView, RemoteObject
+from qmf.console.aio import ClassFields, RemoteObject
 from qmf.console.proxies import Object
 from qmf.console.schema_views import SchemaClass
 from qmf.errors import NotFoundError
@@ -44,4 +44,4 @@ def make_unmanaged(view: SchemaClass, given: Mapping[str, Any]) -> Object:
             max_len=item.max_len,
         )
     data = ObjectData(values=values, class_key=view.getKey().core)
-    return Object(RemoteObject(data, ObjectId(""), "", ClassView(schema), None), view, None)
+    return Object(RemoteObject(data, ObjectId(""), "", ClassFields(schema), None), view, None)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         PackageSeen,
         Removal,
     )
-    from qmf.console.aio.objects.class_view import ClassView
+    from qmf.console.aio.objects.class_fields import ClassFields
     from qmf.console.aio.objects.remote_event import RemoteEvent
     from qmf.console.aio.objects.remote_object import CallResult, RemoteObject, Timestamps
     from qmf.console.aio.queries.agent_queries import Answers
@@ -62,7 +62,7 @@ else:
                 "BusLinkLost ClassSeen Dropped EventRaised HeartbeatSeen Missed Notification ObjectUpdated "
                 "PackageSeen Removal"
             ),
-            "qmf.console.aio.objects.class_view": "ClassView",
+            "qmf.console.aio.objects.class_fields": "ClassFields",
             "qmf.console.aio.objects.remote_event": "RemoteEvent",
             "qmf.console.aio.objects.remote_object": "CallResult RemoteObject Timestamps",
             "qmf.console.aio.queries.agent_queries": "Answers",
@@ -89,8 +89,8 @@ __all__ = [
     "BusLinkLost",
     "CallResult",
     "ChangeKind",
+    "ClassFields",
     "ClassSeen",
-    "ClassView",
     "Client",
     "ClientOptions",
     "Dropped",

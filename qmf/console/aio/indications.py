@@ -14,7 +14,7 @@ from qmf._compile import fast_constructor
 from qmf.bus.base import ReceivedMessage
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
 from qmf.console.aio.notifications import EventRaised, Missed, Notification, ObjectUpdated
-from qmf.console.aio.objects.class_view import is_another, value_groups, with_agent
+from qmf.console.aio.objects.class_fields import is_another, value_groups, with_agent
 from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, argument_types
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.receiver import key_matches
@@ -239,13 +239,13 @@ class IndicationHandler:
     def _update(self, objects: Sequence[ObjectData], agent: Agent) -> None:
         if self._agents.get(agent.name) is None:
             return  # removed while the schema was fetched, and its objects with it
-        view = self._schemas.view(objects[0].class_key)
+        fields = self._schemas.fields(objects[0].class_key)
         for data in objects:
             if data.object_id is None:
                 log.debug("skipped an object without id from %s", agent)
                 continue
             obj = self._store.update(self._make(data, agent))
-            properties, statistics = value_groups(view, data.values) if view else (True, False)
+            properties, statistics = value_groups(fields, data.values) if fields else (True, False)
             # A deletion may come without values; it is reported all the same.
             self._publish(ObjectUpdated(obj, properties=properties or not statistics, statistics=statistics))
 

@@ -28,7 +28,7 @@ from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind,
 from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
 from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.notifications import Missed
-from qmf.console.aio.objects.class_view import with_agent
+from qmf.console.aio.objects.class_fields import with_agent
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.queries.agent_queries import AgentQueries
 from qmf.console.aio.queries.object_query import ObjectQuery, Test

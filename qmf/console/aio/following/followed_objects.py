@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from qmf.console.aio.objects.class_view import is_another
+from qmf.console.aio.objects.class_fields import is_another
 from qmf.console.aio.objects.remote_object import RemoteObject, changed_groups
 from qmf.console.aio.queries.object_query import Test
 from qmf.protocol import ObjectId

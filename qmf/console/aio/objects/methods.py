@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from qmf.codec import typed as sized
 from qmf.console.aio.agents.registry import AgentRegistry
-from qmf.console.aio.objects.class_view import Values, schema_name, typed
+from qmf.console.aio.objects.class_fields import Values, schema_name, typed
 from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.errors import ConstraintError, NotFoundError

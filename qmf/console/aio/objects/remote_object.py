@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import attrs
 
 from qmf._compile import fast_constructor
-from qmf.console.aio.objects.class_view import (
-    ClassView,
+from qmf.console.aio.objects.class_fields import (
+    ClassFields,
     ValueField,
     Values,
     detached,
@@ -111,7 +111,7 @@ class RemoteObject:
     An object without a client belongs to no agent: it has values, but requests raise `CallerError`.
     """
 
-    __slots__ = ("_client", "_id", "_place", "_received", "_view", "agent")
+    __slots__ = ("_client", "_fields", "_id", "_place", "_received", "agent")
 
     agent: str
     """Name of its agent."""
@@ -119,16 +119,16 @@ class RemoteObject:
     #: The object as its agent sent it; or those among which it is the one at `_place`, until it is read.
     _received: ObjectData | Sequence[ObjectData]
     _place: int
-    _view: ClassView | None
+    _fields: ClassFields | None
     _client: ObjectClient | None
 
     def __init__(
-        self, data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: ObjectClient | None
+        self, data: ObjectData, object_id: ObjectId, agent: str, fields: ClassFields | None, client: ObjectClient | None
     ) -> None:
         put = object.__setattr__  # past our own `__setattr__`
         put(self, "_received", data)
         put(self, "_place", 0)
-        put(self, "_view", view)
+        put(self, "_fields", fields)
         put(self, "_client", client)
         put(self, "agent", agent)
         put(self, "_id", object_id)
@@ -158,7 +158,7 @@ class RemoteObject:
     @property
     def schema(self) -> ClassSchema | None:
         """The schema of its class; None for data without schema, or when no agent sent the schema."""
-        return self._view.schema if self._view else None
+        return self._fields.schema if self._fields else None
 
     @property
     def data(self) -> ObjectData:
@@ -178,14 +178,14 @@ class RemoteObject:
     @property
     def properties(self) -> Mapping[str, object]:
         """The properties received, by name, in schema order; without a schema, every value."""
-        if self._view is None:
+        if self._fields is None:
             return MappingProxyType(as_dict(self._data.values))
-        return self._group(self._view.properties)
+        return self._group(self._fields.properties)
 
     @property
     def statistics(self) -> Mapping[str, object]:
         """The statistics received, by wire name (`latencyAvg`), in schema order; empty without a schema."""
-        return self._group(self._view.statistics) if self._view else MappingProxyType({})
+        return self._group(self._fields.statistics) if self._fields else MappingProxyType({})
 
     @property
     def methods(self) -> Mapping[str, Method]:
@@ -194,8 +194,7 @@ class RemoteObject:
 
     def values_of(self, names: Iterable[str]) -> list[Any]:
         """The values with these names, as `[]` reads them; faster than `[]` for many values."""
-        data = attrs.evolve(self._data, values=as_dict(self._data.values))
-        unpacked = RemoteObject(data, self.object_id, self.agent, self._view, self._client)
+        unpacked = self._with(attrs.evolve(self._data, values=as_dict(self._data.values)))
         return [unpacked[name] for name in names]
 
     def __getitem__(self, name: str) -> Any:
@@ -205,16 +204,16 @@ class RemoteObject:
             NotFoundError: its class has no such value.
         """
         values = self._data.values
-        if self._view is None:
+        if self._fields is None:
             if name in values:
                 return values[name]
             raise NotFoundError("value", name, values)
-        field = self._view.field(name)
+        field = self._fields.field(name)
         if field is not None:
             return field.read(values.get(field.key), self.agent)
         if name in values:
             return values[name]  # sent by the agent, but not in the schema
-        raise NotFoundError(f"value of {self._name()}", name, self._view.names())
+        raise NotFoundError(f"value of {self._name()}", name, self._fields.names())
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -225,7 +224,7 @@ class RemoteObject:
         try:
             return self[name]
         except NotFoundError:
-            known = [*(self._view.names() if self._view else self._data.values), *self.methods]
+            known = [*(self._fields.names() if self._fields else self._data.values), *self.methods]
             raise AttributeError(str(NotFoundError(f"attribute of {self._name()}", name, known))) from None
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -234,7 +233,7 @@ class RemoteObject:
         object.__setattr__(self, name, value)
 
     def __dir__(self) -> list[str]:
-        names = self._view.names() if self._view else self._data.values
+        names = self._fields.names() if self._fields else self._data.values
         return [*super().__dir__(), *names, *self.methods]
 
     def __eq__(self, other: object) -> bool:
@@ -315,14 +314,17 @@ class RemoteObject:
 
     def merged(self, newer: ObjectData) -> RemoteObject:
         """A new object with an update merged over this one."""
-        return RemoteObject(merge(self._data, newer, self._view), self.object_id, self.agent, self._view, self._client)
+        return RemoteObject(
+            merge(self._data, newer, self._fields), self.object_id, self.agent, self._fields, self._client
+        )
 
     def detached(self) -> RemoteObject:
         """The same object, without a reference to the message that it came in, so that it can be kept for long."""
         data = detached(self._data)
-        if data is self._data:
-            return self
-        return RemoteObject(data, self.object_id, self.agent, self._view, self._client)
+        return self if data is self._data else self._with(data)
+
+    def _with(self, data: ObjectData) -> RemoteObject:
+        return RemoteObject(data, self.object_id, self.agent, self._fields, self._client)
 
     def _require_client(self) -> ObjectClient:
         if self._client is None:
@@ -351,19 +353,19 @@ _make = fast_constructor(RemoteObject)
 
 
 def make_object(
-    data: ObjectData, object_id: ObjectId, agent: str, view: ClassView | None, client: ObjectClient | None
+    data: ObjectData, object_id: ObjectId, agent: str, fields: ClassFields | None, client: ObjectClient | None
 ) -> RemoteObject:
     """The same as ``RemoteObject(...)``, but faster."""
-    return _make(client, object_id, 0, data, view, agent)  # in the order of the slots
+    return _make(client, fields, object_id, 0, data, agent)  # in the order of the slots
 
 
 def remote_objects(
-    items: Sequence[ObjectData], agent: str, view: ClassView | None, client: ObjectClient | None
+    items: Sequence[ObjectData], agent: str, fields: ClassFields | None, client: ObjectClient | None
 ) -> list[RemoteObject]:
     """Remote objects of one class; the data of each is taken out of the sequence when the object is read."""
-    return [_make(client, None, place, items, view, agent) for place in range(len(items))]
+    return [_make(client, fields, None, place, items, agent) for place in range(len(items))]
 
 
 def changed_groups(old: RemoteObject | None, new: RemoteObject) -> tuple[bool, bool]:
     """Whether properties, and whether statistics, differ between two states of an object; see `difference`."""
-    return (True, True) if old is None else difference(old.data, new.data, new._view)
+    return (True, True) if old is None else difference(old.data, new.data, new._fields)

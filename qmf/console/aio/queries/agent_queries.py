@@ -11,7 +11,7 @@ import attrs
 
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
 from qmf.console.aio.indications import ObjectStore
-from qmf.console.aio.objects.class_view import ClassView, Values, merge, with_agent
+from qmf.console.aio.objects.class_fields import ClassFields, Values, merge, with_agent
 from qmf.console.aio.objects.methods import MethodCalls
 from qmf.console.aio.objects.remote_object import (
     Args,
@@ -108,7 +108,7 @@ class AgentQueries:
         self._timeout = timeout
         self._methods = MethodCalls(rpc, agents, timeout)
         self._last_key: ClassKey | None = None
-        self._last_view: ClassView | None = None
+        self._last_fields: ClassFields | None = None
 
     # -- remote objects
 
@@ -116,21 +116,21 @@ class AgentQueries:
         """A remote object from what an agent sent."""
         name = agent.info.name
         object_id = with_agent(data.object_id or ObjectId(""), name)
-        return make_object(data, object_id, name, self._view(data.class_key), self)
+        return make_object(data, object_id, name, self._fields(data.class_key), self)
 
     def _make_all(self, objects: Sequence[ObjectData], agent: Agent) -> list[RemoteObject]:
         return [
-            obj for key, run in class_runs(objects) for obj in remote_objects(run, agent.name, self._view(key), self)
+            obj for key, run in class_runs(objects) for obj in remote_objects(run, agent.name, self._fields(key), self)
         ]
 
-    def _view(self, key: ClassKey | None) -> ClassView | None:
-        """The view of a class; usually the same as for the object before."""
+    def _fields(self, key: ClassKey | None) -> ClassFields | None:
+        """The fields of a class; usually the same as for the object before."""
         if key is not None and key is self._last_key:
-            return self._last_view
-        view = self._schemas.view(key)
-        if view is not None:
-            self._last_key, self._last_view = key, view
-        return view
+            return self._last_fields
+        fields = self._schemas.fields(key)
+        if fields is not None:
+            self._last_key, self._last_fields = key, fields
+        return fields
 
     # -- objects of several agents
 
@@ -169,7 +169,7 @@ class AgentQueries:
         """The predicate to send, and the test for each object of an answer; see `compile_filter`."""
         name, package = query.class_name
         keys = self._schemas.resolve(package, name) if name else []
-        predicate, test = compile_filter(query.where, [view for view in map(self._schemas.view, keys) if view])
+        predicate, test = compile_filter(query.where, [fields for fields in map(self._schemas.fields, keys) if fields])
         version = query.class_key.hash if query.class_key else None
         if version is None:
             return predicate, test
@@ -285,7 +285,7 @@ class AgentQueries:
         found = await self._query(agent, request, self._seconds(timeout))
         if not found:
             raise NotFoundError("object", str(target.object_id))
-        return merge(target.data, found[0].data, self._schemas.view(found[0].class_key))
+        return merge(target.data, found[0].data, self._schemas.fields(found[0].class_key))
 
     async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
         """The object that a reference points to; see `RemoteObject.follow`."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import attrs
 
 from qmf.console.aio.agents.registry import Agent
-from qmf.console.aio.objects.class_view import ClassView
+from qmf.console.aio.objects.class_fields import ClassFields
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import CallerError, ConstraintError, NotFoundError, ProtocolError
 from qmf.protocol import BROKER, ObjectId, Predicate, compile_predicate
@@ -119,12 +119,12 @@ def match_all(_: RemoteObject) -> bool:
     return True
 
 
-def compile_filter(where: Where | None, views: Sequence[ClassView]) -> tuple[Predicate, Test]:
+def compile_filter(where: Where | None, classes: Sequence[ClassFields]) -> tuple[Predicate, Test]:
     """Compile a filter.
 
     Args:
         where: the filter, or None for all objects.
-        views: the classes of the query that are known already.
+        classes: the classes of the query that are known already.
 
     Returns:
         the predicate for agents that evaluate them, and the test for each object of an answer.
@@ -137,9 +137,9 @@ def compile_filter(where: Where | None, views: Sequence[ClassView]) -> tuple[Pre
         return (), match_all
     if isinstance(where, Mapping):
         for name in where:
-            if views and all(view.field(name) is None for view in views):
-                raise NotFoundError(f"value of {views[0].schema.key.name}", name, views[0].names())
-        return _equality(where, views), _equals(where)
+            if classes and all(item.field(name) is None for item in classes):
+                raise NotFoundError(f"value of {classes[0].schema.key.name}", name, classes[0].names())
+        return _equality(where, classes), _equals(where)
     if isinstance(where, str) or not isinstance(where, Sequence):
         hint = "must be values by name, or a list like ['eq', name, ['quote', value]]"
         raise ConstraintError("where", "predicate", where, hint)
@@ -151,11 +151,11 @@ def compile_filter(where: Where | None, views: Sequence[ClassView]) -> tuple[Pre
     return (() if _uses_re_match(where) else where), lambda obj: matches(obj.data.values)
 
 
-def _equality(where: Mapping[str, object], views: Sequence[ClassView]) -> Predicate:
+def _equality(where: Mapping[str, object], classes: Sequence[ClassFields]) -> Predicate:
     """The part of an equality filter that agents, which compare texts, evaluate correctly."""
     tests = []
     for name, value in where.items():
-        fields = [view.field(name) for view in views]
+        fields = [item.field(name) for item in classes]
         whole = bool(fields) and all(field is not None and field.type.is_integer for field in fields)
         # Agents write a number as 1, 1.0 or 1.000000: sent only when both sides are known to be integers.
         if isinstance(value, (str, bool)) or (isinstance(value, int) and whole):

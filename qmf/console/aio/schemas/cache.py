@@ -14,7 +14,7 @@ import attrs
 
 from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.notifications import ClassSeen, Notification, PackageSeen
-from qmf.console.aio.objects.class_view import ClassView
+from qmf.console.aio.objects.class_fields import ClassFields
 from qmf.console.aio.rpc.requests import AgentLost
 from qmf.errors import DisconnectedError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
@@ -32,7 +32,7 @@ MAX_RECENT = 1000
 @attrs.define
 class _Entry:
     schema: AnySchema | None = None
-    view: ClassView | None = None
+    fields: ClassFields | None = None
     agents: dict[str, None] = attrs.field(factory=dict)
     failed_at: float | None = None
 
@@ -114,12 +114,12 @@ class SchemaCache:
         entry = self._entry(key)
         return entry.schema if entry else None
 
-    def view(self, key: ClassKey | None) -> ClassView | None:
-        """The view of an object class, if its schema is in the cache."""
+    def fields(self, key: ClassKey | None) -> ClassFields | None:
+        """The fields of an object class, if its schema is in the cache."""
         if key is None:
             return None
         entry = self._entry(key)
-        return entry.view if entry else None
+        return entry.fields if entry else None
 
     def worth_asking(self, key: ClassKey) -> bool:
         """False when the schema is in the cache, can't be requested, or its last fetch failed a moment ago."""
@@ -132,7 +132,7 @@ class SchemaCache:
         """Keep a schema under the key that was requested."""
         entry = self._entries.setdefault(key, _Entry())
         entry.schema = schema
-        entry.view = ClassView(schema) if isinstance(schema, ClassSchema) else None
+        entry.fields = ClassFields(schema) if isinstance(schema, ClassSchema) else None
         entry.failed_at = None
 
     async def get(self, key: ClassKey) -> AnySchema:

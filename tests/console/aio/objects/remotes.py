@@ -5,18 +5,18 @@ from __future__ import annotations
 from support.scripted_agent import WIDGET
 
 from qmf.console.aio import (
-    ClassView,
+    ClassFields,
     RemoteObject,
 )
-from qmf.console.aio.objects.class_view import with_agent
+from qmf.console.aio.objects.class_fields import with_agent
 from qmf.protocol import ObjectData
 
 AGENT = "example.org:widgets:1"
 
 
-VIEW = ClassView(WIDGET)
+FIELDS = ClassFields(WIDGET)
 
 
-def remote(data: ObjectData, view: ClassView | None = VIEW) -> RemoteObject:
+def remote(data: ObjectData, fields: ClassFields | None = FIELDS) -> RemoteObject:
     assert data.object_id is not None
-    return RemoteObject(data, with_agent(data.object_id, AGENT), AGENT, view, None)
+    return RemoteObject(data, with_agent(data.object_id, AGENT), AGENT, fields, None)

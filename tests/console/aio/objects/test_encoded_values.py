@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from support.scripted_agent import ALARM, WIDGET
 
 from qmf.codec import UInt32, UInt64, amqp010
-from qmf.console.aio import ClassView, RemoteObject
+from qmf.console.aio import ClassFields, RemoteObject
 from qmf.console.aio.indications import ObjectStore
-from qmf.console.aio.objects.class_view import MAX_GROUPS, difference, merge, value_groups
+from qmf.console.aio.objects.class_fields import MAX_GROUPS, difference, merge, value_groups
 from qmf.console.aio.objects.remote_event import EventArguments, argument_types
 from qmf.console.aio.objects.remote_object import remote_objects
 from qmf.protocol import (
@@ -31,7 +31,7 @@ from qmf.protocol.objects.rows import RowDecoder
 from qmf.schema import TYPES
 
 AGENT = "example.org:widgets:1"
-VIEW = ClassView(WIDGET)
+FIELDS = ClassFields(WIDGET)
 ID = ObjectId("w", AGENT)
 
 NAMES = ["name", "size", "label", "turns", "load", "loadHigh", "strange"]
@@ -50,19 +50,19 @@ def lazy(values: dict[str, object]) -> ObjectData:
     return found
 
 
-def remote(data: ObjectData, view: ClassView | None = VIEW) -> RemoteObject:
-    return RemoteObject(data, ID, AGENT, view, None)
+def remote(data: ObjectData, fields: ClassFields | None = FIELDS) -> RemoteObject:
+    return RemoteObject(data, ID, AGENT, fields, None)
 
 
 @pytest.mark.slow
 @given(updates=UPDATES, known=st.booleans())
 def test_merging_bytes_is_merging_values(updates: list[dict[str, object]], known: bool) -> None:
-    view = VIEW if known else None
+    fields = FIELDS if known else None
     eager, late = (ObjectData(values={}, object_id=ID) for _ in range(2))
     for update in updates:
         before_eager, before_late = eager, late
-        eager = merge(eager, ObjectData(values=update, object_id=ID), view)
-        late = merge(late, lazy(update), view)
+        eager = merge(eager, ObjectData(values=update, object_id=ID), fields)
+        late = merge(late, lazy(update), fields)
         assert as_dict(late.values) == eager.values
         assert late.values == eager.values
         assert set(late.values) == set(eager.values)
@@ -70,24 +70,24 @@ def test_merging_bytes_is_merging_values(updates: list[dict[str, object]], known
         for name in NAMES:
             assert (name in late.values) is (name in eager.values)
             assert late.values.get(name, "none") == eager.values.get(name, "none")
-        assert difference(before_late, late, view) == difference(before_eager, eager, view)
+        assert difference(before_late, late, fields) == difference(before_eager, eager, fields)
 
 
 def test_updates_of_one_group_stay_two_layers() -> None:
     data = lazy({"name": "w", "size": 1, "turns": 1})
     for number in range(5):
-        data = merge(data, lazy({"turns": UInt64(number)}), VIEW)
+        data = merge(data, lazy({"turns": UInt64(number)}), FIELDS)
         assert isinstance(data.values, MergedValues)
         assert isinstance(data.values.newer, LazyValues)
         assert isinstance(data.values.older, LazyValues)
     assert as_dict(data.values) == {"name": "w", "size": 1, "turns": 4}
     assert repr(data.values) == repr({"name": "w", "size": 1, "turns": 4})
-    whole = merge(data, lazy({"name": "w", "size": 2, "turns": 9}), VIEW)
+    whole = merge(data, lazy({"name": "w", "size": 2, "turns": 9}), FIELDS)
     assert isinstance(whole.values, LazyValues)
 
 
 def test_an_optional_property_that_is_left_out_is_hidden() -> None:
-    data = merge(lazy({"name": "w", "label": "x", "turns": 1}), lazy({"name": "w"}), VIEW)
+    data = merge(lazy({"name": "w", "label": "x", "turns": 1}), lazy({"name": "w"}), FIELDS)
     assert isinstance(data.values, MergedValues)
     assert "label" not in data.values
     with pytest.raises(KeyError):
@@ -110,12 +110,12 @@ def test_what_is_kept_does_not_keep_its_message() -> None:
 
 
 def test_groups_of_many_shapes_are_not_all_remembered() -> None:
-    view = ClassView(WIDGET)
+    fields = ClassFields(WIDGET)
     for number in range(MAX_GROUPS + 5):
-        assert value_groups(view, lazy({"name": "w", f"n{number}": 1}).values) == (True, False)
-    assert len(view.groups) <= MAX_GROUPS
-    assert value_groups(view, lazy({"turns": 1}).values) == value_groups(view, {"turns": 1}) == (False, True)
-    assert value_groups(view, {}) == (False, False)
+        assert value_groups(fields, lazy({"name": "w", f"n{number}": 1}).values) == (True, False)
+    assert len(fields.groups) <= MAX_GROUPS
+    assert value_groups(fields, lazy({"turns": 1}).values) == value_groups(fields, {"turns": 1}) == (False, True)
+    assert value_groups(fields, {}) == (False, False)
 
 
 def test_several_values_are_read_at_once() -> None:
@@ -160,11 +160,11 @@ VALUES: list[dict[str, object]] = [{"name": "a", "turns": 1}, {"name": "b", "tur
 @pytest.mark.parametrize("agent", [AGENT, None, "broker"])
 def test_remote_objects_are_what_they_would_be_one_by_one(agent: str | None) -> None:
     block = rows(*VALUES, agent=agent)
-    found = remote_objects(block, AGENT, VIEW, None)
+    found = remote_objects(block, AGENT, FIELDS, None)
     ids = [ObjectId("id-a", AGENT, 3), ObjectId("id-b", AGENT, 3)]
-    expected = [RemoteObject(data, oid, AGENT, VIEW, None) for data, oid in zip(block, ids, strict=True)]
+    expected = [RemoteObject(data, oid, AGENT, FIELDS, None) for data, oid in zip(block, ids, strict=True)]
     assert found == expected
-    assert [obj.object_id for obj in remote_objects(block, AGENT, VIEW, None)] == ids
+    assert [obj.object_id for obj in remote_objects(block, AGENT, FIELDS, None)] == ids
     assert {*found} == {*expected}
     for obj, other, values in zip(found, expected, VALUES, strict=True):
         assert obj.data == other.data
@@ -181,7 +181,7 @@ def test_remote_objects_are_what_they_would_be_one_by_one(agent: str | None) -> 
 
 
 def test_remote_objects_are_not_made_before_they_are_looked_at() -> None:
-    first, second = remote_objects(rows(*VALUES), AGENT, VIEW, None)
+    first, second = remote_objects(rows(*VALUES), AGENT, FIELDS, None)
     assert first["turns"] == 1
     assert isinstance(first._received, ObjectData)
     assert isinstance(second._received, RowObjects)

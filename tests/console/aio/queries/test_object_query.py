@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from console.aio.objects.remotes import AGENT, VIEW, remote
+from console.aio.objects.remotes import AGENT, FIELDS, remote
 from support.scripted_agent import part, widget
 
 from qmf.console.aio.queries.object_query import compile_filter
@@ -12,7 +12,7 @@ from qmf.protocol import ObjectId
 
 
 def test_an_equality_filter_sends_only_what_texts_can_not_get_wrong() -> None:
-    sent, _ = compile_filter({"name": "w", "enabled": True, "level": 5, "turns": 1.5, "delaySamples": 2}, [VIEW])
+    sent, _ = compile_filter({"name": "w", "enabled": True, "level": 5, "turns": 1.5, "delaySamples": 2}, [FIELDS])
     assert sent == [
         "and",
         ["eq", "name", ["quote", "w"]],
@@ -21,7 +21,7 @@ def test_an_equality_filter_sends_only_what_texts_can_not_get_wrong() -> None:
         ["eq", "delayCount", ["quote", 2]],
     ]
     assert compile_filter({"name": "w", "level": 5}, [])[0] == ["and", ["eq", "name", ["quote", "w"]]]
-    assert compile_filter({"turns": 1.5}, [VIEW])[0] == ()
+    assert compile_filter({"turns": 1.5}, [FIELDS])[0] == ()
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_an_equality_filter_sends_only_what_texts_can_not_get_wrong() -> None:
     ],
 )
 def test_filters_are_applied_here(where: object, fits: bool) -> None:
-    _, test = compile_filter(where, [VIEW])  # type: ignore[arg-type]
+    _, test = compile_filter(where, [FIELDS])  # type: ignore[arg-type]
     assert test(remote(widget("w", parent=ObjectId("p")))) is fits
 
 

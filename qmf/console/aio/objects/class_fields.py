@@ -1,7 +1,7 @@
-"""Class views: schemas prepared for reading objects, and updates of objects merged and compared by them.
+"""Class fields: schemas prepared for reading objects, and updates of objects merged and compared by them.
 
 A statistic has one name in the schema and several on the wire (QMF2.md 6), and the names of QMFv1 differ from those of
-QMFv2. Scripts use both, so a class view knows them all: `latencyAverage` reads `latencyAvg`. Merging and comparing does
+QMFv2. Scripts use both, so class fields know them all: `latencyAverage` reads `latencyAvg`. Merging and comparing does
 not unpack values that stay encoded as they were received (QMF2.md 4.7).
 """
 
@@ -84,7 +84,7 @@ def with_agent(object_id: ObjectId, agent: str) -> ObjectId:
     return ObjectId(object_id.object_name, agent, object_id.agent_epoch)
 
 
-class ClassView:
+class ClassFields:
     """How to read objects of one class.
 
     Attributes:
@@ -132,23 +132,23 @@ def detached(data: ObjectData) -> ObjectData:
     return data if kept is data.values else attrs.evolve(data, values=kept)
 
 
-def value_groups(view: ClassView, values: Values) -> tuple[bool, bool]:
+def value_groups(fields: ClassFields, values: Values) -> tuple[bool, bool]:
     """Whether an update holds properties, and whether it holds statistics."""
     names = shared_names(values)
     if names is None:
-        return _groups(view, values)
-    known = view.groups.get(id(names))
+        return _groups(fields, values)
+    known = fields.groups.get(id(names))
     if known is not None and known[0] is names:
         return known[1]
-    if len(view.groups) >= MAX_GROUPS:
-        view.groups.clear()
-    found = _groups(view, names)
-    view.groups[id(names)] = names, found
+    if len(fields.groups) >= MAX_GROUPS:
+        fields.groups.clear()
+    found = _groups(fields, names)
+    fields.groups[id(names)] = names, found
     return found
 
 
-def _groups(view: ClassView, names: Collection[str]) -> tuple[bool, bool]:
-    return any(map(view.properties.__contains__, names)), any(map(view.statistics.__contains__, names))
+def _groups(fields: ClassFields, names: Collection[str]) -> tuple[bool, bool]:
+    return any(map(fields.properties.__contains__, names)), any(map(fields.statistics.__contains__, names))
 
 
 def is_another(known: ObjectData, newer: ObjectData) -> bool:
@@ -157,15 +157,15 @@ def is_another(known: ObjectData, newer: ObjectData) -> bool:
     return bool(old and new and old != new)
 
 
-def merge(old: ObjectData, new: ObjectData, view: ClassView | None) -> ObjectData:
+def merge(old: ObjectData, new: ObjectData, fields: ClassFields | None) -> ObjectData:
     """An object with an update merged over it (QMF2.md 4.7).
 
     An update holds the properties, or the statistics, or both. An optional property that is missing from an update with
     properties is no longer set.
     """
     unset: list[str] = []
-    if view is not None and value_groups(view, new.values)[0]:
-        unset = [name for name in view.optional if name not in new.values]
+    if fields is not None and value_groups(fields, new.values)[0]:
+        unset = [name for name in fields.optional if name not in new.values]
     return ObjectData(
         values=merge_values(old.values, new.values, unset),
         object_id=old.object_id,
@@ -178,23 +178,23 @@ def merge(old: ObjectData, new: ObjectData, view: ClassView | None) -> ObjectDat
     )
 
 
-def difference(old: ObjectData, new: ObjectData, view: ClassView | None) -> tuple[bool, bool]:
+def difference(old: ObjectData, new: ObjectData, fields: ClassFields | None) -> tuple[bool, bool]:
     """Whether properties, and whether statistics, differ between two states of an object.
 
     Values that are neither, because the schema is not known, count as properties.
     """
-    encoded = _encoded_difference(old.values, new.values, view)
+    encoded = _encoded_difference(old.values, new.values, fields)
     if encoded is not None:
         return encoded
     before, after = as_dict(old.values), as_dict(new.values)
     names = {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}
-    if view is None:
+    if fields is None:
         return bool(names), False
-    statistics = names & view.statistics.keys()
+    statistics = names & fields.statistics.keys()
     return len(names) > len(statistics), bool(statistics)
 
 
-def _encoded_difference(before: Values, after: Values, view: ClassView | None) -> tuple[bool, bool] | None:
+def _encoded_difference(before: Values, after: Values, fields: ClassFields | None) -> tuple[bool, bool] | None:
     """The difference where bytes and names are enough to find it; None where values have to be unpacked."""
     found = compare_bytes(before, after)
     if found is None:
@@ -203,4 +203,6 @@ def _encoded_difference(before: Values, after: Values, view: ClassView | None) -
     if equal:
         return False, False
     # Where all values are statistics, so is the one that differs.
-    return (False, True) if view and value_groups(view, update) == (False, True) and view.has_all(update) else None
+    return (
+        (False, True) if fields and value_groups(fields, update) == (False, True) and fields.has_all(update) else None
+    )

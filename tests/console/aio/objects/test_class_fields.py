@@ -1,16 +1,16 @@
-"""Class views: names, types and groups of values, and updates merged by them."""
+"""Class fields: names, types and groups of values, and updates merged by them."""
 
 from __future__ import annotations
 
 import attrs
 import pytest
-from console.aio.objects.remotes import AGENT, VIEW
+from console.aio.objects.remotes import AGENT, FIELDS
 from support.scripted_agent import WIDGET, part, widget
 
 from qmf.console.aio import (
-    ClassView,
+    ClassFields,
 )
-from qmf.console.aio.objects.class_view import merge, schema_name, typed
+from qmf.console.aio.objects.class_fields import merge, schema_name, typed
 from qmf.protocol import ObjectId
 from qmf.schema import TYPES, ClassSchema, Statistic
 
@@ -28,26 +28,26 @@ from qmf.schema import TYPES, ClassSchema, Statistic
     ],
 )
 def test_a_view_finds_values_by_all_their_names(name: str, key: str) -> None:
-    field = VIEW.field(name)
+    field = FIELDS.field(name)
     assert field is not None
     assert field.key == key
 
 
 def test_a_view_knows_groups_and_types() -> None:
-    assert list(VIEW.statistics) == [
+    assert list(FIELDS.statistics) == [
         "turns",
         *("load", "loadHigh", "loadLow"),
         *("delayCount", "delayMin", "delayMax", "delayAvg"),
     ]
-    assert VIEW.statistics["delayMin"].type.name == "deltaTime"
-    assert VIEW.statistics["delayCount"].type.name == "uint64"
-    assert VIEW.optional == {"label", "parent"}
-    assert VIEW.field("delay") is None
+    assert FIELDS.statistics["delayMin"].type.name == "deltaTime"
+    assert FIELDS.statistics["delayCount"].type.name == "uint64"
+    assert FIELDS.optional == {"label", "parent"}
+    assert FIELDS.field("delay") is None
 
 
 def test_a_property_keeps_its_name_before_an_expanded_statistic() -> None:
     schema = attrs.evolve(WIDGET, statistics=(Statistic(name="na", type=TYPES["hilo8"]),), properties=WIDGET.properties)
-    clash = ClassView(attrs.evolve(schema, properties=(attrs.evolve(WIDGET.properties[0], name="naHigh"),)))
+    clash = ClassFields(attrs.evolve(schema, properties=(attrs.evolve(WIDGET.properties[0], name="naHigh"),)))
     field = clash.field("naHigh")
     assert field is not None
     assert field.type.name == "sstr"
@@ -80,11 +80,11 @@ def test_keywords_are_written_with_an_underscore(written: str, name: str) -> Non
 
 def test_a_property_update_without_an_optional_property_unsets_it() -> None:
     old = widget("w", label="x", update=1)
-    assert merge(old, part("w", {"name": "w", "level": 2}), VIEW).values.get("label") is None
-    assert merge(old, part("w", {"turns": 2}), VIEW).values["label"] == "x"
-    assert merge(old, part("w", {"turns": 2}), VIEW).update_ts == 1
+    assert merge(old, part("w", {"name": "w", "level": 2}), FIELDS).values.get("label") is None
+    assert merge(old, part("w", {"turns": 2}), FIELDS).values["label"] == "x"
+    assert merge(old, part("w", {"turns": 2}), FIELDS).update_ts == 1
     assert merge(old, part("w", {"level": 2}), None).values["label"] == "x"
 
 
-def test_class_schema_views_exist_for_classes_only() -> None:
-    assert isinstance(VIEW.schema, ClassSchema)
+def test_the_fields_hold_their_class() -> None:
+    assert isinstance(FIELDS.schema, ClassSchema)
