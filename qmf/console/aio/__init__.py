@@ -30,9 +30,12 @@ if TYPE_CHECKING:
         Dropped,
         EventRaised,
         HeartbeatSeen,
+        Listener,
         Missed,
         Notification,
+        NotificationStream,
         ObjectUpdated,
+        Overflow,
         PackageSeen,
         Removal,
     )
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
     from qmf.console.aio.receiver import class_keys, heartbeat_keys
     from qmf.console.aio.rpc.requests import AgentLost, RequestCounts
     from qmf.console.aio.schemas.cache import AnySchema
-    from qmf.console.aio.streams import Listener, NotificationStream, Overflow
     from qmf.protocol import ObjectId
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -59,8 +61,8 @@ else:
             "qmf.console.aio.following.followed_objects": "ChangeKind ObjectChange",
             "qmf.console.aio.notifications": (
                 "AgentAdded AgentRemoved AgentRestarted AgentUpdated BrokerIdentified BusConnected BusDisconnected "
-                "BusLinkLost ClassSeen Dropped EventRaised HeartbeatSeen Missed Notification ObjectUpdated "
-                "PackageSeen Removal"
+                "BusLinkLost ClassSeen Dropped EventRaised HeartbeatSeen Listener Missed Notification "
+                "NotificationStream ObjectUpdated Overflow PackageSeen Removal"
             ),
             "qmf.console.aio.objects.class_fields": "ClassFields",
             "qmf.console.aio.objects.remote_event": "RemoteEvent",
@@ -69,7 +71,6 @@ else:
             "qmf.console.aio.queries.object_query": "Where",
             "qmf.console.aio.rpc.requests": "AgentLost RequestCounts",
             "qmf.console.aio.schemas.cache": "AnySchema",
-            "qmf.console.aio.streams": "Listener NotificationStream Overflow",
             "qmf.protocol": "ObjectId",
         },
     )

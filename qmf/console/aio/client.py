@@ -14,13 +14,21 @@ from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.core import ClientCore, ClientOptions
 from qmf.console.aio.following.agent_follower import FollowSpec
 from qmf.console.aio.following.follow import Follow
-from qmf.console.aio.notifications import AgentAdded, AgentRemoved, AgentRestarted, AgentUpdated, Notification
+from qmf.console.aio.notifications import (
+    AgentAdded,
+    AgentRemoved,
+    AgentRestarted,
+    AgentUpdated,
+    Listener,
+    Notification,
+    NotificationStream,
+    Overflow,
+)
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.queries.agent_queries import Answers
 from qmf.console.aio.queries.object_query import P, Where, make_query
 from qmf.console.aio.rpc.requests import RequestCounts
 from qmf.console.aio.schemas.cache import AnySchema
-from qmf.console.aio.streams import Listener, NotificationStream, Overflow
 from qmf.errors import CallerError
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey

@@ -30,6 +30,7 @@ from qmf.console.aio.notifications import (
     BusDisconnected,
     BusLinkLost,
     HeartbeatSeen,
+    NotificationPublisher,
     Removal,
 )
 from qmf.console.aio.queries.agent_queries import AgentQueries
@@ -37,7 +38,6 @@ from qmf.console.aio.receiver import MessageReceiver
 from qmf.console.aio.rpc.channel import LOCATE_BROKER, RpcChannel
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.schemas.discovery import SchemaDiscovery
-from qmf.console.aio.streams import NotificationPublisher
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import ConnectError, DisconnectedError, QmfError, RemoteError
 from qmf.protocol import (

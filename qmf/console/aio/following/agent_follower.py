@@ -27,14 +27,13 @@ from qmf.console.aio.following.follow_state import FollowEvent, FollowState, nex
 from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind, FollowedObjects
 from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
 from qmf.console.aio.indications import ObjectStore
-from qmf.console.aio.notifications import Missed
+from qmf.console.aio.notifications import Missed, NotificationPublisher
 from qmf.console.aio.objects.class_fields import with_agent
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.queries.agent_queries import AgentQueries
 from qmf.console.aio.queries.object_query import ObjectQuery, Test
 from qmf.console.aio.receiver import MessageReceiver, any_package_key, class_keys
 from qmf.console.aio.schemas.cache import SchemaCache
-from qmf.console.aio.streams import NotificationPublisher
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout
 from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectsIndication, Predicate, SubscribeRequest

@@ -20,7 +20,7 @@ from qmf.console.aio import (
     Overflow,
 )
 from qmf.console.aio.agents.registry import Agent, info_from_name
-from qmf.console.aio.streams import NotificationStream
+from qmf.console.aio.notifications import NotificationStream
 
 
 def beat(number: int) -> Notification:

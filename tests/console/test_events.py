@@ -1,4 +1,4 @@
-"""How values of events are printed."""
+"""How events are printed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from qmf.console.display import date, quoted, severity, value_text
+from qmf.console.events import date, quoted, severity, value_text
 from qmf.schema import TYPES
 
 
