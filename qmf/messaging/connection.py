@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from qmf.messaging import aio
 from qmf.messaging.exceptions import MessagingError
-from qmf.messaging.loop import ConnectionLoop
+from qmf.messaging.loop import ConnectionLoop, Registry
 from qmf.messaging.session import Session
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Connection:
         """See `qmf.messaging.aio.Connection`; nothing is connected yet."""
         self._core = aio.Connection(url, **options)
         self._loop = ConnectionLoop()
-        self._sessions: dict[aio.Session, Session] = {}
+        self._registry: Registry = {}
 
     @classmethod
     def establish(cls, url: str | None = None, timeout: float | None = None, **options: Any) -> Self:
@@ -72,10 +72,16 @@ class Connection:
     def set_async_exception_notify_handler(self, handler: Callable[[object, MessagingError], None] | None) -> None:
         """Call `handler(endpoint, error)` for errors that no call waits for.
 
-        See `qmf.messaging.aio.Connection.set_async_exception_notify_handler`. The handler runs on the thread of the
+        The endpoint is this connection, or the session, sender or receiver that failed. See
+        `qmf.messaging.aio.Connection.set_async_exception_notify_handler`. The handler runs on the thread of the
         connection; it must not block, and must not call methods that wait for the broker.
         """
-        self._core.set_async_exception_notify_handler(handler)
+        if handler is None:
+            self._core.set_async_exception_notify_handler(None)
+        else:
+            self._core.set_async_exception_notify_handler(
+                lambda core, error: handler(self._registry.get(core, self), error)
+            )
 
     def open(self, timeout: float | None = None) -> None:
         """Open the connection; see `qmf.messaging.aio.Connection.open`."""
@@ -95,11 +101,16 @@ class Connection:
             self._loop.run(self._core.close(timeout))
         finally:
             self._loop.stop()
-            self._sessions.clear()
+            self._registry.clear()
 
     def session(self, name: str | None = None, transactional: bool = False, timeout: float | None = None) -> Session:
         """The session of that name; see `qmf.messaging.aio.Connection.session`."""
-        core = self._loop.run(self._core.session(name, transactional, timeout))
-        if core not in self._sessions:
-            self._sessions[core] = Session(core, self._loop)
-        return self._sessions[core]
+
+        async def make() -> Session:
+            core = await self._core.session(name, transactional, timeout)
+            session = self._registry.get(core)
+            if not isinstance(session, Session):
+                session = self._registry[core] = Session(core, self._loop, self._registry)
+            return session
+
+        return self._loop.run(make())

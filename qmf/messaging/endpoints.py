@@ -16,7 +16,7 @@ from qmf.messaging.addresses import Address
 from qmf.messaging.aio.deliveries import ReceivedDelivery
 from qmf.messaging.constants import Constant
 from qmf.messaging.exceptions import DecodeError, MessagingError, Timeout
-from qmf.messaging.loop import ConnectionLoop
+from qmf.messaging.loop import ConnectionLoop, Registry
 from qmf.messaging.message import Message
 
 if TYPE_CHECKING:
@@ -88,9 +88,10 @@ class BlockingAnswer:
 class Sender:
     """Sends messages to a node. Made by `Session.sender`; any thread may use it."""
 
-    def __init__(self, core: aio.Sender, loop: ConnectionLoop, durable: bool | None) -> None:
+    def __init__(self, core: aio.Sender, loop: ConnectionLoop, registry: Registry, durable: bool | None) -> None:
         self._core = core
         self._loop = loop
+        self._registry = registry
         self._durable = durable
         self._wakeup = Wakeup(loop, core.on_credit)
 
@@ -168,15 +169,19 @@ class Sender:
 
     def close(self, timeout: float | None = None) -> None:
         """Close the sender; see `qmf.messaging.aio.Sender.close`."""
-        self._loop.run(self._core.close(timeout))
+        try:
+            self._loop.run(self._core.close(timeout))
+        finally:
+            self._registry.pop(self._core, None)
 
 
 class Receiver:
     """Receives messages from a node. Made by `Session.receiver`; any thread may use it."""
 
-    def __init__(self, core: aio.Receiver, loop: ConnectionLoop) -> None:
+    def __init__(self, core: aio.Receiver, loop: ConnectionLoop, registry: Registry) -> None:
         self._core = core
         self._loop = loop
+        self._registry = registry
         self._wakeup = Wakeup(loop, core.grant)
 
     def __repr__(self) -> str:
@@ -241,7 +246,10 @@ class Receiver:
 
     def close(self, timeout: float | None = None) -> None:
         """Close the receiver; see `qmf.messaging.aio.Receiver.close`."""
-        self._loop.run(self._core.close(timeout))
+        try:
+            self._loop.run(self._core.close(timeout))
+        finally:
+            self._registry.pop(self._core, None)
 
 
 def _reject(delivery: ReceivedDelivery, reason: str) -> None:

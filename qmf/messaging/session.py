@@ -10,7 +10,7 @@ from qmf.messaging import aio
 from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.endpoints import Receiver, Sender
 from qmf.messaging.exceptions import MessagingError
-from qmf.messaging.loop import ConnectionLoop
+from qmf.messaging.loop import ConnectionLoop, Registry
 from qmf.messaging.message import Disposition, Message
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ class Session:
         transactional: True if sends and acknowledgements take effect with `commit`.
     """
 
-    def __init__(self, core: aio.Session, loop: ConnectionLoop) -> None:
+    def __init__(self, core: aio.Session, loop: ConnectionLoop, registry: Registry) -> None:
         self.name = core.name
         self.transactional = core.transactional
         self._core = core
         self._loop = loop
-        self._receivers: dict[aio.Receiver, Receiver] = {}
+        self._registry = registry
 
     def __repr__(self) -> str:
         return repr(self._core)
@@ -83,19 +83,29 @@ class Session:
             durable: of messages that do not say so themselves.
             timeout: seconds to wait for the broker.
         """
-        return Sender(
-            self._loop.run(self._core.sender(target, capacity=capacity, timeout=timeout)), self._loop, durable
-        )
+
+        async def make() -> Sender:
+            core = await self._core.sender(target, capacity=capacity, timeout=timeout)
+            sender = self._registry[core] = Sender(core, self._loop, self._registry, durable)
+            return sender
+
+        return self._loop.run(make())
 
     def receiver(self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None) -> Receiver:
         """Open a receiver; see `qmf.messaging.aio.Session.receiver`."""
-        core = self._loop.run(self._core.receiver(source, capacity=capacity, timeout=timeout))
-        receiver = self._receivers[core] = Receiver(core, self._loop)
-        return receiver
+
+        async def make() -> Receiver:
+            core = await self._core.receiver(source, capacity=capacity, timeout=timeout)
+            receiver = self._registry[core] = Receiver(core, self._loop, self._registry)
+            return receiver
+
+        return self._loop.run(make())
 
     def next_receiver(self, timeout: float | None = None) -> Receiver:
         """The receiver whose message has arrived first; see `qmf.messaging.aio.Session.next_receiver`."""
-        return self._receivers[self._loop.run(self._core.next_receiver(timeout))]
+        receiver = self._registry[self._loop.run(self._core.next_receiver(timeout))]
+        assert isinstance(receiver, Receiver)
+        return receiver
 
     def acknowledge(
         self,
@@ -126,5 +136,9 @@ class Session:
 
     def close(self, timeout: float | None = None) -> None:
         """Close the session; see `qmf.messaging.aio.Session.close`."""
-        self._loop.run(self._core.close(timeout))
-        self._receivers.clear()
+        cores = (self._core, *self._core.senders, *self._core.receivers)
+        try:
+            self._loop.run(self._core.close(timeout))
+        finally:
+            for core in cores:
+                self._registry.pop(core, None)

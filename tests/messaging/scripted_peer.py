@@ -54,13 +54,17 @@ class ScriptedPeer:
         if isinstance(event, LinkRequested):
             self._on_link(peer, event.link)
         elif isinstance(event, CreditChanged):
-            while self.to_send and event.link.is_sender and peer.engine.credit(event.link) > 0:
-                peer.engine.send(event.link, message("q", "", self.to_send.pop(0)))
+            self.send(peer, event.link)
             if not self.silent:
                 peer.engine.answer_drain(event.link)
         elif isinstance(event, Delivery):
             self.received += 1
             self._on_message(peer, event)
+
+    def send(self, peer: Peer, link: Link) -> None:
+        """Send what is to be sent, as far as there is credit."""
+        while self.to_send and link.is_sender and peer.engine.credit(link) > 0:
+            peer.engine.send(link, message("q", "", self.to_send.pop(0)))
 
     def _on_link(self, peer: Peer, link: Link) -> None:
         self.links.append(link)

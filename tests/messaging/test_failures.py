@@ -70,15 +70,26 @@ def peer() -> Iterator[ScriptedPeer]:
 
 
 @pytest.fixture
+def failed() -> list[object]:
+    """What `errors` are of."""
+    return []
+
+
+@pytest.fixture
 def errors() -> list[MessagingError]:
     """What the handler of `connection` learns."""
     return []
 
 
 @pytest.fixture
-def connection(peer: ScriptedPeer, errors: list[MessagingError]) -> Iterator[Connection]:
+def connection(peer: ScriptedPeer, errors: list[MessagingError], failed: list[object]) -> Iterator[Connection]:
     connection = Connection.establish(peer.url, timeout=10)
-    connection.set_async_exception_notify_handler(lambda _, error: errors.append(error))
+
+    def on_error(endpoint: object, error: MessagingError) -> None:
+        failed.append(endpoint)
+        errors.append(error)
+
+    connection.set_async_exception_notify_handler(on_error)
     yield connection
     try:
         connection.close(timeout=1)
@@ -261,6 +272,46 @@ def test_a_refusal_after_the_timeout_is_reported(
     sender.sync(timeout=10)
 
 
+def test_a_handler_learns_what_failed(peer: ScriptedPeer, connection: Connection, failed: list[object]) -> None:
+    session = connection.session()
+    sender, receiver = session.sender("node", timeout=10), session.receiver("node", timeout=10)
+    for endpoint, link in ((receiver, peer.links[1]), (sender, peer.links[0])):
+        peer.do(lambda connected, link=link: connected.engine.detach(link, "amqp:resource-deleted", "gone"))  # type: ignore[misc]
+        wait_until(lambda: bool(failed))
+        assert failed == [endpoint]
+        failed.clear()
+    refused = session.sender("refused", timeout=10)
+    peer.outcome = Outcome.REJECTED
+    refused.send("x", sync=False)
+    wait_until(lambda: bool(failed))
+    assert failed == [refused]
+    failed.clear()
+    raw = peer.links[2].session
+    peer.do(lambda _: end_session(raw, "amqp:internal-error"))
+    wait_until(lambda: session in failed)
+    assert set(failed) <= {session, refused}
+    failed.clear()
+    peer.do(lambda connected: connected.engine.close("amqp:connection:forced", "maintenance"))
+    wait_until(lambda: connection in failed)
+
+
+def test_the_message_handler_may_fetch(peer: ScriptedPeer, connection: Connection) -> None:
+    session = connection.session()
+    receiver = session.receiver("node", capacity=10, timeout=10)
+    fetched: list[object] = []
+
+    def on_message(which: Session) -> None:
+        assert which is session
+        fetched.append(receiver.fetch().content)
+        which.acknowledge(sync=False)
+
+    session.set_message_received_handler(on_message)
+    peer.to_send += ["a", "b"]
+    peer.do(lambda connected: peer.send(connected, peer.links[0]))
+    wait_until(lambda: fetched == [b"a", b"b"])
+    assert receiver.unsettled() == 0
+
+
 def test_messages_above_the_limit() -> None:
     with scripted_peer(max_message=200) as peer, Connection.establish(peer.url, timeout=10) as connection:
         check_limit(peer, connection)
@@ -401,13 +452,23 @@ def test_a_wait_for_a_confirmation_ends_with_what_it_waits_for(end: str) -> None
 
 
 INTERRUPTED = """
-import sys
+import sys, threading, time
 from qmf.messaging import Connection
+
+called = threading.Event()
+
+def report_wait():
+    called.wait()
+    while sys._current_frames()[threading.main_thread().ident].f_code.co_name != "wait":
+        time.sleep(0.001)
+    print("waiting", flush=True)
+
 connection = Connection.establish(sys.argv[1], timeout=10)
 session = connection.session()
 sender, receiver = session.sender("node", timeout=10), session.receiver("node", timeout=10)
 calls = {"fetch": receiver.fetch, "send": lambda: sender.send("x"), "next": session.next_receiver}
-print("ready", flush=True)
+threading.Thread(target=report_wait, daemon=True).start()
+called.set()
 try:
     calls[sys.argv[2]]()
 except KeyboardInterrupt:
@@ -422,11 +483,7 @@ def test_an_interrupt_ends_a_blocking_call(peer: ScriptedPeer, call: str) -> Non
     peer.silent = True
     program = subprocess.Popen([sys.executable, "-c", INTERRUPTED, peer.url, call], stdout=subprocess.PIPE, text=True)
     assert program.stdout is not None
-    assert program.stdout.readline() == "ready\n"
-    if call == "send":
-        wait_until(lambda: peer.received == 1)
-    else:
-        time.sleep(0.2)  # until the call has begun
+    assert program.stdout.readline() == "waiting\n"
     program.send_signal(signal.SIGINT)
     output, _ = program.communicate(timeout=20)
     assert output == "interrupted True\n"
