@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 SUITES = {
     "bus": ["tests/bus/test_conformance.py"],
     "messaging": [
-        "tests/messaging/test_contract.py",
+        "tests/messaging/contract",
         "tests/messaging/test_security.py",
         "tests/examples/test_drain_and_spout.py",
     ],

@@ -9,9 +9,14 @@ from pathlib import Path
 import pytest
 from support.processes import run
 
-from scripts.contract import outcomes
+from scripts.contract import SUITES, outcomes
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize("path", [path for paths in SUITES.values() for path in paths])
+def test_the_suites_exist(path: str) -> None:
+    assert list((ROOT / path).glob("test_*.py")) if (ROOT / path).is_dir() else (ROOT / path).is_file()
 
 
 def test_outcomes_by_broker(tmp_path: Path) -> None:

@@ -12,7 +12,12 @@ from support.brokers import EMBEDDED, NAMES, URLS
 
 from qmf import _event_loop
 from qmf.broker import EmbeddedBroker
-from qmf.messaging import Connection, Session
+from qmf.messaging import Connection, NotFound, Session
+
+MakeQueue = Callable[[], str]
+
+qpid_addresses = pytest.mark.only("embedded", "qpidd")
+transactions = pytest.mark.only("embedded", "qpidd", "artemis")
 
 
 @attrs.frozen
@@ -66,7 +71,7 @@ def session(connection: Connection) -> Session:
 
 
 @pytest.fixture
-def queue(broker: Target) -> Callable[[], str]:
+def queue(broker: Target) -> MakeQueue:
     """Makes addresses of new queues, which are created by the first link."""
 
     def make() -> str:
@@ -75,3 +80,12 @@ def queue(broker: Target) -> Callable[[], str]:
         return f"{name}; {{create: always{node}}}"
 
     return make
+
+
+def is_gone(session: Session, address: str) -> bool:
+    """True if the broker knows no such node."""
+    try:
+        session.sender(address).close()
+    except NotFound:
+        return True
+    return False

@@ -1,0 +1,108 @@
+"""Messages: contents, properties, order, requests and responses."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from messaging.conftest import MakeQueue, Target
+
+from qmf.messaging import (
+    Address,
+    Connection,
+    Empty,
+    Message,
+    Session,
+)
+
+
+def test_a_message_is_sent_and_received(session: Session, queue: MakeQueue) -> None:
+    address = queue()
+    sender, receiver = session.sender(address), session.receiver(address)
+    sender.send("hello")
+    message = receiver.fetch(timeout=10)
+    assert message.content == "hello"
+    assert message.content_type == "text/plain"
+    session.acknowledge()
+    with pytest.raises(Empty):
+        receiver.fetch(timeout=0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["text", "", "ä€😀", b"", b"\x00\xff", {"a": 1, "b": {"c": [1, 2.5, "x", None, True]}}, [1, "two", [3.0]], None],
+    ids=repr,
+)
+def test_contents_round_trip(session: Session, queue: MakeQueue, content: object) -> None:
+    address = queue()
+    sender, receiver = session.sender(address), session.receiver(address)
+    sender.send(Message(content))
+    message = receiver.fetch(timeout=10)
+    assert message.content == content
+    assert type(message.content) is type(content)
+    session.acknowledge()
+
+
+def test_properties_round_trip(broker: Target, session: Session, queue: MakeQueue) -> None:
+    address = queue()
+    sender, receiver = session.sender(address), session.receiver(address)
+    sent = Message(
+        "x",
+        id="id-1",
+        subject="subject",
+        reply_to="answers/key",
+        correlation_id="corr-1",
+        durable=True,
+        priority=7,
+        ttl=60.0,
+        properties={"text": "ä", "yes": True, "int": -(2**40), "float": 2.5, "empty": ""},
+    )
+    sender.send(sent)
+    message = receiver.fetch(timeout=10)
+    session.acknowledge()
+    assert (message.id, message.subject, message.correlation_id) == ("id-1", "subject", "corr-1")
+    assert (message.durable, message.priority) == (True, 7)
+    assert message.ttl is not None
+    assert 0 < message.ttl <= 60
+    assert isinstance(message.reply_to, Address)
+    assert (message.reply_to.name, message.reply_to.subject) == ("answers", "key")
+    for name, value in sent.properties.items():
+        assert message.properties[name] == value
+        assert type(message.properties[name]) is type(value)
+    assert not message.redelivered
+
+
+def test_messages_keep_their_order(session: Session, queue: MakeQueue) -> None:
+    address = queue()
+    sender, receiver = session.sender(address), session.receiver(address, capacity=50)
+    for number in range(500):
+        sender.send({"number": number}, sync=False)
+    sender.sync(timeout=30)
+    assert sender.unsettled() == 0
+    assert [receiver.fetch(timeout=10).content["number"] for _ in range(500)] == list(range(500))
+    session.acknowledge()
+    assert receiver.unsettled() == 0
+
+
+def test_request_and_response(broker: Target, queue: MakeQueue) -> None:
+    address = queue()
+
+    def serve() -> None:
+        with Connection.establish(broker.url, timeout=10) as connection:
+            session = connection.session()
+            request = session.receiver(address).fetch(timeout=20)
+            assert request.reply_to is not None
+            with session.sender(request.reply_to) as answers:
+                answers.send(Message(request.content.upper(), correlation_id=request.correlation_id))
+            session.acknowledge()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with Connection.establish(broker.url, timeout=10) as connection:
+        session = connection.session()
+        answers = session.receiver("#")
+        session.sender(address).send(Message("hello", reply_to=answers.source, correlation_id="7"))
+        answer = answers.fetch(timeout=20)
+        assert (answer.content, answer.correlation_id) == ("HELLO", "7")
+        session.acknowledge()
+    thread.join()
