@@ -19,7 +19,7 @@ from support.waiting import until
 
 from qmf.console import LoopThread, Session
 from qmf.console.aio import Client, EventRaised, FollowMode, RemoteObject
-from qmf.console.aio.queries.object_query import ObjectQuery, compile_filter
+from qmf.console.aio.objects.object_query import ObjectQuery, compile_filter
 from qmf.errors import ConstraintError, NotFoundError, RemoteError
 from qmf.schema import ClassSchema, EventSchema, Severity
 
@@ -223,5 +223,5 @@ def test_our_evaluation_is_that_of_libqmf2(
     expected = sorted(obj.name for obj in everything if fits(obj))
     for name in NAMES:
         wanted = ObjectQuery("widget", PACKAGE)
-        found = loop.run(client._queries.at(client.agent(name), wanted, predicate, 5))
+        found = loop.run(client._requests.query(client.agent(name), wanted, predicate, 5))
         assert sorted(obj.name for obj in found) == expected, name

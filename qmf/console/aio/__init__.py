@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from qmf.console.aio.agent_requests import Answers
     from qmf.console.aio.agents.registry import Agent
     from qmf.console.aio.client import Client
     from qmf.console.aio.core import ClientOptions
@@ -40,10 +41,9 @@ if TYPE_CHECKING:
         Removal,
     )
     from qmf.console.aio.objects.class_fields import ClassFields
+    from qmf.console.aio.objects.object_query import Where
     from qmf.console.aio.objects.remote_event import RemoteEvent
     from qmf.console.aio.objects.remote_object import CallResult, RemoteObject, Timestamps
-    from qmf.console.aio.queries.agent_queries import Answers
-    from qmf.console.aio.queries.object_query import Where
     from qmf.console.aio.receiver import class_keys, heartbeat_keys
     from qmf.console.aio.rpc.requests import AgentLost, RequestCounts
     from qmf.console.aio.schemas.cache import AnySchema
@@ -67,8 +67,8 @@ else:
             "qmf.console.aio.objects.class_fields": "ClassFields",
             "qmf.console.aio.objects.remote_event": "RemoteEvent",
             "qmf.console.aio.objects.remote_object": "CallResult RemoteObject Timestamps",
-            "qmf.console.aio.queries.agent_queries": "Answers",
-            "qmf.console.aio.queries.object_query": "Where",
+            "qmf.console.aio.agent_requests": "Answers",
+            "qmf.console.aio.objects.object_query": "Where",
             "qmf.console.aio.rpc.requests": "AgentLost RequestCounts",
             "qmf.console.aio.schemas.cache": "AnySchema",
             "qmf.protocol": "ObjectId",

@@ -10,6 +10,7 @@ from typing import Any, Self, overload
 
 from qmf._keywords import keywords_of
 from qmf.bus import AmqpBus, Bus
+from qmf.console.aio.agent_requests import Answers
 from qmf.console.aio.agents.registry import Agent
 from qmf.console.aio.core import ClientCore, ClientOptions
 from qmf.console.aio.following.agent_follower import FollowSpec
@@ -24,9 +25,8 @@ from qmf.console.aio.notifications import (
     NotificationStream,
     Overflow,
 )
+from qmf.console.aio.objects.object_query import P, Where, make_query
 from qmf.console.aio.objects.remote_object import RemoteObject
-from qmf.console.aio.queries.agent_queries import Answers
-from qmf.console.aio.queries.object_query import P, Where, make_query
 from qmf.console.aio.rpc.requests import RequestCounts
 from qmf.console.aio.schemas.cache import AnySchema
 from qmf.errors import CallerError
@@ -64,7 +64,7 @@ class Client:
         self._bus = core.bus
         self._agents = core.agents
         self._schemas = core.schemas
-        self._queries = core.queries
+        self._requests = core.requests
         self._rpc = core.rpc
         self._receiver = core.receiver
         self._publisher = core.publisher
@@ -197,7 +197,7 @@ class Client:
         Args:
             timeout: seconds to wait for each agent; None for the client's.
         """
-        failures = await self._queries.list_all_classes(timeout)
+        failures = await self._requests.list_all_classes(timeout)
         return Answers(tuple(self._schemas.packages), failures)
 
     async def classes(
@@ -217,9 +217,9 @@ class Client:
         """
         if agent is not None:
             asked = self.agent(agent.name if isinstance(agent, Agent) else agent)
-            keys = await self._queries.classes_of(asked, timeout)
+            keys = await self._requests.classes_of(asked, timeout)
             return Answers(tuple(sorted(key for key in keys if package in (None, key.package))), {})
-        failures = await self._queries.list_all_classes(timeout)
+        failures = await self._requests.list_all_classes(timeout)
         return Answers(tuple(self._schemas.classes(package)), failures)
 
     async def schema(self, class_key: ClassKey) -> AnySchema:
@@ -288,7 +288,7 @@ class Client:
             QmfError: the requests to all agents failed.
         """
         query, make = make_query(name, package, class_key, object_id, agent, where)
-        found = await self._queries.objects(query, timeout)
+        found = await self._requests.objects(query, timeout)
         return found if make is None else Answers(tuple(map(make, found)), found.failures)
 
     @overload
@@ -331,7 +331,7 @@ class Client:
         step of the iteration raises.
         """
         query, make = make_query(name, package, class_key, object_id, agent, where)
-        async with contextlib.aclosing(self._queries.each(query, timeout)) as found:
+        async with contextlib.aclosing(self._requests.each(query, timeout)) as found:
             async for obj in found:
                 yield obj if make is None else make(obj)
 
@@ -401,7 +401,7 @@ class Client:
         if not (interval > 0 and recheck > 0 and size > 0):
             raise CallerError(f"follow: interval {interval}, recheck {recheck} and size {size} must be above 0")
         query, make = make_query(name, package, class_key, object_id, agent, where)
-        spec = FollowSpec(query, *self._queries.compile(query), interval, recheck)
+        spec = FollowSpec(query, *self._requests.compile(query), interval, recheck)
         return Follow(self._core.follower(spec, size), make or _unchanged)
 
     def follow_agents(self, size: int = 1000) -> NotificationStream:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 import attrs
 
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, ReceivedMessage
+from qmf.console.aio.agent_requests import AgentRequests
 from qmf.console.aio.agents.registry import Agent, AgentChange, AgentChangeKind, AgentEvent
 from qmf.console.aio.agents.tracker import AgentTracker
 from qmf.console.aio.following.agent_follower import FollowServices, FollowSpec
@@ -33,7 +34,6 @@ from qmf.console.aio.notifications import (
     NotificationPublisher,
     Removal,
 )
-from qmf.console.aio.queries.agent_queries import AgentQueries
 from qmf.console.aio.receiver import MessageReceiver
 from qmf.console.aio.rpc.channel import LOCATE_BROKER, RpcChannel
 from qmf.console.aio.schemas.cache import SchemaCache
@@ -118,13 +118,13 @@ class ClientCore:
         self.discovery = SchemaDiscovery(self.rpc, self.agents, options.timeout)
         self.schemas = SchemaCache(self.discovery.schema, publish)
         self.store = ObjectStore()
-        self.queries = AgentQueries(self.rpc, self.agents, self.schemas, self.discovery, self.store, options.timeout)
-        self.indications = IndicationHandler(self.agents, self.schemas, self.store, self.queries.make, publish)
+        self.requests = AgentRequests(self.rpc, self.agents, self.schemas, self.discovery, self.store, options.timeout)
+        self.indications = IndicationHandler(self.agents, self.schemas, self.store, self.requests.make, publish)
         self.subscriptions = ObjectSubscriptions(self.rpc)
         self._tasks = BackgroundTasks()
         self._services = FollowServices(
             agents=self.agents,
-            queries=self.queries,
+            requests=self.requests,
             subscriptions=self.subscriptions,
             receiver=self.receiver,
             schemas=self.schemas,
@@ -312,7 +312,7 @@ class ClientCore:
 
     async def _discover(self, agent: Agent) -> None:
         try:
-            await self.queries.list_classes(agent)
+            await self.requests.list_classes(agent)
         except QmfError as error:
             log.info("agent %s did not list its classes, asking again at its next heartbeat: %s", agent, error)
         finally:

@@ -20,7 +20,6 @@ from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.receiver import key_matches
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.tasks import BackgroundTasks
-from qmf.errors import DisconnectedError, QmfError
 from qmf.protocol import Envelope, EventData, EventsIndication, ObjectData, ObjectId, ObjectsIndication
 from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey, EventSchema, QmfType
@@ -136,7 +135,7 @@ class IndicationHandler:
         agents: AgentRegistry,
         schemas: SchemaCache,
         store: ObjectStore,
-        make: Callable[[ObjectData, Agent], RemoteObject],
+        make: Callable[[Sequence[ObjectData], Agent], list[RemoteObject]],
         publish: Callable[[Notification], None],
     ) -> None:
         """Make a handler.
@@ -145,7 +144,7 @@ class IndicationHandler:
             agents: the agents present; objects of others are dropped.
             schemas: where classes are noted and schemas fetched.
             store: where objects are merged.
-            make: makes a remote object of what an agent sent.
+            make: makes remote objects of what an agent sent.
             publish: called with each notification.
         """
         self._gaps = SequenceGaps()
@@ -224,12 +223,7 @@ class IndicationHandler:
         self._tasks.spawn(self._learn(key))
 
     async def _learn(self, key: ClassKey) -> None:
-        try:
-            await self._schemas.get(key)
-        except DisconnectedError as error:
-            log.info("no schema for %s: %s", key, error)
-        except QmfError as error:
-            log.warning("no schema for %s, its values stay untyped: %s", key, error)
+        await self._schemas.learn(key)
         for step in self._waiting.pop(key, []):
             try:
                 step()
@@ -240,12 +234,13 @@ class IndicationHandler:
         if self._agents.get(agent.name) is None:
             return  # removed while the schema was fetched, and its objects with it
         fields = self._schemas.fields(objects[0].class_key)
-        for data in objects:
+        for update in self._make(objects, agent):
+            data = update.data
             if data.object_id is None:
                 log.debug("skipped an object without id from %s", agent)
                 continue
-            obj = self._store.update(self._make(data, agent))
             properties, statistics = value_groups(fields, data.values) if fields else (True, False)
+            obj = self._store.update(update)
             # A deletion may come without values; it is reported all the same.
             self._publish(ObjectUpdated(obj, properties=properties or not statistics, statistics=statistics))
 

@@ -248,7 +248,7 @@ async def test_libqmf2_methods(exchange: MemoryExchange, make_client: MakeClient
     client, _ = await make_client(settle=3.0)
     obj = (await client.objects("widget"))[0]
     assert dict(await obj.call("echo", sequence=5, text="hi")) == {"sequence": 5, "reply": "HI"}
-    untyped = RemoteObject(obj.data, obj.object_id, obj.agent, None, client._queries)
+    untyped = RemoteObject(obj.data, obj.object_id, obj.agent, None, client._requests)
     with pytest.raises(RemoteError, match="widget jammed"):
         await untyped.call("fail")
     with pytest.raises(RemoteError) as caught:

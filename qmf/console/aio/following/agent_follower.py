@@ -22,6 +22,7 @@ import logging
 
 import attrs
 
+from qmf.console.aio.agent_requests import AgentRequests
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
 from qmf.console.aio.following.follow_state import FollowEvent, FollowState, next_state
 from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind, FollowedObjects
@@ -29,9 +30,8 @@ from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSu
 from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.notifications import Missed, NotificationPublisher
 from qmf.console.aio.objects.class_fields import with_agent
+from qmf.console.aio.objects.object_query import ObjectQuery, Test
 from qmf.console.aio.objects.remote_object import RemoteObject
-from qmf.console.aio.queries.agent_queries import AgentQueries
-from qmf.console.aio.queries.object_query import ObjectQuery, Test
 from qmf.console.aio.receiver import MessageReceiver, any_package_key, class_keys
 from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.tasks import BackgroundTasks
@@ -86,7 +86,7 @@ class FollowServices:
 
     Attributes:
         agents: the agents present.
-        queries, subscriptions: requests to agents.
+        requests, subscriptions: requests to agents.
         receiver: binds the keys of indications.
         schemas, store: what is known of classes and published objects.
         publisher: source of notifications.
@@ -95,7 +95,7 @@ class FollowServices:
     """
 
     agents: AgentRegistry
-    queries: AgentQueries
+    requests: AgentRequests
     subscriptions: ObjectSubscriptions
     receiver: MessageReceiver
     schemas: SchemaCache
@@ -114,7 +114,7 @@ class AgentFollower:
         """Why the last request to the agent failed; None after one that was answered."""
         self.tried = asyncio.Event()
         """Set after the first attempt, whether it succeeded or not."""
-        self._queries = services.queries
+        self._requests = services.requests
         self._subscriptions = services.subscriptions
         self._receiver = services.receiver
         self._schemas = services.schemas
@@ -247,9 +247,9 @@ class AgentFollower:
     async def _subscribe(self) -> None:
         """Subscribe, and keep the subscription alive until it is outdated or ended."""
         query = self._spec.query
-        await self._queries.learn_classes(self.agent, query)
+        await self._requests.learn_classes(self.agent, query)
         unknown, self._unknown_classes = self._unknown_classes, set()
-        await asyncio.gather(*(self._queries.learn(key) for key in unknown))
+        await asyncio.gather(*(self._schemas.learn(key) for key in unknown))
         self._advance(FollowEvent.SUBSCRIBE)
         self._fault = None
         self._next_number = 1
@@ -316,7 +316,7 @@ class AgentFollower:
             self._unknown_classes = unknown
             self._outdate()
             return
-        objects = [self._queries.make(data, self.agent) for data in content.objects if data.object_id is not None]
+        objects = [obj for obj in self._requests.make(content.objects, self.agent) if obj.data.object_id is not None]
         if self._state is FollowState.UPDATING:
             for obj in objects:
                 if obj.data.left:
@@ -342,7 +342,7 @@ class AgentFollower:
         before = self._objects.start_query()
         found: list[RemoteObject] = []
         try:
-            found = await self._queries.at(self.agent, self._spec.query, predicate)
+            found = await self._requests.query(self.agent, self._spec.query, predicate)
         finally:
             living = self._objects.end_query(found)
         self._objects.compare(living, before, filtered=bool(predicate))

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 import attrs
 
 from qmf.console.aio.objects.class_fields import is_another
+from qmf.console.aio.objects.object_query import Test
 from qmf.console.aio.objects.remote_object import RemoteObject, changed_groups
-from qmf.console.aio.queries.object_query import Test
 from qmf.protocol import ObjectId
 
 T = TypeVar("T")

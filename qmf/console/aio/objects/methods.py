@@ -1,87 +1,15 @@
-"""Method calls and property updates: inputs are checked before anything is sent; outputs are typed by the schema."""
+"""Methods and properties: inputs checked and made ready for the wire, outputs typed by the schema."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
 from qmf.codec import typed as sized
-from qmf.console.aio.agents.registry import AgentRegistry
-from qmf.console.aio.objects.class_fields import Values, schema_name, typed
-from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject
-from qmf.console.aio.rpc.channel import RpcChannel
+from qmf.console.aio.objects.class_fields import schema_name, typed
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import ConstraintError, NotFoundError
-from qmf.protocol import MethodRequest, MethodResponse, ObjectId, to_wire
+from qmf.protocol import ObjectId, to_wire
 from qmf.schema import Access, Argument, ClassSchema, Method, Property, Style, check_value
-
-#: Name of the method that sets properties at agents of this project. No schema name starts with ``_``.
-SET_PROPERTIES = "_set_properties"
-
-#: How many methods' signatures are kept.
-MAX_SIGNATURES = 500
-
-
-class MethodCalls:
-    """Calls methods of remote objects and sets their properties."""
-
-    def __init__(self, rpc: RpcChannel, agents: AgentRegistry, timeout: float) -> None:
-        """Make the calls; `timeout` is in seconds, for calls that do not specify it."""
-        self._rpc = rpc
-        self._agents = agents
-        self._timeout = timeout
-        self._signatures: dict[tuple[int, str], MethodSignature] = {}
-
-    async def call(
-        self, target: RemoteObject, method: str, args: Args, kwargs: Values, timeout: float | None
-    ) -> CallResult:
-        """Call a method of an object; see `RemoteObject.call`."""
-        inputs = self.check(target, method, args, kwargs)
-        values = await self._invoke(target, method, inputs, timeout)
-        signature = self._signature(target, method)
-        return CallResult(typed_outputs(signature.method if signature else None, values, target.agent))
-
-    def check(self, target: RemoteObject, method: str, args: Args, kwargs: Values) -> dict[str, object]:
-        """The inputs of a call, checked and ready for the wire; see `RemoteObject.call`."""
-        owner = target.class_key.name if target.class_key else "object"
-        signature = self._signature(target, method)
-        if signature is not None:
-            return signature.bind(owner, args, kwargs)
-        if target.schema is not None:
-            raise NotFoundError(f"method of {owner}", method, [item.name for item in target.schema.methods])
-        if args:
-            raise ConstraintError(f"{owner}.{method}", "no schema", args, "must be given arguments by name")
-        return dict(kwargs)
-
-    async def assign(self, target: RemoteObject, values: Values, timeout: float | None) -> dict[str, object]:
-        """Set properties of an object; see `RemoteObject.set`."""
-        sent = property_values(target.schema, values) if target.schema else dict(values)
-        await self._invoke(target, SET_PROPERTIES, sent, timeout)
-        return sent
-
-    def _signature(self, target: RemoteObject, method: str) -> MethodSignature | None:
-        """A method of an object's class; None when there is no schema, or no such method in it."""
-        schema = target.schema
-        if schema is None:
-            return None
-        # The signature keeps its schema alive, so that no other one gets the id.
-        known = self._signatures.get((id(schema), method))
-        if known is None and (found := schema.method(method)) is not None:
-            if len(self._signatures) >= MAX_SIGNATURES:
-                self._signatures.clear()
-            known = self._signatures[id(schema), method] = MethodSignature(schema, found)
-        return known
-
-    async def _invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:
-        self._rpc.check_connected()
-        agent = self._agents.find(target.agent)
-        owner = target.class_key.name if target.class_key else "object"
-        parts = await self._rpc.request(
-            agent,
-            MethodRequest(method=method, object_id=target.object_id, arguments=inputs),
-            MethodResponse,
-            what=f"method {method} of {owner} {target.object_id}",
-            timeout=self._timeout if timeout is None else timeout,
-        )
-        return parts[-1].arguments
 
 
 def bind_inputs(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
@@ -130,16 +58,16 @@ class MethodSignature:
         self.method = method
         self._checks = [(item.name, _simple_check(item)) for item in method.inputs]
 
-    def bind(self, owner: str, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
+    def bind(self, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
         """The same as `bind_inputs`, but faster for simple values given by position, as in most calls."""
         checks = self._checks
         if kwargs or len(args) != len(checks):
-            return bind_inputs(owner, self.method, args, kwargs)
+            return bind_inputs(self.schema.name, self.method, args, kwargs)
         inputs: dict[str, object] = {}
         for (name, check), value in zip(checks, args, strict=True):
             accepted = check(value)
             if accepted is None:
-                return bind_inputs(owner, self.method, args, kwargs)
+                return bind_inputs(self.schema.name, self.method, args, kwargs)
             inputs[name] = accepted
         return inputs
 

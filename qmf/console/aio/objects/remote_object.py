@@ -352,17 +352,11 @@ class RemoteObject:
 _make = fast_constructor(RemoteObject)
 
 
-def make_object(
-    data: ObjectData, object_id: ObjectId, agent: str, fields: ClassFields | None, client: ObjectClient | None
-) -> RemoteObject:
-    """The same as ``RemoteObject(...)``, but faster."""
-    return _make(client, fields, object_id, 0, data, agent)  # in the order of the slots
-
-
 def remote_objects(
     items: Sequence[ObjectData], agent: str, fields: ClassFields | None, client: ObjectClient | None
 ) -> list[RemoteObject]:
     """Remote objects of one class; the data of each is taken out of the sequence when the object is read."""
+    # In the order of the slots.
     return [_make(client, fields, None, place, items, agent) for place in range(len(items))]
 
 

@@ -7,6 +7,7 @@ for a schema that is not known share one fetch.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -18,6 +19,8 @@ from qmf.console.aio.objects.class_fields import ClassFields
 from qmf.console.aio.rpc.requests import AgentLost
 from qmf.errors import DisconnectedError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind
+
+log = logging.getLogger("qmf.console")
 
 AnySchema = ClassSchema | EventSchema
 Fetch = Callable[[ClassKey, tuple[str, ...]], Awaitable[AnySchema]]
@@ -79,10 +82,12 @@ class SchemaCache:
             self._entries[key] = _Entry(agents={agent.name: None})
             self._publish(ClassSeen(key, agent))
 
-    def saw_all(self, keys: Iterable[ClassKey | None], agent: Agent) -> None:
-        """`saw` for each key, once."""
-        for key in distinct_keys(keys):
+    def saw_all(self, keys: Iterable[ClassKey | None], agent: Agent) -> list[ClassKey]:
+        """`saw` for each key; returns each key once."""
+        distinct = [key for key in dict.fromkeys(keys) if key is not None]
+        for key in distinct:
             self.saw(key, agent)
+        return distinct
 
     def forget_agent(self, agent: str) -> None:
         """Don't ask `agent` for schemas any more. Its schemas are kept: their hashes identify them for good."""
@@ -158,6 +163,16 @@ class SchemaCache:
         # Shielded: a caller that is cancelled must not cancel the fetch for the others.
         return await asyncio.shield(task)
 
+    async def learn(self, key: ClassKey) -> None:
+        """Fetch a schema unless it is in the cache, even if the last fetch failed; a failure is logged."""
+        if key.hash is None or self.known(key) is not None:
+            return
+        try:
+            await self.get(key)
+        except QmfError as error:
+            level = logging.INFO if isinstance(error, DisconnectedError) else logging.WARNING
+            log.log(level, "no schema for %s, its values stay untyped: %s", key, error)
+
     def _entry(self, key: ClassKey) -> _Entry | None:
         """The entry of a key. Hashing a key is slow, and decoding messages yields the same key object each time."""
         recent = self._recent.get(id(key))
@@ -200,11 +215,6 @@ class SchemaCache:
         # The loss of a connection or an agent is no failure of the schema.
         if isinstance(error, QmfError) and not isinstance(error, DisconnectedError | AgentLost):
             self._entries.setdefault(key, _Entry()).failed_at = self._clock()
-
-
-def distinct_keys(keys: Iterable[ClassKey | None]) -> list[ClassKey]:
-    """Each key once."""
-    return [key for key in dict.fromkeys(keys) if key is not None]
 
 
 def _names(keys: Iterable[ClassKey]) -> set[str]:

@@ -34,7 +34,7 @@ LINK = WIDGET.methods[1]
 def test_wrong_arguments_are_named(
     args: tuple[object, ...], kwargs: dict[str, object], error: type[Exception], words: str
 ) -> None:
-    for bind in (partial(bind_inputs, "widget", ECHO), partial(MethodSignature(WIDGET, ECHO).bind, "widget")):
+    for bind in (partial(bind_inputs, "widget", ECHO), MethodSignature(WIDGET, ECHO).bind):
         with pytest.raises(error, match=words):
             bind(args, kwargs)
 
@@ -63,7 +63,7 @@ def test_a_signature_binds_as_bind_does(position: int, value: object) -> None:
     results: list[object] = []
     for bind in (
         partial(bind_inputs, "widget", method),
-        partial(MethodSignature(WIDGET, method).bind, "widget"),
+        MethodSignature(WIDGET, method).bind,
     ):
         try:
             found = bind((value,), {})

@@ -14,7 +14,7 @@ from qmf.console.aio import (
     Answers,
     Where,
 )
-from qmf.console.aio.queries.agent_queries import combined_failure
+from qmf.console.aio.agent_requests import combined_failure
 from qmf.errors import (
     CallerError,
     ConstraintError,

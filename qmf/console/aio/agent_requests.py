@@ -1,4 +1,7 @@
-"""Queries to agents: for objects, by class or id, and for classes; to several agents at once where needed."""
+"""Requests to agents: for objects, by class or id; for their classes; and those that remote objects make.
+
+Queries go to several agents at once where needed. Inputs of methods are checked before anything is sent.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +14,37 @@ import attrs
 
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
 from qmf.console.aio.indications import ObjectStore
-from qmf.console.aio.objects.class_fields import ClassFields, Values, merge, with_agent
-from qmf.console.aio.objects.methods import MethodCalls
-from qmf.console.aio.objects.remote_object import (
-    Args,
-    CallResult,
-    RemoteObject,
-    make_object,
-    remote_objects,
-)
-from qmf.console.aio.queries.object_query import ObjectQuery, Test, compile_filter, match_all
+from qmf.console.aio.objects.class_fields import Values, merge, with_agent
+from qmf.console.aio.objects.methods import MethodSignature, property_values, typed_outputs
+from qmf.console.aio.objects.object_query import ObjectQuery, Test, compile_filter, match_all
+from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject, remote_objects
 from qmf.console.aio.rpc.channel import RpcChannel
-from qmf.console.aio.schemas.cache import SchemaCache, distinct_keys
+from qmf.console.aio.schemas.cache import SchemaCache
 from qmf.console.aio.schemas.discovery import SchemaDiscovery
-from qmf.errors import NotFoundError, QmfError, RequestTimeout
-from qmf.protocol import ROW_FORM, ObjectData, ObjectId, ObjectsResponse, Predicate, QueryRequest, What
+from qmf.errors import ConstraintError, NotFoundError, QmfError, RequestTimeout
+from qmf.protocol import (
+    ROW_FORM,
+    MethodRequest,
+    MethodResponse,
+    ObjectData,
+    ObjectId,
+    ObjectsResponse,
+    Predicate,
+    QueryRequest,
+    What,
+)
 from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey, Kind
 
 log = logging.getLogger("qmf.console")
 
 T = TypeVar("T")
+
+#: Name of the method that sets properties at agents of this project. No schema name starts with ``_``.
+SET_PROPERTIES = "_set_properties"
+
+#: How many methods' signatures are kept.
+MAX_SIGNATURES = 500
 
 
 @attrs.frozen(repr=False)
@@ -78,8 +91,8 @@ def combined_failure(failures: Mapping[str, QmfError]) -> QmfError:
     return first
 
 
-class AgentQueries:
-    """Queries of one client; the `ObjectClient` of its remote objects."""
+class AgentRequests:
+    """The requests of one client to agents; the `ObjectClient` of its remote objects."""
 
     def __init__(
         self,
@@ -90,7 +103,7 @@ class AgentQueries:
         store: ObjectStore,
         timeout: float,
     ) -> None:
-        """Make the queries.
+        """Make the requests.
 
         Args:
             rpc: sends the requests.
@@ -98,7 +111,7 @@ class AgentQueries:
             schemas: the schemas known.
             discovery: lists the classes of agents.
             store: keeps the objects of agents that publish.
-            timeout: seconds to wait for each agent when a query does not specify it.
+            timeout: seconds to wait for each agent when a request does not specify it.
         """
         self._rpc = rpc
         self._agents = agents
@@ -106,38 +119,22 @@ class AgentQueries:
         self._discovery = discovery
         self._store = store
         self._timeout = timeout
-        self._methods = MethodCalls(rpc, agents, timeout)
-        self._last_key: ClassKey | None = None
-        self._last_fields: ClassFields | None = None
+        self._signatures: dict[tuple[int, str], MethodSignature] = {}
 
-    # -- remote objects
-
-    def make(self, data: ObjectData, agent: Agent) -> RemoteObject:
-        """A remote object from what an agent sent."""
-        name = agent.info.name
-        object_id = with_agent(data.object_id or ObjectId(""), name)
-        return make_object(data, object_id, name, self._fields(data.class_key), self)
-
-    def _make_all(self, objects: Sequence[ObjectData], agent: Agent) -> list[RemoteObject]:
+    def make(self, objects: Sequence[ObjectData], agent: Agent) -> list[RemoteObject]:
+        """Remote objects from what an agent sent."""
         return [
-            obj for key, run in class_runs(objects) for obj in remote_objects(run, agent.name, self._fields(key), self)
+            obj
+            for key, run in class_runs(objects)
+            for obj in remote_objects(run, agent.name, self._schemas.fields(key), self)
         ]
-
-    def _fields(self, key: ClassKey | None) -> ClassFields | None:
-        """The fields of a class; usually the same as for the object before."""
-        if key is not None and key is self._last_key:
-            return self._last_fields
-        fields = self._schemas.fields(key)
-        if fields is not None:
-            self._last_key, self._last_fields = key, fields
-        return fields
 
     # -- objects of several agents
 
     async def objects(self, query: ObjectQuery, timeout: float | None) -> Answers[RemoteObject]:
         """See `Client.objects`."""
         predicate, test = self.compile(query)
-        answers = await self._gather(self._asked(query), lambda agent: self.at(agent, query, predicate, timeout))
+        answers = await self._gather(self._asked(query), lambda agent: self.query(agent, query, predicate, timeout))
         return answers if test is match_all else Answers(tuple(filter(test, answers)), answers.failures)
 
     async def each(self, query: ObjectQuery, timeout: float | None) -> AsyncGenerator[RemoteObject, None]:
@@ -145,7 +142,7 @@ class AgentQueries:
         predicate, test = self.compile(query)
         asked = self._asked(query)
         loop = asyncio.get_running_loop()
-        tasks = {loop.create_task(self.at(agent, query, predicate, timeout)): agent for agent in asked}
+        tasks = {loop.create_task(self.query(agent, query, predicate, timeout)): agent for agent in asked}
         failures: dict[str, QmfError] = {}
         waiting = set(tasks)
         try:
@@ -169,7 +166,7 @@ class AgentQueries:
         """The predicate to send, and the test for each object of an answer; see `compile_filter`."""
         name, package = query.class_name
         keys = self._schemas.resolve(package, name) if name else []
-        predicate, test = compile_filter(query.where, [fields for fields in map(self._schemas.fields, keys) if fields])
+        predicate, test = compile_filter(query.where, [item for item in map(self._schemas.fields, keys) if item])
         version = query.class_key.hash if query.class_key else None
         if version is None:
             return predicate, test
@@ -181,7 +178,7 @@ class AgentQueries:
 
     # -- objects of one agent
 
-    async def at(
+    async def query(
         self, agent: Agent, query: ObjectQuery, predicate: Predicate, timeout: float | None = None
     ) -> list[RemoteObject]:
         """Objects of one agent, not tested yet; errors as of `Client.objects`."""
@@ -190,12 +187,12 @@ class AgentQueries:
         if query.object_id is not None:
             object_id = with_agent(query.object_id, agent.name)
             request = QueryRequest(what=What.OBJECT, object_id=object_id, row_form=ROW_FORM)
-            return await self._query(agent, request, seconds)
+            return await self._ask(agent, request, seconds)
         found = []
         for key in await self._class_keys(agent, package, name or "", seconds):
             where = predicate if agent.knows_schema_queries else ()
             request = QueryRequest(what=What.OBJECT, class_key=key, where=where, row_form=ROW_FORM)
-            found += await self._query(agent, request, seconds)
+            found += await self._ask(agent, request, seconds)
         return found
 
     async def _class_keys(self, agent: Agent, package: str | None, name: str, seconds: float) -> list[ClassKey]:
@@ -209,31 +206,21 @@ class AgentQueries:
             return list(dict.fromkeys(ClassKey(key.package, key.name) for key in found if key.kind is Kind.DATA))
         return [ClassKey(package or "", name.lower())]
 
-    async def _query(self, agent: Agent, request: QueryRequest, seconds: float) -> list[RemoteObject]:
+    async def _ask(self, agent: Agent, request: QueryRequest, seconds: float) -> list[RemoteObject]:
         deadline = asyncio.get_running_loop().time() + seconds
         subject = f"object {request.object_id}" if request.object_id else f"objects of {_class_text(request.class_key)}"
         parts = await self._rpc.request(agent, request, ObjectsResponse, what=f"query for {subject}", timeout=seconds)
-        keys = distinct_keys(key for part in parts for key, _ in class_runs(part.objects))
-        for key in keys:
-            self._schemas.saw(key, agent)
+        keys = self._schemas.saw_all((key for part in parts for key, _ in class_runs(part.objects)), agent)
         try:
             async with asyncio.timeout_at(deadline):
-                await asyncio.gather(*(self.learn(key) for key in keys))
+                await asyncio.gather(*(self._schemas.learn(key) for key in keys))
         except TimeoutError:
             log.warning("no schema for %s within %g s, values stay untyped", subject, seconds)
-        found = [obj for part in parts for obj in self._make_all(part.objects, agent)]
+        found = [obj for part in parts for obj in self.make(part.objects, agent)]
         self._store.update_from_query(agent.name, found)
         return found
 
     # -- classes
-
-    async def learn(self, key: ClassKey) -> None:
-        """Fetch a schema, even if it failed before; a failure is logged."""
-        if key.hash is not None and self._schemas.known(key) is None:
-            try:
-                await self._schemas.get(key)
-            except QmfError as error:
-                log.warning("no schema for %s, its values stay untyped: %s", key, error)
 
     async def learn_classes(self, agent: Agent, query: ObjectQuery) -> None:
         """Fetch the schemas of the classes that a query names, as far as the agent can list its classes."""
@@ -242,7 +229,7 @@ class AgentQueries:
             return
         await self._list_once(agent, self._timeout)
         keys = self._schemas.resolve(package, name, agent.name) if name else []
-        await asyncio.gather(*(self.learn(key) for key in keys if key.kind is Kind.DATA))
+        await asyncio.gather(*(self._schemas.learn(key) for key in keys if key.kind is Kind.DATA))
 
     async def list_all_classes(self, timeout: float | None) -> Mapping[str, QmfError]:
         """Have every agent list its classes, unless its list is known and has not changed.
@@ -267,8 +254,7 @@ class AgentQueries:
     async def list_classes(self, agent: Agent, timeout: float | None = None) -> list[ClassKey]:
         """Have one agent list its classes, and note them."""
         keys = await self._discovery.classes(agent, self._seconds(timeout))
-        for key in keys:
-            self._schemas.saw(key, agent)
+        self._schemas.saw_all(keys, agent)
         return keys
 
     async def _list_once(self, agent: Agent, seconds: float) -> None:
@@ -279,10 +265,8 @@ class AgentQueries:
 
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
         """The current state of an object; see `RemoteObject.update`."""
-        self._rpc.check_connected()
-        agent = self._agents.find(target.agent)
         request = QueryRequest(what=What.OBJECT, object_id=target.object_id)
-        found = await self._query(agent, request, self._seconds(timeout))
+        found = await self._ask(self._agent_of(target), request, self._seconds(timeout))
         if not found:
             raise NotFoundError("object", str(target.object_id))
         return merge(target.data, found[0].data, self._schemas.fields(found[0].class_key))
@@ -298,15 +282,55 @@ class AgentQueries:
         self, target: RemoteObject, method: str, args: Args, kwargs: Values, timeout: float | None
     ) -> CallResult:
         """Call a method of an object; see `RemoteObject.call`."""
-        return await self._methods.call(target, method, args, kwargs, timeout)
+        inputs = self.check_call(target, method, args, kwargs)
+        values = await self._invoke(target, method, inputs, timeout)
+        signature = self._signature(target, method)
+        return CallResult(typed_outputs(signature.method if signature else None, values, target.agent))
 
     def check_call(self, target: RemoteObject, method: str, args: Args, kwargs: Values) -> dict[str, object]:
         """The inputs of a call, checked and ready for the wire; see `RemoteObject.call`."""
-        return self._methods.check(target, method, args, kwargs)
+        signature = self._signature(target, method)
+        if signature is not None:
+            return signature.bind(args, kwargs)
+        owner = _class_name(target)
+        if target.schema is not None:
+            raise NotFoundError(f"method of {owner}", method, target.methods)
+        if args:
+            raise ConstraintError(f"{owner}.{method}", "no schema", args, "must be given arguments by name")
+        return dict(kwargs)
 
     async def assign(self, target: RemoteObject, values: Values, timeout: float | None) -> dict[str, object]:
         """Set properties of an object; see `RemoteObject.set`."""
-        return await self._methods.assign(target, values, timeout)
+        sent = property_values(target.schema, values) if target.schema else dict(values)
+        await self._invoke(target, SET_PROPERTIES, sent, timeout)
+        return sent
+
+    def _signature(self, target: RemoteObject, method: str) -> MethodSignature | None:
+        """A method of an object's class; None when there is no schema, or no such method in it."""
+        schema = target.schema
+        if schema is None:
+            return None
+        # The signature keeps its schema alive, so that no other one gets the id.
+        known = self._signatures.get((id(schema), method))
+        if known is None and (found := schema.method(method)) is not None:
+            if len(self._signatures) >= MAX_SIGNATURES:
+                self._signatures.clear()
+            known = self._signatures[id(schema), method] = MethodSignature(schema, found)
+        return known
+
+    async def _invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:
+        parts = await self._rpc.request(
+            self._agent_of(target),
+            MethodRequest(method=method, object_id=target.object_id, arguments=inputs),
+            MethodResponse,
+            what=f"method {method} of {_class_name(target)} {target.object_id}",
+            timeout=self._seconds(timeout),
+        )
+        return parts[-1].arguments
+
+    def _agent_of(self, target: RemoteObject) -> Agent:
+        self._rpc.check_connected()
+        return self._agents.find(target.agent)
 
     # -- inside
 
@@ -349,3 +373,7 @@ def _class_text(key: ClassKey | None) -> str:
 
 def _has_hash(obj: RemoteObject, wanted: object) -> bool:
     return wanted is None or obj.class_key is None or obj.class_key.hash in (None, wanted)
+
+
+def _class_name(obj: RemoteObject) -> str:
+    return obj.class_key.name if obj.class_key else "object"

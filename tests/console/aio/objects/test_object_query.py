@@ -6,7 +6,7 @@ import pytest
 from console.aio.objects.remotes import AGENT, FIELDS, remote
 from support.scripted_agent import part, widget
 
-from qmf.console.aio.queries.object_query import compile_filter
+from qmf.console.aio.objects.object_query import compile_filter
 from qmf.errors import ConstraintError
 from qmf.protocol import ObjectId
 

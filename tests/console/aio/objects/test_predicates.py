@@ -15,7 +15,7 @@ from qmf.agent import Agent
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console import LoopThread
 from qmf.console.aio import Client, FollowMode
-from qmf.console.aio.queries.object_query import compile_filter
+from qmf.console.aio.objects.object_query import compile_filter
 
 pytestmark = pytest.mark.slow
 
@@ -97,11 +97,11 @@ def here(site: Site, predicate: Any) -> list[int]:
 def test_agent_and_console_agree(site: Site, predicate: Any) -> None:
     async def ask() -> tuple[list[int], bool]:
         agent = site.client.agents[0]
-        from qmf.console.aio.queries.object_query import ObjectQuery
+        from qmf.console.aio.objects.object_query import ObjectQuery
 
         sent, _ = compile_filter(predicate, [])
-        found = await site.client._queries.at(agent, ObjectQuery("shelf"), predicate, 5)
-        asked = await site.client._queries.at(agent, ObjectQuery("shelf"), sent, 5)
+        found = await site.client._requests.query(agent, ObjectQuery("shelf"), predicate, 5)
+        asked = await site.client._requests.query(agent, ObjectQuery("shelf"), sent, 5)
         local = here(site, predicate)
         return sorted(obj["number"] for obj in found), set(local) <= {obj["number"] for obj in asked}
 

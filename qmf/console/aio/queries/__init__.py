@@ -1,1 +1,0 @@
-"""Queries for objects, and the filters in them."""
