@@ -38,6 +38,7 @@ OPEN = {
     "qmf._keywords",
     "qmf._lazy",
     "qmf._loop_thread",
+    "qmf._state_table",
     "qmf._version",
     "qmf.errors",
 }

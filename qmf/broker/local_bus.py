@@ -27,7 +27,7 @@ from qmf.bus.base import (
     ReceivedMessage,
     Subscription,
 )
-from qmf.bus.bus_state import BusState, BusTrigger, next_state
+from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
 from qmf.bus.engine.values import Outcome
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import DisconnectedError, LinkError
@@ -142,14 +142,14 @@ class LocalBus(Bus):
 
     async def open(self, timeout: float = 10.0) -> None:  # noqa: ARG002  # nothing takes time here
         """See `Bus`."""
-        self._state = next_state(self._state, BusTrigger.CONNECT)
-        self._state = next_state(self._state, BusTrigger.CONNECTED)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECT)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECTED)
         self._watchers.notify(Connected(again=False, broker=self._name))
 
     async def close(self) -> None:
         """See `Bus`."""
         if self._state is not BusState.CLOSED:
-            self._state = next_state(self._state, BusTrigger.CLOSE)
+            self._state = TRANSITIONS.next(self._state, BusTrigger.CLOSE)
             for subscription in list(self._subscriptions):
                 self.unsubscribe(subscription)
 

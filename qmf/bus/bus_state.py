@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import enum
 
+from qmf._state_table import StateTable
 from qmf.errors import CallerError
 
 
@@ -33,38 +34,40 @@ class BusTrigger(enum.Enum):
     """What changes the state of a bus."""
 
     CONNECT = "connect"  #: an attempt to connect starts
-    CONNECTED = "use"  #: it has succeeded, and subscriptions are in place
-    FAILED = "give up"  #: the first attempt has failed
-    LOST = "lose"  #: the connection has ended, or a later attempt has failed
+    CONNECTED = "connected"  #: it has succeeded, and subscriptions are in place
+    FAILED = "failed"  #: the first attempt has failed
+    LOST = "lost"  #: the connection has ended, or a later attempt has failed
     CLOSE = "close"
-
-
-TRANSITIONS: dict[tuple[BusState, BusTrigger], BusState] = {
-    (BusState.NEW, BusTrigger.CONNECT): BusState.CONNECTING,
-    (BusState.NEW, BusTrigger.CLOSE): BusState.CLOSED,
-    (BusState.CONNECTING, BusTrigger.CONNECTED): BusState.CONNECTED,
-    (BusState.CONNECTING, BusTrigger.FAILED): BusState.NEW,
-    (BusState.CONNECTING, BusTrigger.LOST): BusState.WAITING,
-    (BusState.CONNECTING, BusTrigger.CLOSE): BusState.CLOSED,
-    (BusState.CONNECTED, BusTrigger.LOST): BusState.WAITING,
-    (BusState.CONNECTED, BusTrigger.CLOSE): BusState.CLOSED,
-    (BusState.WAITING, BusTrigger.CONNECT): BusState.CONNECTING,
-    (BusState.WAITING, BusTrigger.CLOSE): BusState.CLOSED,
-    (BusState.CLOSED, BusTrigger.CLOSE): BusState.CLOSED,
-}
 
 
 class BusStateError(CallerError):
     """A call is not possible in the bus's state, e.g. to open it a second time."""
 
 
-def next_state(state: BusState, trigger: BusTrigger) -> BusState:
-    """The state that a trigger leads to.
-
-    Raises:
-        BusStateError: the trigger is not possible in this state; nothing changed.
-    """
-    try:
-        return TRANSITIONS[state, trigger]
-    except KeyError:
-        raise BusStateError(f"cannot {trigger.value} a bus that is {state.value}") from None
+TRANSITIONS = StateTable(
+    "a bus",
+    {
+        BusState.NEW: {
+            BusTrigger.CONNECT: BusState.CONNECTING,
+            BusTrigger.CLOSE: BusState.CLOSED,
+        },
+        BusState.CONNECTING: {
+            BusTrigger.CONNECTED: BusState.CONNECTED,
+            BusTrigger.FAILED: BusState.NEW,
+            BusTrigger.LOST: BusState.WAITING,
+            BusTrigger.CLOSE: BusState.CLOSED,
+        },
+        BusState.CONNECTED: {
+            BusTrigger.LOST: BusState.WAITING,
+            BusTrigger.CLOSE: BusState.CLOSED,
+        },
+        BusState.WAITING: {
+            BusTrigger.CONNECT: BusState.CONNECTING,
+            BusTrigger.CLOSE: BusState.CLOSED,
+        },
+        BusState.CLOSED: {
+            BusTrigger.CLOSE: BusState.CLOSED,
+        },
+    },
+    BusStateError,
+)

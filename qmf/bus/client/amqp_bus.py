@@ -31,7 +31,7 @@ from qmf.bus.base import (
     MessageCallback,
     OutcomeCallback,
 )
-from qmf.bus.bus_state import BusState, BusTrigger, next_state
+from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
 from qmf.bus.url import BusUrl, parse_url
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import ConnectError, DisconnectedError, LinkError
@@ -117,7 +117,7 @@ class AmqpBus(Bus):
 
     async def open(self, timeout: float = 10.0) -> None:
         """See `Bus`."""
-        self._state = next_state(self._state, BusTrigger.CONNECT)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECT)
         try:
             connection = await self._connect(timeout)
             if self._state is not BusState.CONNECTING:
@@ -128,7 +128,7 @@ class AmqpBus(Bus):
                 raise ConnectError(self.url, connection.reason)
         except BaseException as error:
             if self._state is BusState.CONNECTING:
-                self._state = next_state(self._state, BusTrigger.FAILED)
+                self._state = TRANSITIONS.next(self._state, BusTrigger.FAILED)
             if isinstance(error, ConnectError):
                 self._reason = error.reason
             raise
@@ -138,7 +138,7 @@ class AmqpBus(Bus):
         """See `Bus`."""
         if self._state is BusState.CLOSED:
             return
-        self._state = next_state(self._state, BusTrigger.CLOSE)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.CLOSE)
         self._reason = "closed"
         task, self._reconnecting = self._reconnecting, None
         if task is not None:
@@ -216,7 +216,7 @@ class AmqpBus(Bus):
         return self._ssl_context
 
     def _on_connected(self, connection: ClientConnection, *, again: bool) -> None:
-        self._state = next_state(self._state, BusTrigger.CONNECTED)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECTED)
         log.info("connected to %s (%s)", self.url, connection.broker or "no container id")
         self._notify(Connected(again, connection.broker))
 
@@ -228,7 +228,7 @@ class AmqpBus(Bus):
     def _on_lost(self, reason: str) -> None:
         if self._state is not BusState.CONNECTED:
             return  # while subscriptions were being attached again: `_restore` handles it
-        self._state = next_state(self._state, BusTrigger.LOST)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.LOST)
         self._reason = reason
         self._connection = None
         if not self._reconnect:
@@ -245,18 +245,18 @@ class AmqpBus(Bus):
         """Try to connect again after `wait` seconds, then after each of `delays`, until that succeeds."""
         while True:
             await asyncio.sleep(wait)
-            self._state = next_state(self._state, BusTrigger.CONNECT)
+            self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECT)
             try:
                 connection = await self._connect(ATTEMPT_TIMEOUT)
                 await self._restore(connection)
             except ConnectError as error:
-                self._state = next_state(self._state, BusTrigger.LOST)
+                self._state = TRANSITIONS.next(self._state, BusTrigger.LOST)
                 self._reason = error.reason
                 wait = next(delays)
                 log.info("%s; trying again in %.1f s", error, wait)
             except Exception as error:
                 # A bug, which must not end an agent that runs for years.
-                self._state = next_state(self._state, BusTrigger.LOST)
+                self._state = TRANSITIONS.next(self._state, BusTrigger.LOST)
                 self._reason = str(error)
                 wait = next(delays)
                 log.exception("connecting to %s failed; trying again in %.1f s", self.url, wait)

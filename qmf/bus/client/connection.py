@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 
 from qmf.bus.base import LinkLost
-from qmf.bus.client.connection_state import BusConnectionState, BusConnectionTrigger, next_connection_state
+from qmf.bus.client.connection_state import TRANSITIONS, BusConnectionState, BusConnectionTrigger
 from qmf.bus.client.dialect import Dialect, dialect_of
 from qmf.bus.client.failures import failure_reason
 from qmf.bus.client.persistent_link import PersistentLink
@@ -289,7 +289,7 @@ class ClientConnection:
     # Details
 
     def _change(self, trigger: BusConnectionTrigger) -> None:
-        self._state = next_connection_state(self._state, trigger)
+        self._state = TRANSITIONS.next(self._state, trigger)
 
     def _on_opened(self, event: ConnectionOpened) -> None:
         self._change(BusConnectionTrigger.OPENED)

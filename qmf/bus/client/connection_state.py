@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import enum
 
+from qmf._state_table import StateTable
+
 
 class BusConnectionState(enum.Enum):
     """State of a client's connection."""
@@ -33,51 +35,58 @@ class BusConnectionState(enum.Enum):
 class BusConnectionTrigger(enum.Enum):
     """What changes the state of a client's connection."""
 
-    TRANSPORT_CONNECTED = "be connected"
-    OPENED = "be opened"  #: by the broker
-    FAILED = "fail"  #: closed by the broker, invalid frames, no heartbeat, or authentication failed
+    TRANSPORT_CONNECTED = "transport connected"
+    OPENED = "opened"  #: by the broker
+    FAILED = "failed"  #: closed by the broker, invalid frames, no heartbeat, or authentication failed
     DRAIN = "drain"
     CLOSE = "close"
-    DISCONNECTED = "be disconnected"  #: the transport
+    DISCONNECTED = "disconnected"  #: the transport
 
 
 _State, _Trigger = BusConnectionState, BusConnectionTrigger
 
-TRANSITIONS: dict[tuple[BusConnectionState, BusConnectionTrigger], BusConnectionState] = {
-    (_State.CONNECTING, _Trigger.TRANSPORT_CONNECTED): _State.OPENING,
-    (_State.CONNECTING, _Trigger.CLOSE): _State.ENDED,
-    (_State.OPENING, _Trigger.OPENED): _State.OPEN,
-    (_State.OPENING, _Trigger.FAILED): _State.REFUSED,
-    (_State.OPENING, _Trigger.CLOSE): _State.CLOSING,
-    (_State.OPENING, _Trigger.DISCONNECTED): _State.ENDED,
-    (_State.OPEN, _Trigger.FAILED): _State.BROKEN,
-    (_State.OPEN, _Trigger.DRAIN): _State.DRAINING,
-    (_State.OPEN, _Trigger.CLOSE): _State.CLOSING,
-    (_State.OPEN, _Trigger.DISCONNECTED): _State.ENDED,
-    (_State.DRAINING, _Trigger.FAILED): _State.BROKEN,
-    (_State.DRAINING, _Trigger.CLOSE): _State.CLOSING,
-    (_State.DRAINING, _Trigger.DISCONNECTED): _State.ENDED,
-    # The broker's answer to our close counts as a failure, too.
-    (_State.CLOSING, _Trigger.FAILED): _State.CLOSING,
-    (_State.CLOSING, _Trigger.CLOSE): _State.CLOSING,
-    (_State.CLOSING, _Trigger.DISCONNECTED): _State.ENDED,
-    (_State.REFUSED, _Trigger.FAILED): _State.REFUSED,
-    (_State.REFUSED, _Trigger.CLOSE): _State.CLOSING,
-    (_State.REFUSED, _Trigger.DISCONNECTED): _State.ENDED,
-    (_State.BROKEN, _Trigger.FAILED): _State.BROKEN,
-    (_State.BROKEN, _Trigger.CLOSE): _State.CLOSING,
-    (_State.BROKEN, _Trigger.DISCONNECTED): _State.ENDED,
-    (_State.ENDED, _Trigger.CLOSE): _State.ENDED,
-}
-
-
-def next_connection_state(state: BusConnectionState, trigger: BusConnectionTrigger) -> BusConnectionState:
-    """The state that a trigger leads to.
-
-    Raises:
-        RuntimeError: the trigger is not possible in this state, which is a bug; nothing changed.
-    """
-    try:
-        return TRANSITIONS[state, trigger]
-    except KeyError:
-        raise RuntimeError(f"a connection that is {state.value} cannot {trigger.value}") from None
+TRANSITIONS = StateTable(
+    "a connection",
+    {
+        _State.CONNECTING: {
+            _Trigger.TRANSPORT_CONNECTED: _State.OPENING,
+            _Trigger.CLOSE: _State.ENDED,
+        },
+        _State.OPENING: {
+            _Trigger.OPENED: _State.OPEN,
+            _Trigger.FAILED: _State.REFUSED,
+            _Trigger.CLOSE: _State.CLOSING,
+            _Trigger.DISCONNECTED: _State.ENDED,
+        },
+        _State.OPEN: {
+            _Trigger.FAILED: _State.BROKEN,
+            _Trigger.DRAIN: _State.DRAINING,
+            _Trigger.CLOSE: _State.CLOSING,
+            _Trigger.DISCONNECTED: _State.ENDED,
+        },
+        _State.DRAINING: {
+            _Trigger.FAILED: _State.BROKEN,
+            _Trigger.CLOSE: _State.CLOSING,
+            _Trigger.DISCONNECTED: _State.ENDED,
+        },
+        _State.CLOSING: {
+            # The broker's answer to our close counts as a failure, too.
+            _Trigger.FAILED: _State.CLOSING,
+            _Trigger.CLOSE: _State.CLOSING,
+            _Trigger.DISCONNECTED: _State.ENDED,
+        },
+        _State.REFUSED: {
+            _Trigger.FAILED: _State.REFUSED,
+            _Trigger.CLOSE: _State.CLOSING,
+            _Trigger.DISCONNECTED: _State.ENDED,
+        },
+        _State.BROKEN: {
+            _Trigger.FAILED: _State.BROKEN,
+            _Trigger.CLOSE: _State.CLOSING,
+            _Trigger.DISCONNECTED: _State.ENDED,
+        },
+        _State.ENDED: {
+            _Trigger.CLOSE: _State.ENDED,
+        },
+    },
+)

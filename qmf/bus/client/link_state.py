@@ -20,6 +20,8 @@ from __future__ import annotations
 
 import enum
 
+from qmf._state_table import StateTable
+
 
 class BusLinkState(enum.Enum):
     """State of a client's link."""
@@ -48,36 +50,20 @@ class BusLinkTrigger(enum.Enum):
 
 _State, _Trigger = BusLinkState, BusLinkTrigger
 
-TRANSITIONS: dict[tuple[BusLinkState, BusLinkTrigger], BusLinkState] = {
-    (_State.IDLE, _Trigger.ATTACH): _State.ATTACHING,
-    (_State.ATTACHING, _Trigger.GRANT): _State.ATTACHED,
-    (_State.ATTACHING, _Trigger.REFUSE): _State.REFUSED,
-    (_State.ATTACHED, _Trigger.REATTACH): _State.REATTACHING,
-    (_State.ATTACHED, _Trigger.PAUSE): _State.PAUSED,
-    (_State.REATTACHING, _Trigger.GRANT): _State.ATTACHED,
-    (_State.REATTACHING, _Trigger.REFUSE): _State.REFUSED,
-    (_State.PAUSED, _Trigger.REATTACH): _State.REATTACHING,
-    (_State.REFUSED, _Trigger.ATTACH): _State.ATTACHING,
-    (_State.REFUSED, _Trigger.PAUSE): _State.PAUSED,
-    **dict.fromkeys(
-        ((state, _Trigger.CLOSE) for state in (_State.ATTACHING, _State.ATTACHED, _State.REATTACHING, _State.CLOSING)),
-        _State.CLOSING,
-    ),
-    **dict.fromkeys(
-        ((state, _Trigger.CLOSE) for state in (_State.IDLE, _State.PAUSED, _State.REFUSED, _State.CLOSED)),
-        _State.CLOSED,
-    ),
-    **dict.fromkeys(((state, _Trigger.END) for state in _State), _State.CLOSED),
-}
+_ENDED = {_Trigger.END: _State.CLOSED}
+_UNATTACHED = {**_ENDED, _Trigger.CLOSE: _State.CLOSED}
+_REQUESTED = {**_ENDED, _Trigger.CLOSE: _State.CLOSING}
 
-
-def next_link_state(state: BusLinkState, trigger: BusLinkTrigger) -> BusLinkState:
-    """The state that a trigger leads to.
-
-    Raises:
-        RuntimeError: the trigger is not possible in this state, which is a bug; nothing changed.
-    """
-    try:
-        return TRANSITIONS[state, trigger]
-    except KeyError:
-        raise RuntimeError(f"cannot {trigger.value} a link that is {state.value}") from None
+TRANSITIONS = StateTable(
+    "a link",
+    {
+        _State.IDLE: {**_UNATTACHED, _Trigger.ATTACH: _State.ATTACHING},
+        _State.ATTACHING: {**_REQUESTED, _Trigger.GRANT: _State.ATTACHED, _Trigger.REFUSE: _State.REFUSED},
+        _State.ATTACHED: {**_REQUESTED, _Trigger.REATTACH: _State.REATTACHING, _Trigger.PAUSE: _State.PAUSED},
+        _State.REATTACHING: {**_REQUESTED, _Trigger.GRANT: _State.ATTACHED, _Trigger.REFUSE: _State.REFUSED},
+        _State.PAUSED: {**_UNATTACHED, _Trigger.REATTACH: _State.REATTACHING},
+        _State.REFUSED: {**_UNATTACHED, _Trigger.ATTACH: _State.ATTACHING, _Trigger.PAUSE: _State.PAUSED},
+        _State.CLOSING: _REQUESTED,
+        _State.CLOSED: _UNATTACHED,
+    },
+)

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Callable
 
 from qmf.bus.base import LinkLost
-from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger, next_link_state
+from qmf.bus.client.link_state import TRANSITIONS, BusLinkState, BusLinkTrigger
 from qmf.bus.engine.events import LinkDetached
 from qmf.bus.engine.link import Link
 from qmf.bus.transport import AmqpTransport
@@ -164,7 +164,7 @@ class PersistentLink(abc.ABC):
     # For subclasses
 
     def _change(self, trigger: BusLinkTrigger) -> None:
-        self._state = next_link_state(self._state, trigger)
+        self._state = TRANSITIONS.next(self._state, trigger)
 
     def _request(self, trigger: BusLinkTrigger) -> None:
         """Ask the broker for the link."""

@@ -16,7 +16,7 @@ from qmf.bus.base import (
     MessageCallback,
     OutcomeCallback,
 )
-from qmf.bus.bus_state import BusState, BusTrigger, next_state
+from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
 from qmf.bus.memory.exchange import MemoryExchange
 from qmf.bus.memory.subscription import MemorySubscription
 from qmf.bus.watchers import BusWatchers
@@ -59,7 +59,7 @@ class MemoryBus(Bus):
 
     async def open(self, timeout: float = 10.0) -> None:
         """See `Bus`."""
-        self._state = next_state(self._state, BusTrigger.CONNECT)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECT)
         self._loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(timeout):
@@ -67,7 +67,7 @@ class MemoryBus(Bus):
             self.exchange.connect(self)
         except BaseException:
             if self._state is BusState.CONNECTING:
-                self._state = next_state(self._state, BusTrigger.FAILED)
+                self._state = TRANSITIONS.next(self._state, BusTrigger.FAILED)
             raise
         if self._state is not BusState.CONNECTING:
             self.exchange.disconnect(self)
@@ -78,7 +78,7 @@ class MemoryBus(Bus):
         """See `Bus`."""
         if self._state is BusState.CLOSED:
             return
-        self._state = next_state(self._state, BusTrigger.CLOSE)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.CLOSE)
         self._reason = "closed"
         task, self._reconnecting = self._reconnecting, None
         if task is not None:
@@ -139,7 +139,7 @@ class MemoryBus(Bus):
             self.exchange.unbind(subscription)
 
     def _on_connected(self, *, again: bool) -> None:
-        self._state = next_state(self._state, BusTrigger.CONNECTED)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECTED)
         self._watchers.notify(Connected(again, self.exchange.name))
 
     def _disconnect(self) -> None:
@@ -151,7 +151,7 @@ class MemoryBus(Bus):
     def _on_lost(self, reason: str) -> None:
         if self._state is not BusState.CONNECTED:
             return
-        self._state = next_state(self._state, BusTrigger.LOST)
+        self._state = TRANSITIONS.next(self._state, BusTrigger.LOST)
         self._reason = reason
         self._disconnect()
         if not self._reconnect:
@@ -165,11 +165,11 @@ class MemoryBus(Bus):
     async def _reconnect_after(self, wait: float, delays: Iterator[float]) -> None:
         while True:
             await asyncio.sleep(wait)
-            self._state = next_state(self._state, BusTrigger.CONNECT)
+            self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECT)
             try:
                 self.exchange.connect(self)
             except ConnectError as error:
-                self._state = next_state(self._state, BusTrigger.LOST)
+                self._state = TRANSITIONS.next(self._state, BusTrigger.LOST)
                 self._reason = error.reason
                 wait = next(delays)
                 continue

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from qmf.messaging.aio.connection_states import ConnectionState, ConnectionTrigger, next_state
+from qmf.messaging.aio.connection_states import TRANSITIONS, ConnectionState, ConnectionTrigger
 from qmf.messaging.aio.driver import Driver
 from qmf.messaging.aio.session import Session
 from qmf.messaging.aio.waiting import Condition, deadline_of
@@ -212,7 +212,7 @@ class Connection:
             await driver.close(timeout)
 
     def _move(self, trigger: ConnectionTrigger) -> None:
-        self._state = next_state(self._state, trigger)
+        self._state = TRANSITIONS.next(self._state, trigger)
 
     async def _connect(self, timeout: float | None) -> None:
         task = self._keeper = asyncio.get_running_loop().create_task(self._keep_trying(first=True))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import enum
 
+from qmf._state_table import StateTable
 from qmf.messaging.exceptions import ConnectionError
 
 
@@ -35,8 +36,8 @@ class ConnectionTrigger(enum.Enum):
 
     OPEN = "open"
     ATTACH = "attach"
-    CONNECTED = "be connected"
-    RETRY = "connect again"
+    CONNECTED = "connected"
+    RETRY = "retry"
     FAIL = "fail"
     DETACH = "detach"
     CLOSE = "close"
@@ -44,35 +45,37 @@ class ConnectionTrigger(enum.Enum):
 
 _S, _T = ConnectionState, ConnectionTrigger
 
-TRANSITIONS: dict[tuple[ConnectionState, ConnectionTrigger], ConnectionState] = {
-    (_S.NEW, _T.OPEN): _S.CONNECTING,
-    (_S.NEW, _T.DETACH): _S.NEW,
-    (_S.NEW, _T.CLOSE): _S.CLOSED,
-    (_S.CONNECTING, _T.CONNECTED): _S.ATTACHED,
-    (_S.CONNECTING, _T.FAIL): _S.DETACHED,
-    (_S.CONNECTING, _T.DETACH): _S.DETACHED,
-    (_S.CONNECTING, _T.CLOSE): _S.CLOSED,
-    (_S.ATTACHED, _T.RETRY): _S.CONNECTING,
-    (_S.ATTACHED, _T.FAIL): _S.DETACHED,
-    (_S.ATTACHED, _T.DETACH): _S.DETACHED,
-    (_S.ATTACHED, _T.CLOSE): _S.CLOSED,
-    (_S.ATTACHED, _T.ATTACH): _S.ATTACHED,
-    (_S.DETACHED, _T.ATTACH): _S.CONNECTING,
-    (_S.DETACHED, _T.DETACH): _S.DETACHED,
-    (_S.DETACHED, _T.CLOSE): _S.CLOSED,
-    (_S.CLOSED, _T.OPEN): _S.CONNECTING,
-    (_S.CLOSED, _T.DETACH): _S.CLOSED,
-    (_S.CLOSED, _T.CLOSE): _S.CLOSED,
-}
-
-
-def next_state(state: ConnectionState, trigger: ConnectionTrigger) -> ConnectionState:
-    """The state that follows.
-
-    Raises:
-        ConnectionError: the trigger is not possible in this state; nothing changed.
-    """
-    try:
-        return TRANSITIONS[state, trigger]
-    except KeyError:
-        raise ConnectionError(text=f"a connection that is {state.value} cannot {trigger.value}") from None
+TRANSITIONS = StateTable(
+    "the connection",
+    {
+        _S.NEW: {
+            _T.OPEN: _S.CONNECTING,
+            _T.DETACH: _S.NEW,
+            _T.CLOSE: _S.CLOSED,
+        },
+        _S.CONNECTING: {
+            _T.CONNECTED: _S.ATTACHED,
+            _T.FAIL: _S.DETACHED,
+            _T.DETACH: _S.DETACHED,
+            _T.CLOSE: _S.CLOSED,
+        },
+        _S.ATTACHED: {
+            _T.RETRY: _S.CONNECTING,
+            _T.FAIL: _S.DETACHED,
+            _T.DETACH: _S.DETACHED,
+            _T.CLOSE: _S.CLOSED,
+            _T.ATTACH: _S.ATTACHED,
+        },
+        _S.DETACHED: {
+            _T.ATTACH: _S.CONNECTING,
+            _T.DETACH: _S.DETACHED,
+            _T.CLOSE: _S.CLOSED,
+        },
+        _S.CLOSED: {
+            _T.OPEN: _S.CONNECTING,
+            _T.DETACH: _S.CLOSED,
+            _T.CLOSE: _S.CLOSED,
+        },
+    },
+    lambda text: ConnectionError(text=text),
+)

@@ -12,7 +12,7 @@ from qmf.messaging.addresses import Address
 from qmf.messaging.aio import management
 from qmf.messaging.aio.driver import Driver, LinkOwner
 from qmf.messaging.aio.failures import attach_error, detach_error
-from qmf.messaging.aio.link_states import LinkState, LinkTrigger, next_state
+from qmf.messaging.aio.link_states import TRANSITIONS, LinkState, LinkTrigger
 from qmf.messaging.aio.waiting import Condition
 from qmf.messaging.bindings import bindings_of
 from qmf.messaging.exceptions import LinkClosed, MessagingError, Timeout
@@ -100,7 +100,7 @@ class Endpoint(LinkOwner, abc.ABC):
         """Ask the broker for the link."""
         if self._state is not LinkState.DETACHED:
             return
-        self._state = next_state(self._state, LinkTrigger.ATTACH)
+        self._state = TRANSITIONS.next(self._state, LinkTrigger.ATTACH)
         try:
             request = resolve(self.address, sending=self._sending, product=driver.product)
         except MessagingError as error:
@@ -122,7 +122,7 @@ class Endpoint(LinkOwner, abc.ABC):
 
     def lose(self) -> None:
         """The connection is gone."""
-        self._state = next_state(self._state, LinkTrigger.LOST)
+        self._state = TRANSITIONS.next(self._state, LinkTrigger.LOST)
         self._driver = self._link = None
         self._stop_binding()
 
@@ -136,7 +136,7 @@ class Endpoint(LinkOwner, abc.ABC):
         if self._state in (LinkState.FAILED, LinkState.CLOSED):
             return
         waited_for = self._state is LinkState.ATTACHING
-        self._state = next_state(self._state, LinkTrigger.FAIL)
+        self._state = TRANSITIONS.next(self._state, LinkTrigger.FAIL)
         self.error = error
         self._driver = self._link = None
         if not waited_for:
@@ -147,7 +147,7 @@ class Endpoint(LinkOwner, abc.ABC):
         """Close the link without waiting for the broker."""
         self._detach_link()
         self._stop_binding()
-        self._state = next_state(self._state, LinkTrigger.CLOSE)
+        self._state = TRANSITIONS.next(self._state, LinkTrigger.CLOSE)
         self._driver = self._link = None
         self._session.forget(self)
         self._session.condition.notify()
@@ -196,7 +196,7 @@ class Endpoint(LinkOwner, abc.ABC):
             self._driver.engine.detach(self._link)
             self.fail(error)
             return
-        self._state = next_state(self._state, LinkTrigger.GRANTED)
+        self._state = TRANSITIONS.next(self._state, LinkTrigger.GRANTED)
         terminus = self._link.target if self._sending else self._link.source
         if self.address.temporary and terminus is not None and terminus.address:
             self.node = Address.of(terminus.address)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import enum
 
+from qmf._state_table import StateTable
 from qmf.messaging.exceptions import InternalError
 
 
@@ -37,32 +38,34 @@ class LinkTrigger(enum.Enum):
     CLOSE = "close"
 
 
-TRANSITIONS: dict[tuple[LinkState, LinkTrigger], LinkState] = {
-    (LinkState.DETACHED, LinkTrigger.ATTACH): LinkState.ATTACHING,
-    (LinkState.DETACHED, LinkTrigger.LOST): LinkState.DETACHED,
-    (LinkState.DETACHED, LinkTrigger.FAIL): LinkState.FAILED,
-    (LinkState.DETACHED, LinkTrigger.CLOSE): LinkState.CLOSED,
-    (LinkState.ATTACHING, LinkTrigger.GRANTED): LinkState.ATTACHED,
-    (LinkState.ATTACHING, LinkTrigger.LOST): LinkState.DETACHED,
-    (LinkState.ATTACHING, LinkTrigger.FAIL): LinkState.FAILED,
-    (LinkState.ATTACHING, LinkTrigger.CLOSE): LinkState.CLOSED,
-    (LinkState.ATTACHED, LinkTrigger.LOST): LinkState.DETACHED,
-    (LinkState.ATTACHED, LinkTrigger.FAIL): LinkState.FAILED,
-    (LinkState.ATTACHED, LinkTrigger.CLOSE): LinkState.CLOSED,
-    (LinkState.FAILED, LinkTrigger.LOST): LinkState.FAILED,
-    (LinkState.FAILED, LinkTrigger.CLOSE): LinkState.CLOSED,
-    (LinkState.CLOSED, LinkTrigger.LOST): LinkState.CLOSED,
-    (LinkState.CLOSED, LinkTrigger.CLOSE): LinkState.CLOSED,
-}
-
-
-def next_state(state: LinkState, trigger: LinkTrigger) -> LinkState:
-    """The state that follows.
-
-    Raises:
-        InternalError: the trigger is not possible in this state; nothing changed.
-    """
-    try:
-        return TRANSITIONS[state, trigger]
-    except KeyError:
-        raise InternalError(text=f"a link that is {state.value} cannot {trigger.value}") from None
+TRANSITIONS = StateTable(
+    "the link",
+    {
+        LinkState.DETACHED: {
+            LinkTrigger.ATTACH: LinkState.ATTACHING,
+            LinkTrigger.LOST: LinkState.DETACHED,
+            LinkTrigger.FAIL: LinkState.FAILED,
+            LinkTrigger.CLOSE: LinkState.CLOSED,
+        },
+        LinkState.ATTACHING: {
+            LinkTrigger.GRANTED: LinkState.ATTACHED,
+            LinkTrigger.LOST: LinkState.DETACHED,
+            LinkTrigger.FAIL: LinkState.FAILED,
+            LinkTrigger.CLOSE: LinkState.CLOSED,
+        },
+        LinkState.ATTACHED: {
+            LinkTrigger.LOST: LinkState.DETACHED,
+            LinkTrigger.FAIL: LinkState.FAILED,
+            LinkTrigger.CLOSE: LinkState.CLOSED,
+        },
+        LinkState.FAILED: {
+            LinkTrigger.LOST: LinkState.FAILED,
+            LinkTrigger.CLOSE: LinkState.CLOSED,
+        },
+        LinkState.CLOSED: {
+            LinkTrigger.LOST: LinkState.CLOSED,
+            LinkTrigger.CLOSE: LinkState.CLOSED,
+        },
+    },
+    lambda text: InternalError(text=text),
+)

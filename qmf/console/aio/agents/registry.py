@@ -23,18 +23,18 @@ move it on::
 An announcement that differs from the last only in its time is not reported as UPDATED. A qpidd counts as the connected
 broker from its first message, until an answer to a request that only the connected broker gets names another agent.
 
-An event that `TRANSITIONS` doesn't list raises `IllegalAgentEvent` and changes nothing. The time is an argument: this
+An event that `TRANSITIONS` doesn't list raises `IllegalEvent` and changes nothing. The time is an argument: this
 module has no clock, sends nothing and knows no asyncio.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Iterator
 
 import attrs
 
+from qmf._state_table import StateTable
 from qmf.errors import NotFoundError
 from qmf.protocol import BROKER, AgentInfo
 
@@ -86,9 +86,8 @@ class AgentChangeKind(enum.Enum):
     REMOVED = "removed"
 
 
-_Moves = Mapping[AgentEvent, tuple[AgentState, AgentChangeKind]]
-
-TRANSITIONS: Mapping[AgentState, _Moves] = MappingProxyType(
+TRANSITIONS = StateTable(
+    "agent",
     {
         AgentState.ABSENT: {
             AgentEvent.MENTIONED: (AgentState.NAMED, AgentChangeKind.ADDED),
@@ -120,12 +119,8 @@ TRANSITIONS: Mapping[AgentState, _Moves] = MappingProxyType(
             AgentEvent.GOODBYE: (AgentState.ABSENT, AgentChangeKind.REMOVED),
             AgentEvent.CUT: (AgentState.ABSENT, AgentChangeKind.REMOVED),
         },
-    }
+    },
 )
-
-
-class IllegalAgentEvent(RuntimeError):
-    """An event that an agent's state doesn't allow: a bug in the console."""
 
 
 @attrs.frozen
@@ -341,10 +336,7 @@ class AgentRegistry:
     def _apply(self, name: str, event: AgentEvent, now: float, agent: Agent) -> AgentChange | None:
         entry = self._entries.get(name)
         state = entry.state if entry else AgentState.ABSENT
-        move = TRANSITIONS[state].get(event)
-        if move is None:
-            raise IllegalAgentEvent(f"agent {name} is {state.value}: no event {event.value}")
-        following, kind = move
+        following, kind = TRANSITIONS.next(state, event, name)
         old = entry.agent if entry else None
         if following is AgentState.ABSENT:
             del self._entries[name]

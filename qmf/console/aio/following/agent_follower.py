@@ -24,7 +24,7 @@ import attrs
 
 from qmf.console.aio.agent_requests import AgentRequests
 from qmf.console.aio.agents.registry import Agent, AgentRegistry
-from qmf.console.aio.following.follow_state import FollowEvent, FollowState, next_state
+from qmf.console.aio.following.follow_state import TRANSITIONS, FollowEvent, FollowState
 from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind, FollowedObjects
 from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
 from qmf.console.aio.indications import ObjectStore
@@ -198,7 +198,7 @@ class AgentFollower:
         return self.agent.is_qpidd or self._store.has_publisher(self.agent.name)
 
     def _advance(self, event: FollowEvent) -> None:
-        self._state = next_state(self._state, event)
+        self._state = TRANSITIONS.next(self._state, event)
 
     async def _run(self) -> None:
         try:

@@ -25,14 +25,14 @@ A subscription that ends without being OUTDATED is resumed, too. From every stat
 leaves after a pause; and END leads to ENDED, the final state. OUTDATE matters to subscriptions only: in other states it
 changes nothing, because the next request uses what is known then.
 
-An event that `TRANSITIONS` doesn't list raises `IllegalFollowEvent` and changes nothing.
+An event that `TRANSITIONS` doesn't list raises `IllegalEvent` and changes nothing.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from types import MappingProxyType
+
+from qmf._state_table import StateTable
 
 
 class FollowState(enum.Enum):
@@ -68,7 +68,8 @@ class FollowEvent(enum.Enum):
 
 _ALWAYS = {FollowEvent.FAIL: FollowState.FAILED, FollowEvent.END: FollowState.ENDED}
 
-TRANSITIONS: Mapping[FollowState, Mapping[FollowEvent, FollowState]] = MappingProxyType(
+TRANSITIONS = StateTable(
+    "the following of an agent",
     {
         FollowState.STARTING: {
             **_ALWAYS,
@@ -108,21 +109,5 @@ TRANSITIONS: Mapping[FollowState, Mapping[FollowEvent, FollowState]] = MappingPr
             FollowEvent.END: FollowState.ENDED,
         },
         FollowState.ENDED: {FollowEvent.OUTDATE: FollowState.ENDED},
-    }
+    },
 )
-
-
-class IllegalFollowEvent(RuntimeError):
-    """An event that the state doesn't allow: a bug in the console."""
-
-
-def next_state(state: FollowState, event: FollowEvent) -> FollowState:
-    """The state after an event.
-
-    Raises:
-        IllegalFollowEvent: the table has no such transition.
-    """
-    following = TRANSITIONS[state].get(event)
-    if following is None:
-        raise IllegalFollowEvent(f"an agent's following is {state.value}: no event {event.value}")
-    return following

@@ -16,7 +16,7 @@ An answer may arrive before the broker's confirmation of the request, so parts a
 leaves COLLECTING as it is. The five states on the right are final: the request has left the table by then, and an
 answer that still comes is counted as late. Ids are never used twice, so a late answer can't reach another request.
 
-An event that `TRANSITIONS` doesn't list raises `IllegalRequestEvent` and changes nothing. This module sends nothing
+An event that `TRANSITIONS` doesn't list raises `IllegalEvent` and changes nothing. This module sends nothing
 itself and doesn't look into answers.
 """
 
@@ -26,11 +26,11 @@ import asyncio
 import enum
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Awaitable, Callable
 
 import attrs
 
+from qmf._state_table import StateTable
 from qmf.bus.base import OutcomeCallback
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import NetworkError, PeerError, QmfError, RequestTimeout
@@ -76,7 +76,7 @@ class RequestState(enum.Enum):
     @property
     def final(self) -> bool:
         """True when nothing can happen to the request any more."""
-        return self not in TRANSITIONS
+        return self not in TRANSITIONS.rows
 
 
 class RequestEvent(enum.Enum):
@@ -101,7 +101,8 @@ _ENDS = {
     RequestEvent.CANCEL: RequestState.CANCELLED,
 }
 
-TRANSITIONS: Mapping[RequestState, Mapping[RequestEvent, RequestState]] = MappingProxyType(
+TRANSITIONS = StateTable(
+    "request",
     {
         RequestState.SENDING: {
             **_ENDS,
@@ -114,12 +115,8 @@ TRANSITIONS: Mapping[RequestState, Mapping[RequestEvent, RequestState]] = Mappin
             RequestEvent.SENT: RequestState.COLLECTING,
             RequestEvent.PART: RequestState.COLLECTING,
         },
-    }
+    },
 )
-
-
-class IllegalRequestEvent(RuntimeError):
-    """An event that a request's state doesn't allow: a bug in the console."""
 
 
 @attrs.define(eq=False)
@@ -148,12 +145,9 @@ class Request:
         """Go to the state that the table lists for an event.
 
         Raises:
-            IllegalRequestEvent: the table has no such transition; the state is unchanged.
+            IllegalEvent: the table has no such transition; the state is unchanged.
         """
-        following = TRANSITIONS.get(self.state, {}).get(event)
-        if following is None:
-            raise IllegalRequestEvent(f"request {self.id} ({self.what}) is {self.state.value}: no event {event.value}")
-        self.state = following
+        self.state = TRANSITIONS.next(self.state, event, self.what)
 
 
 @attrs.frozen

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from console.aio.agents.infos import NAME, info
 
+from qmf._state_table import IllegalEvent
 from qmf.console.aio.agents.registry import (
     GOODBYE_PERIOD,
     TRANSITIONS,
@@ -17,7 +18,6 @@ from qmf.console.aio.agents.registry import (
     AgentEvent,
     AgentRegistry,
     AgentState,
-    IllegalAgentEvent,
     info_from_name,
 )
 from qmf.errors import NotFoundError
@@ -31,7 +31,7 @@ def change(found: AgentChange | None) -> AgentChangeKind:
 
 @pytest.mark.parametrize(("presence", "sign"), list(itertools.product(AgentState, AgentEvent)))
 def test_the_broker_is_only_lost_with_the_connection_or_by_its_own_word(presence: AgentState, sign: AgentEvent) -> None:
-    move = TRANSITIONS[presence].get(sign)
+    move = TRANSITIONS.rows[presence].get(sign)
     if presence is AgentState.BROKER and sign not in (AgentEvent.CUT, AgentEvent.GOODBYE):
         assert move is None or move[0] is AgentState.BROKER
     if presence is AgentState.ABSENT and move is not None:
@@ -42,7 +42,7 @@ def test_the_broker_is_only_lost_with_the_connection_or_by_its_own_word(presence
 
 def test_an_event_that_the_table_lacks_raises_and_changes_nothing() -> None:
     registry = AgentRegistry()
-    with pytest.raises(IllegalAgentEvent, match="absent: no event silent"):
+    with pytest.raises(IllegalEvent, match="absent; 'silent' is not possible"):
         registry._apply(NAME, AgentEvent.SILENT, 0.0, Agent(info()))
     assert len(registry) == 0
 
