@@ -116,8 +116,7 @@ class Shapes:
     """Reads maps that look like the first one."""
 
     def __init__(self, first: bytes) -> None:
-        (count,) = struct.unpack_from(">I", first, 4)
-        shape = learn(first, 8, count, nested_values(3))
+        shape = learn(first, 4, nested_values(3))
         assert shape is not None
         self._shape = shape
 
@@ -125,9 +124,9 @@ class Shapes:
         shape = self._shape
         found = []
         for item in items:
-            matched = shape.match(item, 8, len(item))
+            matched = shape.match(item, 4, len(item))
             assert matched is not None
-            found.append(ShapeValues(shape, item, 8, len(item), matched))
+            found.append(ShapeValues(shape, item, 4, len(item), matched))
         return found
 
     def read(self, items: list[bytes]) -> list[Values]:

@@ -44,7 +44,7 @@ def compile_function(name: str, source: str, names: Mapping[str, object], owner:
     exec(compile(source, file, "exec"), space)  # our own text, see above
     # Entries without a time are never checked against a disk.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    function = space[name]
+    function = space.pop(name)  # no cycle of function and globals
     assert callable(function)
     return function  # type: ignore[no-any-return]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from uuid import UUID
 
 import attrs
@@ -50,23 +50,6 @@ _CODES = {row.python: row.code for row in AMQP010.values() if row.code in ROW_FO
 FIXED_CODES: Mapping[str, int] = {
     name: _CODES[kind] for name, kind in (*WRAPPERS.items(), ("bool", bool), ("uuid", UUID))
 }
-
-
-_INTEGERS = frozenset(code for code, format in ROW_FORMATS.items() if format in "bBhHiIqQ")
-_ENVELOPE_MAPS = ("_values", "_object_id", "_schema_id")
-
-
-def are_envelope_fields(fields: Iterable[tuple[str, int]], numbers: Collection[str]) -> bool:
-    """True when the map around values has the fields that fast functions read, of the usual types, and no others.
-
-    Args:
-        fields: names and type codes.
-        numbers: names of the fields that are integers.
-    """
-    known = dict(fields)
-    return "_values" in known and all(
-        code == MAP if name in _ENVELOPE_MAPS else name in numbers and code in _INTEGERS for name, code in known.items()
-    )
 
 
 @attrs.frozen

@@ -1,14 +1,14 @@
 """Reading the objects and events of AMQP 0-10 bodies, as they come over one connection.
 
-A console gets thousands of objects that differ in their numbers only. `ObjectDecoder` remembers the shapes of the maps
-around and in them, and checks a map against those in a few steps; the values are unpacked when somebody asks for them.
-Events of a frequent form are read by a function compiled for it. Everything else is read by the general functions in
-`qmf.protocol.objects.general`. The result is the same, except that its values may be a lazy mapping instead of a
-dictionary.
+A console gets thousands of objects that differ in their numbers only. `ObjectDecoder` remembers the forms that objects
+and events have, and reads those by functions compiled for them; the values of an object are unpacked when somebody asks
+for them. Everything else is read by the general functions in `qmf.protocol.objects.general`. The result is the same,
+except that the values of an object may be a lazy mapping instead of a dictionary.
 """
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Iterator, Sequence
 
@@ -17,18 +17,22 @@ from qmf.codec.message import SectionMemory
 from qmf.codec.type_codes import MAP
 from qmf.errors import DecodeError
 from qmf.protocol.fields import mapping
-from qmf.protocol.objects.event_forms import EventForms
+from qmf.protocol.objects.form_functions import EVENT_NUMBERS, OBJECT_NUMBERS, event_function, object_function
 from qmf.protocol.objects.general import block_from_map, event_from_map, objects_from_list
-from qmf.protocol.objects.known_shapes import KnownShapes, Recognized
+from qmf.protocol.objects.known_forms import KnownForms
 from qmf.protocol.objects.nested_values import nested_values
 from qmf.protocol.objects.object_ids import ObjectIdDecoder, decoded_map
-from qmf.protocol.objects.row_objects import EMPTY, RowObjects, make_object
+from qmf.protocol.objects.row_objects import RowObjects
 from qmf.protocol.objects.rows import RowDecoder
-from qmf.protocol.objects.shapes import MAX_KEYS_SIZE, ShapeValues
+from qmf.protocol.objects.shapes import MAX_KEYS_SIZE
 from qmf.protocol.values import EventData, ObjectBlock, ObjectData
 
 #: Layouts of rows remembered; when they are more, all are forgotten. Above what a large system needs.
 MAX_LAYOUTS = 200
+
+#: How many objects, or events, of one kind the general functions read before a form is learned: objects of which there
+#: is one only are not worth it, and compiling takes as long as reading fifty events.
+LEARN_AFTER, COMPILE_AFTER = 2, 50
 
 #: Depths of what is inside each other: the list is 0, an object 1, its maps 2, and what they hold 3.
 _OBJECT_DEPTH, _VALUE_DEPTH = 1, 3
@@ -44,7 +48,7 @@ class ObjectDecoder:
         matched: objects and events that looked like earlier ones, so far; values of such objects were kept as bytes.
         general: those that the general decoder read.
         sections: remembers sections of the messages around them.
-        shapes, event_forms, object_ids: what was learned of objects, events and ids.
+        object_forms, event_forms, object_ids: what was learned of objects, events and ids.
         row_decoders: by the columns and type codes of the rows.
     """
 
@@ -52,9 +56,13 @@ class ObjectDecoder:
         self.matched = self.general = 0
         self.sections = SectionMemory()
         self.object_ids = ObjectIdDecoder()
-        nested = nested_values(_VALUE_DEPTH)
-        self.shapes = KnownShapes(nested)
-        self.event_forms = EventForms(nested, self.object_ids.decode)
+        nested, read_id = nested_values(_VALUE_DEPTH), self.object_ids.decode
+        self.object_forms = KnownForms(
+            OBJECT_NUMBERS, functools.partial(object_function, nested, read_id), nested, LEARN_AFTER
+        )
+        self.event_forms = KnownForms(
+            EVENT_NUMBERS, functools.partial(event_function, nested, read_id), nested, COMPILE_AFTER
+        )
         self._row_nested = nested_values(0)
         self.row_decoders: dict[tuple[tuple[str, ...], bytes], RowDecoder] = {}
 
@@ -67,21 +75,24 @@ class ObjectDecoder:
         """
         out: list[ObjectData] = []
         rows: RowObjects | None = None
+        read = self.object_forms.read
         for pos, end in _items(body):
             if rows is not None:
                 out += rows
                 rows = None
-            found = self.shapes.recognize(body, pos, end)
+            found = read(body, pos, end)
             if found is not None:
-                out.append(self._object(body, found))
+                self.matched += 1
+                out.append(found)
                 continue
             fields = decoded_map(body, pos, end, _OBJECT_DEPTH)
             if "_row_form" in fields:
                 rows = self._rows(block_from_map(fields))
                 continue
-            out += objects_from_list([fields])
+            (data,) = objects_from_list([fields])
+            out.append(data)
             self.general += 1
-            self.shapes.learn(body, pos, end)
+            self.object_forms.learn(body, pos, end, fields, data.class_key)
         if rows is None:
             return out
         # Mostly there is nothing but one block.
@@ -97,23 +108,11 @@ class ObjectDecoder:
                 fields = decoded_map(body, pos, end, _OBJECT_DEPTH)
                 event = event_from_map(fields)
                 self.general += 1
-                self.event_forms.learn(body, pos, fields, event.class_key)
+                self.event_forms.learn(body, pos, end, fields, event.class_key)
             else:
                 self.matched += 1
             out.append(event)
         return out
-
-    def _object(self, body: bytes, found: Recognized) -> ObjectData:
-        """An object whose maps have known shapes."""
-        envelope, starts, class_key, shape, begin, end, value_starts = found
-        self.matched += 1
-        object_id = None
-        if envelope.object_id is not None:
-            run, offset = envelope.object_id
-            object_id = self.object_ids.decode(body, starts[run] + offset, starts[run + 1])
-        update, create, delete = envelope.times(body, starts)
-        values = ShapeValues(shape, body, begin, end, value_starts)
-        return make_object(values, object_id, class_key, update, create, delete, EMPTY, False)
 
     def _rows(self, block: ObjectBlock) -> RowObjects:
         """The objects of a block, whose layout is remembered once a block was read by it."""

@@ -78,7 +78,7 @@ class ObjectIdDecoder:
         return object_id
 
     def _learn(self, data: bytes, pos: int, end: int, object_id: ObjectId) -> None:
-        entries = map_entries(data, pos + 8, int.from_bytes(data[pos + 4 : pos + 8], "big"))
+        entries = map_entries(data, pos + 4)
         name = next((entry for entry in entries or () if entry.name == "_object_name"), None)
         if name is None or name.code not in (TEXT16, BINARY16) or end - pos - (name.end - name.begin) > MAX_FRAME_SIZE:
             return

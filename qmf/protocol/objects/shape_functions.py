@@ -1,161 +1,167 @@
-"""Functions compiled for one shape: matching and unpacking its maps without a loop.
+"""The source of functions that check and read keyed maps of one kind, without a loop over their keys.
 
-docs/performance.md has what each of them brings.
+A map is a sequence of *runs*: keys, type codes and values of fixed width, up to a variable value or the end of the map.
+In a function, ``p0``, ``p1``, ... are where the runs start. docs/performance.md has what the functions bring.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any
 from uuid import UUID
 
 from qmf._compile import compile_function
-from qmf.codec.type_codes import BOOLEAN, CONSTANTS, UINT8, UUID16
+from qmf.codec.type_codes import CONSTANTS, UUID16
 from qmf.protocol.objects.columns import FIXED_FORMATS, LENGTHS, NESTED, TEXTS
 from qmf.protocol.objects.nested_values import NestedValues, text_or_bytes
 
-#: Takes bytes, where the entries start and where they end; gives where each run starts, or None.
-Match = Callable[[bytes, int, int], Sequence[int] | None]
+#: Where a value is: number of its run, offset in it, type code. The offset of a variable value is that of its length.
+Place = tuple[int, int, int]
 
-#: Takes bytes and where each run starts.
-Unpack = Callable[[bytes, Sequence[int]], dict[str, object]]
-
-_ERRORS = (IndexError, struct.error, UnicodeDecodeError)
-_unpack_u32 = struct.Struct(">I").unpack_from
+#: Pieces of known bytes that are compared one by one.
+_FEW = 4
 
 
-class Run(NamedTuple):
-    """Keys, type codes and values of fixed width in a row.
+class MapSource:
+    """Puts the source of one function together.
 
     Attributes:
-        mask: 255 for each byte that is known, 0 for those of values.
-        known: the known bytes, and zeros.
-        then: type code of the variable value behind the run; None at the end of the map.
+        run: number of the current run.
+        lines: statements that check the runs before the current one; they return None where a map looks different.
+        names: globals of the function.
     """
 
-    mask: bytes
-    known: bytes
-    then: int | None
+    def __init__(self, nested: Mapping[int, NestedValues] | None, *, short: bool, check_text: bool = True) -> None:
+        """Begin with the first run.
 
-    @property
-    def size(self) -> int:
-        """Bytes of the run."""
-        return len(self.known)
+        Args:
+            nested: what checks and reads maps and lists among the values, by type code.
+            short: all texts, maps and lists are shorter than 256 bytes, which is quicker to check.
+            check_text: texts are not decoded by the same function, so see that they can be.
+        """
+        self.run = 0
+        self.lines: list[str] = []
+        self.names: dict[str, object] = {
+            "errors": (IndexError, struct.error, UnicodeDecodeError),
+            "number": int.from_bytes,
+            "text": text_or_bytes,
+            "u32": struct.Struct(">I").unpack_from,
+            "UUID": UUID,
+        }
+        for code, values in (nested or {}).items():
+            self.names |= {f"nested{code}": values.known, f"check{code}": values.check, f"read{code}": values.read}
+        self._short = short
+        self._check_text = check_text
+        self._size = 0
+        self._pieces: list[tuple[int, bytes]] = []
+
+    def constant(self, raw: bytes) -> None:
+        """Bytes that are the same in all maps."""
+        if self._pieces and self._pieces[-1][0] + len(self._pieces[-1][1]) == self._size:
+            start, before = self._pieces.pop()
+            self._pieces.append((start, before + raw))
+        else:
+            self._pieces.append((self._size, raw))
+        self._size += len(raw)
+
+    def key(self, name: str, code: int) -> None:
+        """A key, and the type code of its value."""
+        raw = name.encode()
+        self.constant(bytes((len(raw), *raw, code)))
+
+    def value(self, code: int, *, checked: bool = True) -> Place:
+        """A value, which comes behind its key; `checked` is false for a map of any length that is checked elsewhere."""
+        place = self.run, self._size, code
+        if code in FIXED_FORMATS:
+            self._size += struct.calcsize(">" + FIXED_FORMATS[code])
+            return place
+        run, offset, _ = place
+        width = LENGTHS[code]
+        if self._short and checked:
+            # The high bytes of the length are zero.
+            self.constant(bytes(width - 1))
+            length = f"data[p{run} + {offset + width - 1}]"
+        elif width == 1:
+            length = f"data[{at(run, offset)}]"
+        elif width == 2:
+            length = f"(data[{at(run, offset)}] << 8) + data[p{run} + {offset + 1}]"
+        else:
+            length = f"u32(data, {at(run, offset)})[0]"
+        self._end_run(f"p{run} + {offset + width} + {length}")
+        if code in NESTED and checked:
+            self.lines.append(f"raw = data[{at(run, offset)}:p{run + 1}]")
+            self.lines.append(f"if raw not in nested{code} and not check{code}(raw): return None")
+        elif code in TEXTS and self._check_text:
+            raw = f"data[p{run} + {offset + width}:p{run + 1}]"
+            self.lines.append(f"if not {raw}.isascii(): {raw}.decode()")
+        return place
+
+    def enter(self) -> None:
+        """The size field of a map whose keys and values follow."""
+        run, offset = self.run, self._size
+        self._end_run(f"p{run} + {offset + 4}")
+        self.lines.append(f"stop = p{self.run} + u32(data, {at(run, offset)})[0]")
+
+    def leave(self, stop: str = "stop") -> None:
+        """The end of a map, which has to be at `stop`."""
+        self._end_run(at(self.run, self._size))
+        self.lines.append(f"if p{self.run} != {stop}: return None")
+
+    def _end_run(self, follow: str) -> None:
+        """Compare the known bytes of a run: piece by piece, or many as one big integer; the next run is at `follow`."""
+        run, pieces = self.run, self._pieces
+        if len(pieces) <= _FEW:
+            for number, (start, known) in enumerate(pieces):
+                name = f"known{run}_{number}"
+                self.names[name] = known
+                self.lines.append(f"if data[{at(run, start)}:{at(run, start + len(known))}] != {name}: return None")
+        else:
+            self.names[f"known{run}"] = sum(int.from_bytes(known, "little") << 8 * start for start, known in pieces)
+            self.names[f"mask{run}"] = sum((1 << 8 * len(known)) - 1 << 8 * start for start, known in pieces)
+            found = f"number(data[p{run}:p{run} + {self._size}], 'little')"
+            self.lines.append(f"if {found} & mask{run} != known{run}: return None")
+        self.run, self._size, self._pieces = run + 1, 0, []
+        self.lines.append(f"p{self.run} = {follow}")
+
+    def function(self, head: str, first: Sequence[str], last: Sequence[str], result: str) -> Callable[..., Any]:
+        """Compile the function ``def head``: `first`, the checks and `last`, all of which may fail, then the result."""
+        lines = [f"def {head}:", "    try:"]
+        lines += [f"        {line}" for line in (*first, *self.lines, *last)]
+        lines += ["    except errors:", "        return None", f"    return {result}", ""]
+        return compile_function(head.partition("(")[0], "\n".join(lines), self.names, "a shape")
 
 
-def match_function(runs: Sequence[Run], nested: Mapping[int, NestedValues] | None, *, short: bool) -> Match:
-    """`Shape.match` of a shape; arguments as of `Shape`."""
-    names: dict[str, object] = {"number": int.from_bytes, "u32": _unpack_u32, "errors": _ERRORS}
-    for code, values in (nested or {}).items():
-        names |= {f"nested{code}": values.known, f"check{code}": values.check}
-    lines: list[str] = []
-    for i, run in enumerate(runs):
-        lines += _comparison(i, run, names, short=short)
-        if run.then is not None:
-            lines += _variable_check(i, run.size, run.then, checked=nested is not None, short=short)
-    source = "\n".join(
-        [
-            "def match(data, p0, stop):",
-            "    try:",
-            *(f"        {line}" for line in lines),
-            f"        if {_at(len(runs) - 1, runs[-1].size)} != stop: return None",
-            "    except errors:",
-            "        return None",
-            f"    return ({', '.join(f'p{i}' for i in range(len(runs)))},)",
-            "",
-        ]
-    )
-    return compile_function("match", source, names, "a shape")
+def at(run: int, offset: int) -> str:
+    """The expression for a place."""
+    return f"p{run} + {offset}" if offset else f"p{run}"
 
 
-def _at(i: int, offset: int) -> str:
-    """An offset behind the start of a run."""
-    return f"p{i} + {offset}" if offset else f"p{i}"
+def reading_lines(places: Mapping[str, Place], targets: Mapping[str, str], names: dict[str, object]) -> list[str]:
+    """Statements that read values of a map that was checked, except those whose type code is all of them.
 
-
-def _comparison(i: int, run: Run, names: dict[str, object], *, short: bool) -> list[str]:
-    """Compares the known bytes of a run: all bytes, or those that one big integer masks.
-
-    The high bytes of a short length behind it are known as well: they are zero.
+    Args:
+        places: by key.
+        targets: what to assign the values to, by key.
+        names: gets the globals that the statements need besides those of `MapSource`.
     """
-    zeros = bytes(LENGTHS[run.then] - 1 if short and run.then is not None else 0)
-    known, mask = run.known + zeros, run.mask + b"\xff" * len(zeros)
-    if not known:
-        return []
-    found = f"data[p{i}:{_at(i, len(known))}]"
-    if 0 not in mask:
-        names[f"known{i}"] = known
-        return [f"if {found} != known{i}: return None"]
-    names[f"mask{i}"] = int.from_bytes(mask, "little")
-    names[f"known{i}"] = int.from_bytes(known, "little")
-    return [f"if number({found}, 'little') & mask{i} != known{i}: return None"]
-
-
-def _variable_check(i: int, size: int, code: int, *, checked: bool, short: bool) -> list[str]:
-    """Finds the end of the variable value behind a run, which is the next run's start; sees that it can be read."""
-    width, begin, follow = LENGTHS[code], _at(i, size), f"p{i + 1}"
-    content = _at(i, size + width)
-    length = {
-        1: f"data[{begin}]",
-        2: f"(data[{begin}] << 8) + data[{_at(i, size + 1)}]",
-        4: f"u32(data, {begin})[0]",
-    }[width]
-    if short:
-        length = f"data[{_at(i, size + width - 1)}]"
-    lines = [f"{follow} = {content} + {length}"]
-    if code in TEXTS:
-        raw = f"data[{content}:{follow}]"
-        lines.append(f"if not {raw}.isascii(): {raw}.decode()")
-    elif code in NESTED and checked:
-        lines += [f"raw = data[{begin}:{follow}]", f"if raw not in nested{code} and not check{code}(raw): return None"]
-    return lines
-
-
-def unpack_function(
-    names: Sequence[str], codes: bytes, runs: Sequence[Run], nested: Mapping[int, NestedValues]
-) -> Unpack:
-    """`Shape.unpack` of a shape: fills a copy of a dictionary that has its size and order already."""
-    template = {name: CONSTANTS.get(code) for name, code in zip(names, codes, strict=True)}
-    space: dict[str, object] = {"new": template.copy, "text": text_or_bytes, "UUID": UUID}
-    space |= {f"k{i}": name for i, name in enumerate(names)}
-    space |= {f"read{code}": values.read for code, values in nested.items()}
-    lines = ["out = new()", f"{', '.join(f'p{i}' for i in range(len(runs)))}, = starts"]
-    columns = list(enumerate(zip(names, codes, strict=True)))
-    for i, run in enumerate(runs):
-        fixed = []
-        while columns and columns[0][1][1] not in LENGTHS:
-            fixed.append(columns.pop(0))
-        lines += _fixed_values(i, fixed, space)
-        if run.then is not None:
-            number, _ = columns.pop(0)
-            lines.append(f"out[k{number}] = {_variable_value(i, run.size, run.then)}")
-    source = "\n".join(["def unpack(data, starts):", *(f"    {line}" for line in lines), "    return out", ""])
-    return compile_function("unpack", source, space, "a shape")
-
-
-def _fixed_values(i: int, columns: Sequence[tuple[int, tuple[str, int]]], space: dict[str, object]) -> list[str]:
-    """Unpacks the values of fixed width of a run."""
-    layout, targets, uuids = ">", [], []
-    for number, (name, code) in columns:
-        layout += f"{len(name.encode()) + 2}x{FIXED_FORMATS[code]}"
-        if code == UUID16:
-            targets.append(f"v{number}")
-            uuids.append(f"out[k{number}] = UUID(bytes=v{number})")
+    lines, fixed = [], []
+    for name, (run, offset, code) in places.items():
+        if code in NESTED:
+            lines.append(f"{targets[name]} = read{code}(data[{at(run, offset)}:p{run + 1}])")
+        elif code in LENGTHS:
+            raw = f"data[{at(run, offset + LENGTHS[code])}:p{run + 1}]"
+            lines.append(f"{targets[name]} = " + (f"{raw}.decode()" if code in TEXTS else f"text({raw})"))
         elif code not in CONSTANTS:
-            targets.append(f"out[k{number}]")
-    if not targets:
-        return []
-    if len(columns) == 1 and columns[0][1][1] in (BOOLEAN, UINT8):
-        value = f"data[{_at(i, struct.calcsize(layout) - 1)}]"
-        return [f"{targets[0]} = {value}" + (" != 0" if columns[0][1][1] == BOOLEAN else "")]
-    space[f"unpack{i}"] = struct.Struct(layout).unpack_from
-    return [f"{', '.join(targets)}, = unpack{i}(data, p{i})", *uuids]
-
-
-def _variable_value(i: int, size: int, code: int) -> str:
-    """The variable value behind a run."""
-    if code in NESTED:
-        return f"read{code}(data[{_at(i, size)}:p{i + 1}])"
-    raw = f"data[{_at(i, size + LENGTHS[code])}:p{i + 1}]"
-    return f"{raw}.decode()" if code in TEXTS else f"text({raw})"
+            fixed.append((run, offset, code, targets[name]))
+    for run, values in itertools.groupby(fixed, key=lambda item: item[0]):
+        layout, found, uuids = ">", [], []
+        for _, offset, code, target in values:
+            layout += f"{offset - struct.calcsize(layout)}x{FIXED_FORMATS[code]}"
+            found.append(target)
+            if code == UUID16:
+                uuids.append(f"{target} = UUID(bytes={target})")
+        names[f"unpack{run}"] = struct.Struct(layout).unpack_from
+        lines += [f"{', '.join(found)}, = unpack{run}(data, p{run})", *uuids]
+    return lines

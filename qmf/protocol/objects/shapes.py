@@ -9,16 +9,18 @@ a match proves that the general decoder would accept the map and find the same v
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from qmf._compile import compile_function
 from qmf.codec.type_codes import CONSTANTS, UUID16
 from qmf.protocol.objects.columns import FIXED_FORMATS, LENGTHS, NESTED, TEXTS
 from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.nested_values import NestedValues, text_or_bytes
-from qmf.protocol.objects.shape_functions import Match, Run, Unpack, match_function, unpack_function
+from qmf.protocol.objects.shape_functions import MapSource, Place, reading_lines
 
 #: Bytes of a shape's keys; those of QMF's largest classes have a tenth of it. Maps with more are left to the decoder.
 MAX_KEYS_SIZE = 20_000
@@ -36,19 +38,16 @@ class Entry(NamedTuple):
     end: int
 
 
-def map_entries(data: bytes, start: int, count: int) -> list[Entry] | None:
-    """The entries of a map that the general decoder has read.
+def map_entries(data: bytes, start: int) -> list[Entry] | None:
+    """The entries, in order, of a map that the general decoder has read; None for one with a rare type or a key twice.
 
     Args:
         data: bytes that hold the map.
-        start: where its entries start, behind the count.
-        count: how many they are.
-
-    Returns:
-        the entries in order; None for a map with a rare type or a key twice.
+        start: where it starts, behind its size field.
     """
+    count = int.from_bytes(data[start : start + 4], "big")
     entries: list[Entry] = []
-    pos = start
+    pos = start + 4
     for _ in range(count):
         begin = pos + 1
         pos = begin + data[pos]
@@ -64,24 +63,20 @@ def map_entries(data: bytes, start: int, count: int) -> list[Entry] | None:
     return entries if len({entry.name for entry in entries}) == count else None
 
 
-def learn(data: bytes, start: int, count: int, nested: Mapping[int, NestedValues] | None) -> Shape | None:
-    """The shape of a map that the general decoder has read.
-
-    Args:
-        data, start, count: as for `map_entries`.
-        nested: as for `Shape`.
+def learn(data: bytes, start: int, nested: Mapping[int, NestedValues]) -> Shape | None:
+    """The shape of a map that the general decoder has read; arguments as of `map_entries` and `Shape`.
 
     Returns:
         its shape, or None for a map with a rare type, a key twice, very long keys, or very many texts, maps and lists.
     """
-    entries = map_entries(data, start, count)
+    entries = map_entries(data, start)
     if entries is None or sum(len(entry.name) for entry in entries) > MAX_KEYS_SIZE:
         return None
-    codes = bytes(entry.code for entry in entries)
-    if sum(code in LENGTHS for code in codes) > MAX_VARIABLE:
+    if sum(entry.code in LENGTHS for entry in entries) > MAX_VARIABLE:
         return None
-    short = all(entry.end - entry.begin - LENGTHS[entry.code] < 256 for entry in entries if entry.code in LENGTHS)
-    return Shape(tuple(entry.name for entry in entries), codes, nested, short=short)
+    names, codes = tuple(entry.name for entry in entries), bytes(entry.code for entry in entries)
+    short = all(entry.end - entry.begin - LENGTHS.get(entry.code, 0) < 256 for entry in entries)
+    return Shape(names, codes, nested, short=short)
 
 
 class Shape:
@@ -90,62 +85,59 @@ class Shape:
     Attributes:
         names: the keys, in order.
         codes: one type code per key.
-        places: by key: number of the run, offset in it, type code. The offset of a variable value is the run's end.
-        match: checks a map. Takes bytes that hold it, where its entries start, behind the count, and where it ends,
-            inside these bytes. Gives where each run starts, or None when the map has another shape.
+        short: all texts, maps and lists are shorter than 256 bytes.
+        places: where the values are, by key.
     """
 
-    __slots__ = ("__weakref__", "_nested", "_runs", "_short", "_unpack", "codes", "match", "names", "places")
-
     def __init__(
-        self, names: tuple[str, ...], codes: bytes, nested: Mapping[int, NestedValues] | None, *, short: bool = False
+        self, names: tuple[str, ...], codes: bytes, nested: Mapping[int, NestedValues], *, short: bool = False
     ) -> None:
-        """Make a shape.
-
-        Args:
-            names, codes: of the map.
-            nested: what reads nested maps and lists, by type code; None when the caller checks and reads them.
-            short: all texts, maps and lists are shorter than 256 bytes, which is quicker to check.
-        """
+        """Make a shape; `nested` reads nested maps and lists, by type code."""
         self.names = names
         self.codes = codes
-        self.places: dict[str, tuple[int, int, int]] = {}
+        self.short = short
         self._nested = nested
-        self._short = short
-        self._runs = self._split()
-        self.match: Match = match_function(self._runs, nested, short=short)
-        self._unpack: Unpack | None = None
+        self.places = self.add_to(MapSource(None, short=short))
 
-    def _split(self) -> list[Run]:
-        """The map as runs of known bytes, each up to a variable value or the end."""
-        runs: list[Run] = []
-        mask, known = bytearray(), bytearray()
+    def add_to(self, source: MapSource) -> dict[str, Place]:
+        """Add the checks of a map from its count on; gives the places of the values, by key."""
+        source.constant(len(self.names).to_bytes(4, "big"))
+        places = {}
         for name, code in zip(self.names, self.codes, strict=True):
-            raw = name.encode()
-            known += bytes((len(raw), *raw, code))
-            mask += b"\xff" * (len(raw) + 2)
-            self.places[name] = len(runs), len(known), code
-            if code in LENGTHS:
-                runs.append(Run(bytes(mask), bytes(known), code))
-                mask, known = bytearray(), bytearray()
-            else:
-                width = struct.calcsize(">" + FIXED_FORMATS[code])
-                known += bytes(width)
-                mask += bytes(width)
-        return [*runs, Run(bytes(mask), bytes(known), None)]
+            source.key(name, code)
+            places[name] = source.value(code)
+        return places
+
+    # Compiled when they are first used: many maps are never unpacked, and compiling takes half a millisecond.
+
+    @functools.cached_property
+    def match(self) -> Callable[[bytes, int, int], Sequence[int] | None]:
+        """Checks a map.
+
+        Takes bytes that hold it, where it starts, behind its size field, and where it ends. Gives where each run
+        starts, or None when the map has another shape.
+        """
+        source = MapSource(self._nested, short=self.short)
+        self.add_to(source)
+        source.leave()
+        return source.function("match(data, p0, stop)", (), (), f"({''.join(f'p{i}, ' for i in range(source.run))})")
+
+    @functools.cached_property
+    def unpack(self) -> Callable[[bytes, Sequence[int]], dict[str, object]]:
+        """Gives all values of a map that matched; takes its bytes and what `match` gave."""
+        names = MapSource(self._nested, short=self.short).names
+        # A copy of a dictionary that has size and order already is filled.
+        names["new"] = {name: CONSTANTS.get(code) for name, code in zip(self.names, self.codes, strict=True)}.copy
+        names |= {f"k{number}": name for number, name in enumerate(self.names)}
+        targets = {name: f"out[k{number}]" for number, name in enumerate(self.names)}
+        starts = "".join(f"p{run}, " for run in range(1 + sum(code in LENGTHS for code in self.codes)))
+        lines = ["out = new()", f"{starts} = starts", *reading_lines(self.places, targets, names), "return out"]
+        source = "\n".join(["def unpack(data, starts):", *(f"    {line}" for line in lines), ""])
+        return compile_function("unpack", source, names, "a shape")
 
     def is_like(self, other: Shape) -> bool:
         """True when the same maps match."""
-        return self.names == other.names and self.codes == other.codes and self._short is other._short
-
-    def unpack(self, data: bytes, starts: Sequence[int]) -> dict[str, object]:
-        """All values of a map that matched; `starts` is what `match` gave."""
-        unpack = self._unpack
-        if unpack is None:
-            # Many maps are never unpacked, and compiling takes half a millisecond.
-            assert self._nested is not None
-            unpack = self._unpack = unpack_function(self.names, self.codes, self._runs, self._nested)
-        return unpack(data, starts)
+        return self.names == other.names and self.codes == other.codes and self.short is other.short
 
     def get(self, data: bytes, starts: Sequence[int], name: str) -> object:
         """One value of a map that matched.
@@ -158,7 +150,6 @@ class Shape:
         if code in LENGTHS:
             end = _behind(data, pos, code)
             if code in NESTED:
-                assert self._nested is not None
                 return self._nested[code].read(data[pos:end])
             raw = data[pos + LENGTHS[code] : end]
             return raw.decode() if code in TEXTS else text_or_bytes(raw)
@@ -180,7 +171,7 @@ class ShapeValues(LazyValues):
     __slots__ = ("_data", "_shape", "_start", "_starts", "_stop")
 
     def __init__(self, shape: Shape, data: bytes, start: int, stop: int, starts: Sequence[int] | None = None) -> None:
-        """Take the entries of a map from `start`, behind the count, to `stop`; `starts` is what the match gave."""
+        """Take the map from `start`, behind its size field, to `stop`; `starts` is what the match gave."""
         self._shape = shape
         self._data = data
         self._start = start

@@ -87,13 +87,9 @@ def shown(found: object) -> str:
     return repr(found).replace("mappingproxy({})", "{}")
 
 
-def known_names(reader: ObjectDecoder) -> dict[bytes, dict[int, list[tuple[str, ...]]]]:
-    """Names of the shapes known, by class and number."""
-    return {
-        raw: {number: [shape.names for shape in shapes] for number, shapes in found.shapes.items()}
-        for raw, found in reader.shapes.classes.items()
-        if found.shapes
-    }
+def known_names(reader: ObjectDecoder) -> list[list[tuple[str, ...]]]:
+    """Names of the values of the forms known, by class."""
+    return [[form.shape.names for form, _ in forms] for forms in reader.object_forms.functions.values()]
 
 
 def block(columns: tuple[str, ...], codes: bytes, rows: bytes) -> ObjectBlock:

@@ -31,7 +31,8 @@ from qmf.protocol import (
     decode,
     encode,
 )
-from qmf.protocol.objects.event_forms import COMPILE_AFTER, MAX_COUNTED, MAX_FUNCTIONS
+from qmf.protocol.objects.decoder import COMPILE_AFTER
+from qmf.protocol.objects.known_forms import MAX_FORMS, RELEARN_AFTER
 
 
 def trained(*forms: EventData) -> ObjectDecoder:
@@ -39,7 +40,7 @@ def trained(*forms: EventData) -> ObjectDecoder:
     reader = ObjectDecoder()
     for form in forms:
         events(reader, *[form] * COMPILE_AFTER)
-    assert len(reader.event_forms.functions) == len(forms)
+    assert sum(map(len, reader.event_forms.functions.values())) == len(forms)
     return reader
 
 
@@ -141,27 +142,13 @@ def test_severities_that_are_none_are_the_nearest() -> None:
     assert envelope.content.events[0].severity == 7
 
 
-def test_frequent_forms_are_bounded() -> None:
-    reader = ObjectDecoder()
-
-    def numbered(number: int) -> EventData:
-        return alarm(1, values={f"n{number}": 1, **{f"more{i}": 1 for i in range(number // 8)}})
-
-    for number in range(MAX_FUNCTIONS + 3):
-        events(reader, *[numbered(number)] * (COMPILE_AFTER + 1))
-    for number in range(MAX_COUNTED + 20):
-        events(reader, alarm(1, values={f"n{number}": 1}))
-    assert len(reader.event_forms.functions) == MAX_FUNCTIONS
-    assert len(reader.event_forms.counts) <= MAX_COUNTED
-
-
 def test_a_form_that_was_dropped_is_compiled_again() -> None:
-    reader = trained(*[alarm(1, values={f"n{number}": 1}) for number in range(MAX_FUNCTIONS)])
+    reader = trained(*[alarm(1, values={f"n{number}": 1}) for number in range(MAX_FORMS)])
     first = alarm(1, values={"n0": 2})
-    events(reader, *[alarm(1, values={"other": 1})] * COMPILE_AFTER)
+    events(reader, *[alarm(1, values={"other": 1})] * RELEARN_AFTER)
     general = reader.general
-    assert events(reader, *[first] * (COMPILE_AFTER + 1)) == [first] * (COMPILE_AFTER + 1)
-    assert reader.general == general + COMPILE_AFTER
+    assert events(reader, *[first] * (RELEARN_AFTER + 1)) == [first] * (RELEARN_AFTER + 1)
+    assert COMPILE_AFTER < reader.general - general <= RELEARN_AFTER
 
 
 @pytest.mark.slow
