@@ -26,6 +26,10 @@ MAX_BACKLOG = 256 * 1024
 MIN_READ_BUFFER = 4 * 1024
 MAX_READ_BUFFER = 256 * 1024
 
+#: Seconds that `accept_later` may take. Answers to requests come sooner, mostly; and whoever closes a connection after
+#: the last outcome does not notice it.
+ACCEPT_DELAY = 0.01
+
 #: Seconds that a transport which is being closed may take to write its buffer. It is aborted then: a peer that does not
 #: read would keep it open.
 LINGER = 3.0
@@ -72,6 +76,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled: asyncio.Handle | None = None
+        #: Until messages of `accept_later` are accepted.
+        self._accept_timer: asyncio.TimerHandle | None = None
         self._paused = False
         self._buffer = bytearray(MIN_READ_BUFFER)
         #: True while events are handled: the output that they cause is written afterwards.
@@ -88,6 +94,15 @@ class AmqpTransport(asyncio.BufferedProtocol):
             self._flush_requested = True
         elif self._scheduled is None and self._transport is not None:
             self._scheduled = self._loop.call_soon(self._flush_scheduled)
+
+    def accept_later(self, link: Link, delivery_tag: int) -> None:
+        """Accept a message that was received together with whatever is sent next, or after `ACCEPT_DELAY`.
+
+        For a peer that does not wait for it, so that it is not woken for that alone.
+        """
+        self.engine.accept_later(link, delivery_tag)
+        if self._accept_timer is None:
+            self._accept_timer = self._loop.call_later(ACCEPT_DELAY, self._accept_waiting)
 
     def can_send(self, link: Link) -> bool:
         """True when there is credit on `link`, and a message would be written without piling up in memory."""
@@ -171,10 +186,10 @@ class AmqpTransport(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
         self._transport = None
-        for handle in (self._timer, self._scheduled):
+        for handle in (self._timer, self._scheduled, self._accept_timer):
             if handle is not None:
                 handle.cancel()
-        self._timer = self._scheduled = None
+        self._timer = self._scheduled = self._accept_timer = None
         self.engine.free()
         self._owner.on_disconnected(exc)
 
@@ -203,6 +218,12 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if self._dispatch():
             self._flush()
         self._schedule_writable()
+
+    def _accept_waiting(self) -> None:
+        self._accept_timer = None
+        if self._transport is not None:
+            self.engine.accept_waiting()
+            self._flush()
 
     def _dispatch(self) -> bool:
         """Call the owner with all events; returns True when there may be output now."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from qmf.broker.links.routing import read_and_resolve, reject, route_message
+from qmf.broker.links.routing import publish_message, read_and_resolve, reject
 from qmf.broker.nodes.registry import Node, NodeRegistry
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
-from qmf.bus.engine.link import Link
+from qmf.bus.engine.link import BATCHABLE, Link
 from qmf.bus.engine.values import Outcome
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError
@@ -42,6 +42,8 @@ class IncomingLink:
         self._registry = registry
         self._target = target
         self._relay = relay
+        #: The client does not wait for the outcomes of requests and answers.
+        self._batchable = link.properties.get(BATCHABLE) is True
         #: Value of `transfers` when credit was given the last time.
         self._credited = 0
         transport.engine.add_credit(link, CREDIT_WINDOW)
@@ -67,8 +69,17 @@ class IncomingLink:
 
     def on_delivery(self, event: Delivery) -> None:
         """Route a message, settle it, and give credit for the next ones."""
-        outcome, condition, description = route_message(self._registry, event.data, self._target, relay=self._relay)
-        self._settle(event, outcome, condition, description)
+        try:
+            message, node = read_and_resolve(self._registry, event.data, self._target, relay=self._relay)
+        except DecodeError as error:
+            self._settle(event, *reject(self._registry, error))
+            return
+        outcome, condition, description = publish_message(self._registry, message, node, relay=self._relay)
+        if message.correlated and self._batchable and outcome is Outcome.ACCEPTED and event.delivery_tag is not None:
+            self._transport.accept_later(self.link, event.delivery_tag)
+            self._count()
+        else:
+            self._settle(event, outcome, condition, description)
 
     def on_transactional(self, event: Delivery, coordinator: Coordinator) -> None:
         """Keep a message for the end of its transaction, settle it, and give credit for the next ones."""
@@ -89,9 +100,14 @@ class IncomingLink:
     ) -> None:
         if event.delivery_tag is not None:
             self._transport.engine.settle(self.link, event.delivery_tag, outcome, condition, description, transaction)
+            self._transport.flush_soon()
+        self._count()
+
+    def _count(self) -> None:
+        """Count a message, and give credit for the next ones when half of the window is used."""
         self.transfers += 1
         used = self.transfers - self._credited
         if used >= CREDIT_WINDOW // 2:
             self._transport.engine.add_credit(self.link, used)
             self._credited = self.transfers
-        self._transport.flush_soon()
+            self._transport.flush_soon()

@@ -26,6 +26,7 @@ class Message:
         to: address of the node that the message is for, or None.
         subject: routing key; empty when the message has none.
         expires_at: time at which its time to live ends, in seconds of the broker's clock; None for never.
+        correlated: it has a correlation id, as requests and their answers have.
     """
 
     data: bytes
@@ -33,6 +34,7 @@ class Message:
     subject: str
     _fields: AmqpMessage | None
     expires_at: float | None
+    correlated: bool = False
 
     @property
     def fields(self) -> AmqpMessage:
@@ -75,7 +77,7 @@ class Message:
                 ],
             )
         )
-        return Message(header + self.data[end:], self.to, self.subject, None, self.expires_at)
+        return Message(header + self.data[end:], self.to, self.subject, None, self.expires_at, self.correlated)
 
 
 def _int(value: object) -> int:
@@ -102,6 +104,7 @@ def read_message(data: bytes, now: float) -> Message:
             subject=message.subject or "",
             fields=message,
             expires_at=None if message.ttl is None else now + message.ttl,
+            correlated=message.correlation_id is not None,
         )
 
 
@@ -128,6 +131,7 @@ _BODY = (b"\x00\x53\x75", b"\x00\x53\x76", b"\x00\x53\x77")
 def _read_common_layout(data: bytes, now: float) -> Message:
     pos = 0
     expires_at = to = subject = None
+    correlated = False
     if data.startswith(_HEADER):
         count, pos, end = _compound(data, 3, 0xC0, 0xD0)
         if count > 2:
@@ -141,6 +145,9 @@ def _read_common_layout(data: bytes, now: float) -> Message:
             to, pos = _text(data, _end_of_value(data, _end_of_value(data, pos)))
         if count > 3:
             subject, pos = _text(data, pos)
+        if count > 5:
+            pos = _end_of_value(data, pos)
+            correlated = data[pos] != _NULL
         if pos > end:
             raise _OtherLayoutError("a field longer than its section")
         pos = end
@@ -148,7 +155,7 @@ def _read_common_layout(data: bytes, now: float) -> Message:
         _, _, pos = _compound(data, pos + 3, 0xC1, 0xD1)
     if not data.startswith(_BODY, pos):
         raise _OtherLayoutError("another section than expected")
-    return Message(data, to, subject or "", None, expires_at)
+    return Message(data, to, subject or "", None, expires_at, correlated)
 
 
 def _compound(data: bytes, pos: int, short: int, long: int) -> tuple[int, int, int]:

@@ -1,17 +1,17 @@
 """Addresses by kind of broker: the source of a link for a binding, and the target of messages for an exchange.
 
-AMQP 1.0 leaves the meaning of addresses to the broker. Brokers that are not known here are addressed like Apache qpidd;
-the embedded broker is one of them.
+AMQP 1.0 leaves the meaning of addresses to the broker. Brokers that are not known here are addressed like Apache qpidd.
 """
 
 from __future__ import annotations
 
 import abc
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from qmf.bus.base import Binding, ExchangeKind
+from qmf.bus.engine.link import BATCHABLE
 from qmf.bus.engine.values import Filter, Terminus
 from qmf.bus.topics import TopicTable
 
@@ -26,6 +26,8 @@ class Dialect(abc.ABC):
 
     #: Use one link for the messages of all exchanges, where the broker offers the anonymous relay.
     uses_relay: ClassVar[bool] = True
+    #: Properties of the links on which we send.
+    sender_properties: ClassVar[Mapping[str, object]] = {}
 
     @abc.abstractmethod
     def source(self, binding: Binding) -> Terminus:
@@ -42,7 +44,7 @@ class Dialect(abc.ABC):
 
 
 class QpidDialect(Dialect):
-    """Apache qpidd and the embedded broker: exchanges are nodes, keys are filters.
+    """Apache qpidd: exchanges are nodes, keys are filters.
 
     QMF2.md 1.2.
     """
@@ -56,6 +58,12 @@ class QpidDialect(Dialect):
         """See `Dialect`."""
         name, descriptor = self._FILTERS[binding.kind]
         return Terminus(binding.exchange, filters=(Filter(name, descriptor, binding.key),))
+
+
+class EmbeddedDialect(QpidDialect):
+    """The embedded broker: addressed like qpidd. It sends outcomes of requests and answers when that costs least."""
+
+    sender_properties: ClassVar = {BATCHABLE: True}
 
 
 class ArtemisDialect(Dialect):
@@ -112,7 +120,11 @@ class RabbitMqDialect(Dialect):
         return text.replace("/", "%2F")
 
 
-_BY_PRODUCT: dict[str, type[Dialect]] = {"apache-activemq-artemis": ArtemisDialect, "RabbitMQ": RabbitMqDialect}
+_BY_PRODUCT: dict[str, type[Dialect]] = {
+    "apache-activemq-artemis": ArtemisDialect,
+    "RabbitMQ": RabbitMqDialect,
+    "qmf-broker": EmbeddedDialect,
+}
 
 
 def dialect_of(product: str) -> Dialect:

@@ -13,7 +13,7 @@ import functools
 import logging
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import attrs
@@ -54,14 +54,16 @@ class SenderLink(PersistentLink):
         *,
         address: str,
         target: Terminus,
+        properties: Mapping[str, object],
     ) -> None:
         """Args:
 
         transport, links, report, address: as of `PersistentLink`.
-        target: of the link.
+        target, properties: of the link.
         """
         super().__init__(transport, links, report, address=address, limit=ReattachLimit(), pause=PAUSE)
         self._target = target
+        self._properties = properties
         self._pending: deque[_PendingMessage] = deque()
         #: Delivery tags of the messages that have no outcome yet, and the callbacks of those that have one.
         self._unsettled: set[int] = set()
@@ -157,7 +159,9 @@ class SenderLink(PersistentLink):
     # Details
 
     def _new_link(self) -> Link:
-        return self._transport.engine.attach(f"out-{uuid.uuid4()}", is_sender=True, terminus=self._target)
+        return self._transport.engine.attach(
+            f"out-{uuid.uuid4()}", is_sender=True, terminus=self._target, properties=self._properties
+        )
 
     def _on_granted(self) -> None:
         self.send_pending()

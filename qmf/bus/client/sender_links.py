@@ -79,7 +79,12 @@ class SenderLinks:
                 self._close_idle()
             target = Terminus() if address is None else self._dialect.target(address)
             sender = self._senders[address] = SenderLink(
-                self._transport, self._links, self._report, address=address or "", target=target
+                self._transport,
+                self._links,
+                self._report,
+                address=address or "",
+                target=target,
+                properties=self._dialect.sender_properties,
             )
         self._senders.move_to_end(address)
         return sender

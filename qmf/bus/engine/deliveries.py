@@ -62,6 +62,8 @@ class Deliveries:
         self._emit = emit
         self._detach = detach
         self._numbers = itertools.count(1)
+        #: Messages that will be accepted with the next message that is sent: link and delivery tag.
+        self._accept_later: list[tuple[Link, int]] = []
         # The tag of a delivery must be unique among the unsettled ones of its link; proton copies it.
         self._tag = bytearray(8)
         self._tag_struct = ffi.new("pn_bytes_t *")
@@ -71,6 +73,8 @@ class Deliveries:
 
     def send(self, link: Link, data: bytes, *, settled: bool, transaction: bytes | None) -> int:
         """See `Engine.send`."""
+        if self._accept_later:
+            self.accept_waiting()
         delivery_tag = next(self._numbers)
         self._tag[:] = b"%08x" % (delivery_tag & 0xFFFFFFFF)
         impl = link.impl
@@ -87,6 +91,21 @@ class Deliveries:
 
     def settle(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
         """See `Engine.settle`."""
+        if self._accept_later:
+            self.accept_waiting()
+        self._settle_one(link, delivery_tag, outcome, condition, description)
+
+    def accept_later(self, link: Link, delivery_tag: int) -> None:
+        """See `Engine.accept_later`."""
+        self._accept_later.append((link, delivery_tag))
+
+    def accept_waiting(self) -> None:
+        """See `Engine.accept_waiting`."""
+        waiting, self._accept_later = self._accept_later, []
+        for link, delivery_tag in waiting:
+            self._settle_one(link, delivery_tag, Outcome.ACCEPTED, "", "")
+
+    def _settle_one(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
         delivery = link.received.pop(delivery_tag, None)
         if delivery is None:
             return

@@ -9,6 +9,10 @@ import proton
 
 from qmf.bus.engine.values import Terminus
 
+#: Property of a link on which a client sends: true if outcomes of messages with a correlation id need not be sent at
+#: once. It says for them what the field `batchable` of a transfer would say, which proton does not set.
+BATCHABLE = "qmf.batchable"
+
 
 class Link:
     """A link of a connection, seen from one side. Compared by identity.

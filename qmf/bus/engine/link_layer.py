@@ -210,6 +210,17 @@ class LinkLayer:
         else:
             self._deliveries.settle(link, delivery_tag, outcome, condition, description)
 
+    def accept_later(self, link: Link, delivery_tag: int) -> None:
+        """Accept a message that was received, and settle it, together with the next message that is sent.
+
+        That or the next outcome takes place before `accept_waiting` at the latest.
+        """
+        self._deliveries.accept_later(link, delivery_tag)
+
+    def accept_waiting(self) -> None:
+        """Accept all messages of `accept_later` now."""
+        self._deliveries.accept_waiting()
+
     def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
         """Settle a message that was received with the outcome modified: it returns to its node.
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
-from broker.raw_clients import TOPIC
-from support.recording import message
+from broker.raw_clients import TOPIC, Client, connect
+from support.recording import Inbox, message
+from support.waiting import until
 
 from qmf.broker import Broker
-from qmf.bus import AmqpBus
+from qmf.bus import AmqpBus, Binding, transport
+from qmf.bus.engine.events import CreditChanged, OutcomeReceived
+from qmf.bus.engine.values import Terminus
+from qmf.codec import Message, Section, encode_message
 from qmf.errors import LinkError
 
 
@@ -32,3 +38,49 @@ async def test_a_message_above_the_limit_is_refused_and_the_bus_goes_on() -> Non
         assert "10000 bytes" in caught.value.description
         await bus.send(message(TOPIC, "x", "y" * 9_000), confirm=True)
         await bus.close()
+
+
+def request(subject: str) -> bytes:
+    return encode_message(Message(to=TOPIC, subject=subject, correlation_id="1", section=Section.DATA, body=b"body"))
+
+
+async def test_outcomes_of_requests_wait_for_the_answer_if_the_client_allows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transport, "ACCEPT_DELAY", 60.0)
+    async with Broker(port=0) as broker:
+        bus = AmqpBus(broker.url)
+        inbox = Inbox()
+        await bus.open()
+        await bus.subscribe(Binding(TOPIC, "answer"), inbox)
+        waiting = asyncio.create_task(bus.send(request("nobody"), confirm=True))
+        await until(lambda: broker.counters.received == 1)
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        await bus.send(request("answer"))
+        await waiting
+        # What has no correlation id is confirmed at once, and with it what waits.
+        waiting = asyncio.create_task(bus.send(request("nobody"), confirm=True))
+        await bus.send(message(TOPIC, "nobody"), confirm=True)
+        await waiting
+        await bus.close()
+
+
+async def test_outcomes_that_wait_for_an_answer_are_sent_without_one() -> None:
+    async with Broker(port=0) as broker:
+        bus = AmqpBus(broker.url)
+        await bus.open()
+        await bus.send(request("nobody"), confirm=True)
+        await bus.send(request("nobody"), confirm=True)
+        await bus.close()
+
+
+async def test_clients_that_do_not_allow_it_get_all_outcomes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "ACCEPT_DELAY", 60.0)
+    async with Broker(port=0) as broker:
+        client = Client(*await connect(broker))
+        link = client.engine.attach("out", is_sender=True, terminus=Terminus(TOPIC))
+        await client.exchange(CreditChanged)
+        client.engine.send(link, request("nobody"))
+        await client.exchange(OutcomeReceived)
+        client.writer.close()

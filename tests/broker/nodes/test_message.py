@@ -30,6 +30,7 @@ def messages(draw: st.DrawFn) -> bytes:
             to=draw(FIELDS),
             subject=draw(FIELDS),
             reply_to=draw(FIELDS),
+            correlation_id=draw(st.one_of(FIELDS, st.integers(0, 2**64 - 1), st.uuids(), st.binary(max_size=9))),
             application_properties=headers,
             section=Section.DATA,
             body=b"body",
@@ -43,7 +44,13 @@ def messages(draw: st.DrawFn) -> bytes:
 
 def read(data: bytes) -> tuple[object, ...]:
     it = read_message(data, 100.0)
-    return it.to, it.subject, it.expires_at, it.headers
+    return it.to, it.subject, it.expires_at, it.headers, it.correlated
+
+
+def expected(whole: CodecMessage) -> tuple[object, ...]:
+    expires = None if whole.ttl is None else 100.0 + whole.ttl
+    correlated = whole.correlation_id is not None
+    return whole.to, whole.subject or "", expires, whole.application_properties, correlated
 
 
 def test_reading_a_message() -> None:
@@ -63,8 +70,7 @@ def test_reading_a_message() -> None:
 @given(messages())
 def test_a_message_is_read_as_the_codec_reads_it(data: bytes) -> None:
     whole = decode_message(data, body=False)
-    expires = None if whole.ttl is None else 100.0 + whole.ttl
-    assert read(data) == (whole.to, whole.subject or "", expires, whole.application_properties)
+    assert read(data) == expected(whole)
 
 
 @given(messages(), st.data())
@@ -78,5 +84,4 @@ def test_a_damaged_message_is_refused_or_read_as_the_codec_reads_it(data: bytes,
         with contextlib.suppress(DecodeError):
             read_message(bytes(damaged), 100.0)
         return
-    expires = None if whole.ttl is None else 100.0 + whole.ttl
-    assert read(bytes(damaged)) == (whole.to, whole.subject or "", expires, whole.application_properties)
+    assert read(bytes(damaged)) == expected(whole)

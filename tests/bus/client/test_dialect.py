@@ -12,7 +12,7 @@ from support.recording import Inbox, message
 from support.waiting import until
 
 from qmf.bus import AmqpBus, Binding, ExchangeKind
-from qmf.bus.client.dialect import ArtemisDialect, QpidDialect, RabbitMqDialect, dialect_of
+from qmf.bus.client.dialect import ArtemisDialect, EmbeddedDialect, QpidDialect, RabbitMqDialect, dialect_of
 from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
 from qmf.bus.engine.values import Filter, Terminus
 from qmf.bus.topics import TopicTable
@@ -53,6 +53,7 @@ def selects(text: str, subject: str) -> bool:
         ("qmf", QpidDialect),
         ("apache-activemq-artemis", ArtemisDialect),
         ("RabbitMQ", RabbitMqDialect),
+        ("qmf-broker", EmbeddedDialect),
     ],
 )
 def test_brokers_are_identified_by_their_product(product: str, kind: type) -> None:

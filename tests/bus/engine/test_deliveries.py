@@ -49,6 +49,48 @@ def test_every_outcome_is_reported(outcome: Outcome) -> None:
     assert pair.at_client == [OutcomeReceived(mine, delivery_tag, outcome, *error)]
 
 
+@pytest.mark.parametrize("released_by", ["message", "outcome", "call"])
+def test_an_acceptance_can_wait_for_what_is_sent_next(released_by: str) -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True)
+    _, back = pair.link(sending=False)
+    tags = [pair.client.send(mine, b"one"), pair.client.send(mine, b"two"), pair.client.send(mine, b"three")]
+    pair.pump()
+    received = [event.delivery_tag for event in pair.at_server if isinstance(event, Delivery)]
+    assert None not in received
+    first, second, third = (tag for tag in received if tag is not None)
+    pair.server.accept_later(theirs, first)
+    pair.server.accept_later(theirs, second)
+    pair.pump()
+    assert pair.at_client == []
+    if released_by == "message":
+        pair.server.send(back, b"answer")
+    elif released_by == "outcome":
+        pair.server.settle(theirs, third)
+    else:
+        pair.server.accept_waiting()
+        pair.server.accept_waiting()  # does nothing
+    pair.pump()
+    accepted = [event.delivery_tag for event in pair.at_client if isinstance(event, OutcomeReceived)]
+    assert accepted[:2] == tags[:2]
+
+
+def test_an_acceptance_that_waits_ends_with_its_link() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True)
+    pair.client.send(mine, b"one")
+    pair.pump()
+    (incoming,) = pair.at_server
+    assert isinstance(incoming, Delivery)
+    assert incoming.delivery_tag is not None
+    pair.server.accept_later(theirs, incoming.delivery_tag)
+    pair.client.detach(mine)
+    pair.pump()
+    pair.server.accept_waiting()
+    pair.pump()
+    assert pair.at_client == [LinkDetached(mine, "", "", answer=True)]
+
+
 def test_messages_settled_by_their_sender_need_no_answer() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=True)
