@@ -29,6 +29,7 @@ from qmf.bus.base import (
 )
 from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
 from qmf.bus.engine.values import Outcome
+from qmf.bus.receiving import call_receiver
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import DisconnectedError, LinkError
 
@@ -102,11 +103,7 @@ class LocalSubscription(Subscription):
             message = self._arrived.popleft()
             self._unsettled[message] = None
             received = ReceivedMessage(message.data, partial(self._on_settled, message))
-            try:
-                self._on_message(received)
-            except Exception:
-                log.exception("the receiver of %s %r failed; message dropped", self.binding.exchange, self.binding.key)
-                received.settle()
+            call_receiver(self._on_message, received, self.binding)
 
     def _on_settled(self, message: Message) -> None:
         if message in self._unsettled:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import attrs
 
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.values import Described, Durability, Filter, Terminus
+from qmf.bus.engine.values import DescribedProperty, Durability, Filter, Terminus
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import Mode, NodeType, Reliability
 from qmf.messaging.bindings import bindings_of, has_bindings, link_properties
@@ -38,14 +38,14 @@ _DIRECT_BINDING = ("subject-filter", "apache.org:legacy-amqp-direct-binding:stri
 
 _DIRECT_DESCRIPTORS = (_DIRECT_BINDING[1], 0x0000468C00000000)
 
-_DELETE_ON_CLOSE = Described("amqp:delete-on-close:list", [])
+_DELETE_ON_CLOSE = DescribedProperty("amqp:delete-on-close:list", [])
 
 #: Lifetime policies under the names that addresses use.
 _LIFETIMES = {
     "delete-on-close": _DELETE_ON_CLOSE,
-    "delete-if-unused": Described("amqp:delete-on-no-links:list", []),
-    "delete-if-empty": Described("amqp:delete-on-no-messages:list", []),
-    "delete-if-unused-and-empty": Described("amqp:delete-on-no-links-or-messages:list", []),
+    "delete-if-unused": DescribedProperty("amqp:delete-on-no-links:list", []),
+    "delete-if-empty": DescribedProperty("amqp:delete-on-no-messages:list", []),
+    "delete-if-unused-and-empty": DescribedProperty("amqp:delete-on-no-links-or-messages:list", []),
 }
 
 
@@ -188,7 +188,7 @@ def _node_properties(address: Address) -> dict[str, object]:
     properties.update(node.properties)
     lifetime = properties.get("lifetime-policy")
     if isinstance(lifetime, str):
-        properties["lifetime-policy"] = _LIFETIMES.get(lifetime, Described(lifetime, []))
+        properties["lifetime-policy"] = _LIFETIMES.get(lifetime, DescribedProperty(lifetime, []))
     return properties
 
 

@@ -11,6 +11,6 @@ from __future__ import annotations
 
 from qmf.pipeline.errors import LakeError, MissingExtraError, PipelineError
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.recorder import Recorder, RecorderCounts
+from qmf.pipeline.recording.lake_recorder import LakeRecorder, RecorderCounts
 
-__all__ = ["Lake", "LakeError", "MissingExtraError", "PipelineError", "Recorder", "RecorderCounts"]
+__all__ = ["Lake", "LakeError", "LakeRecorder", "MissingExtraError", "PipelineError", "RecorderCounts"]

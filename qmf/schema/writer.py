@@ -24,7 +24,7 @@ _ESCAPES = str.maketrans(
 )
 
 Attributes = Mapping[str, object]
-Described = ClassSchema | EventSchema | Property | Statistic | Method | Argument
+DescribedElement = ClassSchema | EventSchema | Property | Statistic | Method | Argument
 
 
 def to_xml(schema: Schema) -> str:
@@ -202,7 +202,7 @@ def _escape(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text).translate(_ESCAPES)
 
 
-def _described(schema: Schema) -> Iterator[tuple[str, Described]]:
+def _described(schema: Schema) -> Iterator[tuple[str, DescribedElement]]:
     """Everything that has a description, with its place."""
     for item in schema.classes:
         yield f"class {item.name}", item

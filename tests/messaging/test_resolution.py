@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.bus.engine.values import Described, Durability, Filter, Terminus
+from qmf.bus.engine.values import DescribedProperty, Durability, Filter, Terminus
 from qmf.messaging import Address, InvalidOption
 from qmf.messaging.resolution import ARTEMIS, RABBITMQ, LinkRequest, resolve
 
@@ -54,12 +54,12 @@ def test_names_of_links() -> None:
         (
             "q; {create: always, node: {properties: {lifetime-policy: delete-if-empty}}}",
             ("create-on-demand",),
-            {"lifetime-policy": Described("amqp:delete-on-no-messages:list", [])},
+            {"lifetime-policy": DescribedProperty("amqp:delete-on-no-messages:list", [])},
         ),
         (
             "q; {create: always, delete: always}",
             ("create-on-demand",),
-            {"lifetime-policy": Described("amqp:delete-on-close:list", [])},
+            {"lifetime-policy": DescribedProperty("amqp:delete-on-close:list", [])},
         ),
         ("q; {node: {type: queue, durable: True}}", ("queue", "durable"), {}),
         ("q; {node: {capabilities: [shared]}}", ("shared",), {}),
@@ -73,7 +73,7 @@ def test_nodes_of_senders(text: str, capabilities: tuple[str, ...], properties: 
 def test_special_names() -> None:
     found = terminus("#", sending=False)
     assert (found.address, found.dynamic) == (None, True)
-    assert found.properties == {"lifetime-policy": Described("amqp:delete-on-close:list", [])}
+    assert found.properties == {"lifetime-policy": DescribedProperty("amqp:delete-on-close:list", [])}
     assert terminus("<null>", sending=True) == Terminus()
 
 

@@ -12,7 +12,12 @@ from qmf.broker.links.filters import binding_from_filters, selector_from_filters
 from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.node_options import NodeOptionError, NodeOptions, describe_node, read_node_options
+from qmf.broker.nodes.node_declaration import (
+    NodeDeclaration,
+    NodeDeclarationError,
+    describe_node,
+    read_node_declaration,
+)
 from qmf.broker.nodes.queues import OverflowPolicy, Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, NodeRegistry
 from qmf.broker.nodes.selectors import Selector
@@ -177,7 +182,7 @@ class ClientLinks:
             spec, applied = binding_from_filters(source.filters, node.kind)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        queue = self._create_link_queue(link, NodeOptions(exclusive=True, overflow=OverflowPolicy.DROP_OLDEST))
+        queue = self._create_link_queue(link, NodeDeclaration(exclusive=True, overflow=OverflowPolicy.DROP_OLDEST))
         self._registry.bind(node, queue, spec, self._client)
         return queue, applied
 
@@ -243,7 +248,7 @@ class ClientLinks:
         """The node that a terminus names, created if it asks for that; and the terminus as granted."""
         name = terminus.address or ""
         node = self._registry.find(name)
-        options = NodeOptions()
+        options = NodeDeclaration()
         if terminus.properties or "create-on-demand" in terminus.capabilities:
             options = self._options(terminus)
         if node is None:
@@ -266,10 +271,10 @@ class ClientLinks:
         if node.name in PREDECLARED_NAMES or node.name.startswith("qmf."):
             raise LinkRefused("amqp:not-allowed", f"exchange {node.name!r} cannot be deleted")
 
-    def _options(self, terminus: Terminus) -> NodeOptions:
+    def _options(self, terminus: Terminus) -> NodeDeclaration:
         try:
-            return read_node_options(terminus.capabilities, terminus.properties)
-        except NodeOptionError as error:
+            return read_node_declaration(terminus.capabilities, terminus.properties)
+        except NodeDeclarationError as error:
             raise LinkRefused("amqp:not-implemented", str(error)) from error
 
     def _create_temporary(self, link: Link, terminus: Terminus, *, exclusive: bool) -> tuple[Queue, Terminus]:
@@ -282,7 +287,7 @@ class ClientLinks:
         properties = describe_node(queue, options, temporary=True)[1] if terminus.properties else {}
         return queue, Terminus(queue.name, dynamic=True, properties=properties)
 
-    def _create_link_queue(self, link: Link, options: NodeOptions) -> Queue:
+    def _create_link_queue(self, link: Link, options: NodeDeclaration) -> Queue:
         """Create a queue that is deleted with the link, named as qpidd names it (QMF2.md 1.2)."""
         name = f"{self._client.info.container}_{link.name}"
         try:

@@ -18,7 +18,7 @@ from qmf.broker.nodes.exchanges import (
     TopicExchange,
 )
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.node_options import NodeOptions
+from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
 from qmf.broker.observer import BrokerClient, BrokerObserver
 
@@ -110,24 +110,24 @@ class NodeRegistry:
             return self.default_exchange
         return self._exchanges.get(address) or self._queues.get(address)
 
-    def create(self, name: str, options: NodeOptions, client: BrokerClient | None = None) -> Queue | Exchange:
+    def create(self, name: str, declaration: NodeDeclaration, client: BrokerClient | None = None) -> Queue | Exchange:
         """Create a node for a client, or for the broker itself (None).
 
         Raises:
             NameInUse: a node of that name exists.
         """
-        if options.exchange is not None:
+        if declaration.exchange is not None:
             if name in self._queues or name in self._exchanges:
                 raise NameInUse(name)
-            exchange = self._exchanges[name] = options.exchange(name)
+            exchange = self._exchanges[name] = declaration.exchange(name)
             self.observer.on_exchange_declared(exchange, client)
             return exchange
         return self.declare_queue(
             name,
-            overflow=options.overflow,
-            exclusive=options.exclusive,
-            auto_delete=options.auto_delete or options.delete_on_close,
-            limits=options.limits(self._limits),
+            overflow=declaration.overflow,
+            exclusive=declaration.exclusive,
+            auto_delete=declaration.auto_delete or declaration.delete_on_close,
+            limits=declaration.limits(self._limits),
             client=client,
         )
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import uuid
 from collections.abc import Callable
 
@@ -23,10 +22,9 @@ from qmf.bus.client.subscription import AmqpSubscription
 from qmf.bus.engine.destination import read_destination
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
+from qmf.bus.receiving import call_receiver
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError, LinkError, NetworkError
-
-log = logging.getLogger("qmf.bus")
 
 #: Seconds between attempts to attach a link that the broker has detached too often, or refused.
 PAUSE = 5.0
@@ -96,12 +94,7 @@ class ReceiverLink(PersistentLink):
         if self._subject_filter is not None and not _passes(self._subject_filter, event.data):
             received.settle()
             return
-        try:
-            self._on_message(received)
-        except Exception:
-            binding = self._binding
-            log.exception("the receiver of %s %r failed; message dropped", binding.exchange, binding.key)
-            received.settle()
+        call_receiver(self._on_message, received, self._binding)
 
     # Details
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import proton
 
-from qmf.bus.engine.values import Described, Durability, ExpiryPolicy, Filter, Terminus
+from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 
 #: What proton's Python objects raise for malformed values: text that is not UTF-8, invalid characters, maps as keys of
 #: maps, lists nested too deeply. They decode lazily, when a value is read.
@@ -95,13 +95,13 @@ def _properties(data: proton.Data) -> Iterator[tuple[str, object]]:
         raise ValueError("the properties of a terminus are not a map")
     for name, value in found.items():
         if isinstance(value, proton.Described):
-            yield str(name), Described(str(value.descriptor), value.value)
+            yield str(name), DescribedProperty(str(value.descriptor), value.value)
         else:
             yield str(name), str(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:
-    if not isinstance(value, Described):
+    if not isinstance(value, DescribedProperty):
         return value
     inner: Any = value.value
     return proton.Described(proton.symbol(value.descriptor), inner)

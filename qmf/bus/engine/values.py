@@ -30,7 +30,7 @@ class Filter:
 
 
 @attrs.frozen
-class Described:
+class DescribedProperty:
     """A described value among the properties of a terminus.
 
     Attributes:
@@ -70,7 +70,7 @@ class Terminus:
         browse: messages shall stay in the node (distribution mode `copy`).
         coordinator: the terminus is a transaction coordinator.
         capabilities: what is required of the node, in symbols that the broker defines.
-        properties: of a dynamic node, by name; values are simple, or `Described`.
+        properties: of a dynamic node, by name; values are simple, or `DescribedProperty`.
         durability: what of the terminus survives.
         expiry: the event that starts its expiry timer.
         timeout: seconds of that timer.

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable
 
 from qmf.bus.base import Binding, MessageCallback, ReceivedMessage, Subscription
 from qmf.bus.memory.exchange import MemoryExchange
-
-log = logging.getLogger("qmf.bus")
+from qmf.bus.receiving import call_receiver
 
 
 class MemorySubscription(Subscription):
@@ -72,11 +70,7 @@ class MemorySubscription(Subscription):
         while self._queue and self._unsettled < self._window and number == self._connection_number:
             self._unsettled += 1
             received = ReceivedMessage(self._queue.popleft(), lambda: self._on_settled(number))
-            try:
-                self._on_message(received)
-            except Exception:
-                log.exception("the receiver of %s %r failed; message dropped", self.binding.exchange, self.binding.key)
-                received.settle()
+            call_receiver(self._on_message, received, self.binding)
 
     def _on_settled(self, number: int) -> None:
         if number == self._connection_number:

@@ -11,7 +11,13 @@ from qmf.console.aio import Client
 from qmf.pipeline.commands.base import DEFAULT_URL, Command, local_lake, positive, print_line
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.recording.buffers import CommitCounts
-from qmf.pipeline.recording.recorder import DEFAULT_BYTES, DEFAULT_CELLS, DEFAULT_INTERVAL, Recorder, RecorderCounts
+from qmf.pipeline.recording.lake_recorder import (
+    DEFAULT_BYTES,
+    DEFAULT_CELLS,
+    DEFAULT_INTERVAL,
+    LakeRecorder,
+    RecorderCounts,
+)
 
 _MB = 1024 * 1024
 
@@ -42,7 +48,7 @@ def _run(options: argparse.Namespace) -> None:
 
 async def _recording(options: argparse.Namespace) -> RecorderCounts:
     client = Client(options.broker, domain=options.domain, discover=True)
-    recorder = Recorder(
+    recorder = LakeRecorder(
         client,
         local_lake(options.lake),
         name=options.name,

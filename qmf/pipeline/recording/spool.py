@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from qmf._event_loop import new_event_loop
 from qmf.console.aio import BusConnected, Client, Notification
 from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.recorder import Recorder
+from qmf.pipeline.recording.lake_recorder import LakeRecorder
 
 #: Seconds between commits of a spool.
 INTERVAL = 1.0
@@ -26,14 +26,14 @@ class Spool:
         """Connect and record.
 
         Raises:
-            ConnectError, LakeError: as of `Recorder.run`.
+            ConnectError, LakeError: as of `LakeRecorder.run`.
         """
         self._ready: Future[None] = Future()
         self._loop = new_event_loop()
         client = Client(url, domain=options.get("domain", "default"), discover=True)
         interval = float(options.get("interval", INTERVAL))
         client.listen(self._on_notification)
-        self._recorder = Recorder(client, Lake(root), name=WRITER, interval=interval)
+        self._recorder = LakeRecorder(client, Lake(root), name=WRITER, interval=interval)
         self._thread = threading.Thread(target=self._main, name="qmf-spool", daemon=True)
         self._thread.start()
         self._ready.result()

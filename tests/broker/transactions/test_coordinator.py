@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.node_options import NodeOptions
+from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
@@ -58,7 +58,7 @@ def coordinator(registry: NodeRegistry) -> Coordinator:
 
 
 def queue(registry: NodeRegistry, name: str = "q", max_count: int | None = None) -> Queue:
-    made = registry.create(name, NodeOptions(max_count=max_count))
+    made = registry.create(name, NodeDeclaration(max_count=max_count))
     assert isinstance(made, Queue)
     return made
 

@@ -6,7 +6,7 @@ import pytest
 from support.engines import Pair
 
 from qmf.bus.engine.events import Delivery, Drained, LinkRequested, OutcomeConfirmed, OutcomeReceived, SessionEnded
-from qmf.bus.engine.values import Described, Durability, ExpiryPolicy, Filter, Outcome, Terminus
+from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Outcome, Terminus
 
 TRANSACTION = b"\x00tx\xff"
 
@@ -159,7 +159,7 @@ def test_every_field_of_a_terminus_arrives() -> None:
 
 def test_the_properties_of_a_dynamic_node_arrive() -> None:
     pair = Pair()
-    policy = Described("amqp:delete-on-close:list", [])
+    policy = DescribedProperty("amqp:delete-on-close:list", [])
     wanted = Terminus(dynamic=True, properties={"lifetime-policy": policy, "qpid.max_count": 5, "durable": True})
     _, theirs = pair.link(sending=True, node=wanted)
     assert theirs.target == wanted

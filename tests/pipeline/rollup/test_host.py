@@ -18,7 +18,7 @@ from qmf.broker import EmbeddedBroker
 from qmf.console.aio import Client
 from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
 from qmf.models.host import schema as host
-from qmf.pipeline import Lake, Recorder
+from qmf.pipeline import Lake, LakeRecorder
 from qmf.schema import ClassSchema, Statistic, Style
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
@@ -49,7 +49,7 @@ def rows_of(lake: Path, kind: ClassSchema) -> list[Row]:
 
 async def record(url: str, lake: Path, start_agent: Callable[[], EmbeddedHostAgent]) -> None:
     """Record an agent that is restarted, until there are samples of both its runs."""
-    recorder = Recorder(Client(url, discover=True), Lake(lake), interval=0.2)
+    recorder = LakeRecorder(Client(url, discover=True), Lake(lake), interval=0.2)
     task = asyncio.create_task(recorder.run())
     try:
         for lives in (1, 2):

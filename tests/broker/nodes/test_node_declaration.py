@@ -7,39 +7,39 @@ import logging
 import pytest
 
 from qmf.broker.nodes.exchanges import DirectExchange, TopicExchange
-from qmf.broker.nodes.node_options import (
+from qmf.broker.nodes.node_declaration import (
     DELETE_IF_UNUSED,
     DELETE_ON_CLOSE,
-    NodeOptionError,
-    NodeOptions,
+    NodeDeclaration,
+    NodeDeclarationError,
     describe_node,
-    read_node_options,
+    read_node_declaration,
 )
 from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.bus.engine.values import Described
+from qmf.bus.engine.values import DescribedProperty
 
 
 @pytest.mark.parametrize(
     ("capabilities", "properties", "options"),
     [
-        ((), {}, NodeOptions()),
-        (("queue",), {"supported-dist-modes": "move"}, NodeOptions()),
-        (("topic",), {}, NodeOptions(exchange=TopicExchange)),
-        ((), {"supported-dist-modes": "copy"}, NodeOptions(exchange=TopicExchange)),
-        (("topic",), {"exchange-type": "direct"}, NodeOptions(exchange=DirectExchange)),
-        ((), {"exclusive": True, "auto-delete": True}, NodeOptions(exclusive=True, auto_delete=True)),
-        ((), {"lifetime-policy": Described(DELETE_ON_CLOSE, [])}, NodeOptions(delete_on_close=True)),
-        ((), {"lifetime-policy": Described(DELETE_IF_UNUSED, [])}, NodeOptions(auto_delete=True)),
+        ((), {}, NodeDeclaration()),
+        (("queue",), {"supported-dist-modes": "move"}, NodeDeclaration()),
+        (("topic",), {}, NodeDeclaration(exchange=TopicExchange)),
+        ((), {"supported-dist-modes": "copy"}, NodeDeclaration(exchange=TopicExchange)),
+        (("topic",), {"exchange-type": "direct"}, NodeDeclaration(exchange=DirectExchange)),
+        ((), {"exclusive": True, "auto-delete": True}, NodeDeclaration(exclusive=True, auto_delete=True)),
+        ((), {"lifetime-policy": DescribedProperty(DELETE_ON_CLOSE, [])}, NodeDeclaration(delete_on_close=True)),
+        ((), {"lifetime-policy": DescribedProperty(DELETE_IF_UNUSED, [])}, NodeDeclaration(auto_delete=True)),
         (
             (),
             {"qpid.max_count": 5, "qpid.max_size": 100, "qpid.policy_type": "ring"},
-            NodeOptions(max_count=5, max_size=100, overflow=OverflowPolicy.DROP_OLDEST),
+            NodeDeclaration(max_count=5, max_size=100, overflow=OverflowPolicy.DROP_OLDEST),
         ),
     ],
 )
-def test_options(capabilities: tuple[str, ...], properties: dict[str, object], options: NodeOptions) -> None:
-    assert read_node_options(capabilities, properties) == options
+def test_options(capabilities: tuple[str, ...], properties: dict[str, object], options: NodeDeclaration) -> None:
+    assert read_node_declaration(capabilities, properties) == options
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,11 @@ def test_options(capabilities: tuple[str, ...], properties: dict[str, object], o
         ((), {"durable": True}, "durable: this broker keeps nothing"),
         ((), {"alternate-exchange": "amq.fanout"}, "alternate-exchange: this broker has none"),
         (("topic",), {"exchange-type": "xml"}, "exchange-type: must be direct, topic, fanout, headers, not 'xml'"),
-        ((), {"lifetime-policy": Described("amqp:delete-on-no-messages:list", [])}, "lifetime-policy: this broker has"),
+        (
+            (),
+            {"lifetime-policy": DescribedProperty("amqp:delete-on-no-messages:list", [])},
+            "lifetime-policy: this broker has",
+        ),
         ((), {"exclusive": 1}, "exclusive: must be true or false, not 1"),
         ((), {"qpid.max_count": 0}, "qpid.max_count: must be a number above 0, not 0"),
         ((), {"qpid.max_size": "big"}, "qpid.max_size: must be a number"),
@@ -57,26 +61,26 @@ def test_options(capabilities: tuple[str, ...], properties: dict[str, object], o
     ],
 )
 def test_what_cannot_be_is_refused(capabilities: tuple[str, ...], properties: dict[str, object], fault: str) -> None:
-    with pytest.raises(NodeOptionError) as caught:
-        read_node_options(capabilities, properties)
+    with pytest.raises(NodeDeclarationError) as caught:
+        read_node_declaration(capabilities, properties)
     assert fault in str(caught.value)
 
 
 def test_properties_without_effect_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING, "qmf.broker"):
-        assert read_node_options((), {"qpid.other": 1}) == NodeOptions()
+        assert read_node_declaration((), {"qpid.other": 1}) == NodeDeclaration()
     assert "property qpid.other of a new node has no effect" in caplog.text
 
 
 def test_limits_are_those_of_the_broker_at_most() -> None:
     default = QueueLimits(100, 1000)
-    assert NodeOptions(max_count=5).limits(default) == QueueLimits(5, 1000)
-    assert NodeOptions(max_count=500, max_size=5000).limits(default) == default
+    assert NodeDeclaration(max_count=5).limits(default) == QueueLimits(5, 1000)
+    assert NodeDeclaration(max_count=500, max_size=5000).limits(default) == default
 
 
 def test_nodes_are_described_by_the_names_of_the_request() -> None:
     registry = NodeRegistry()
-    options = NodeOptions(max_count=5, auto_delete=True)
+    options = NodeDeclaration(max_count=5, auto_delete=True)
     queue = registry.create("q", options)
     assert isinstance(queue, Queue)
     capabilities, properties = describe_node(queue, options, temporary=True)
@@ -86,7 +90,7 @@ def test_nodes_are_described_by_the_names_of_the_request() -> None:
         "exclusive": False,
         "auto-delete": True,
         "qpid.max_count": 5,
-        "lifetime-policy": Described(DELETE_ON_CLOSE, []),
+        "lifetime-policy": DescribedProperty(DELETE_ON_CLOSE, []),
     }
-    capabilities, properties = describe_node(registry.find("amq.direct"), NodeOptions(), temporary=False)
+    capabilities, properties = describe_node(registry.find("amq.direct"), NodeDeclaration(), temporary=False)
     assert (capabilities, properties) == (("topic",), {"supported-dist-modes": "copy", "exchange-type": "direct"})

@@ -12,7 +12,7 @@ import attrs
 
 from qmf.broker.nodes.exchanges import DirectExchange, Exchange, FanoutExchange, HeadersExchange, TopicExchange
 from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
-from qmf.bus.engine.values import Described
+from qmf.bus.engine.values import DescribedProperty
 
 log = logging.getLogger("qmf.broker")
 
@@ -25,12 +25,12 @@ _OVERFLOW = {"ring": OverflowPolicy.DROP_OLDEST, "reject": OverflowPolicy.REFUSE
 DELETE_ON_CLOSE, DELETE_IF_UNUSED = "amqp:delete-on-close:list", "amqp:delete-on-no-links:list"
 
 
-class NodeOptionError(ValueError):
+class NodeDeclarationError(ValueError):
     """A node cannot be created as asked for; the message names the property."""
 
 
 @attrs.frozen
-class NodeOptions:
+class NodeDeclaration:
     """How a node is created.
 
     Attributes:
@@ -58,28 +58,28 @@ class NodeOptions:
         )
 
 
-def read_node_options(capabilities: Collection[str], properties: Mapping[str, object]) -> NodeOptions:
-    """The options in a terminus.
+def read_node_declaration(capabilities: Collection[str], properties: Mapping[str, object]) -> NodeDeclaration:
+    """The declaration in a terminus.
 
     Raises:
-        NodeOptionError: one has a wrong type, or asks for what this broker does not have.
+        NodeDeclarationError: one has a wrong type, or asks for what this broker does not have.
     """
     left = dict(properties)
     if "durable" in capabilities or left.pop("durable", False):
-        raise NodeOptionError("durable: this broker keeps nothing over a restart")
+        raise NodeDeclarationError("durable: this broker keeps nothing over a restart")
     if left.pop("alternate-exchange", None):
-        raise NodeOptionError("alternate-exchange: this broker has none")
+        raise NodeDeclarationError("alternate-exchange: this broker has none")
     modes, kind = left.pop("supported-dist-modes", None), left.pop("exchange-type", None)
     lifetime = left.pop("lifetime-policy", None)
-    policy = lifetime.descriptor if isinstance(lifetime, Described) else lifetime
+    policy = lifetime.descriptor if isinstance(lifetime, DescribedProperty) else lifetime
     if policy not in (None, DELETE_ON_CLOSE, DELETE_IF_UNUSED):
-        raise NodeOptionError(f"lifetime-policy: this broker has no {policy}")
+        raise NodeDeclarationError(f"lifetime-policy: this broker has no {policy}")
     exchange = None
     if "topic" in capabilities or (modes == "copy" and "queue" not in capabilities) or kind is not None:
         exchange = EXCHANGE_TYPES.get(str(kind or "topic"))
         if exchange is None:
-            raise NodeOptionError(f"exchange-type: must be {', '.join(EXCHANGE_TYPES)}, not {kind!r}")
-    options = NodeOptions(
+            raise NodeDeclarationError(f"exchange-type: must be {', '.join(EXCHANGE_TYPES)}, not {kind!r}")
+    declaration = NodeDeclaration(
         exchange=exchange,
         exclusive=_boolean(left, "exclusive"),
         auto_delete=_boolean(left, "auto-delete") or policy == DELETE_IF_UNUSED,
@@ -90,11 +90,11 @@ def read_node_options(capabilities: Collection[str], properties: Mapping[str, ob
     )
     for name in left:
         log.warning("property %s of a new node has no effect on this broker", name)
-    return options
+    return declaration
 
 
 def describe_node(
-    node: object, requested: NodeOptions, *, temporary: bool
+    node: object, requested: NodeDeclaration, *, temporary: bool
 ) -> tuple[tuple[str, ...], dict[str, object]]:
     """What a node is: capabilities, and properties by the names of the request."""
     if isinstance(node, Queue):
@@ -110,26 +110,26 @@ def describe_node(
         properties = {"supported-dist-modes": "copy", "exchange-type": getattr(node, "kind", "direct")}
         capabilities = ("topic",)
     if temporary:
-        properties["lifetime-policy"] = Described(DELETE_ON_CLOSE, [])
+        properties["lifetime-policy"] = DescribedProperty(DELETE_ON_CLOSE, [])
     return capabilities, properties
 
 
 def _boolean(values: dict[str, object], name: str) -> bool:
     value = values.pop(name, False)
     if not isinstance(value, bool):
-        raise NodeOptionError(f"{name}: must be true or false, not {value!r}")
+        raise NodeDeclarationError(f"{name}: must be true or false, not {value!r}")
     return value
 
 
 def _number(values: dict[str, object], name: str) -> int | None:
     value = values.pop(name, None)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise NodeOptionError(f"{name}: must be a number above 0, not {value!r}")
+        raise NodeDeclarationError(f"{name}: must be a number above 0, not {value!r}")
     return value
 
 
 def _overflow(value: object) -> OverflowPolicy:
     policy = _OVERFLOW.get(str(value))
     if policy is None:
-        raise NodeOptionError(f"qpid.policy_type: must be {' or '.join(_OVERFLOW)}, not {value!r}")
+        raise NodeDeclarationError(f"qpid.policy_type: must be {' or '.join(_OVERFLOW)}, not {value!r}")
     return policy

@@ -52,7 +52,7 @@ class RecorderCounts:
     entered: int = 0
 
 
-class Recorder:
+class LakeRecorder:
     """Records one bus into one lake, from `run` until it is cancelled or `stop` is called."""
 
     def __init__(

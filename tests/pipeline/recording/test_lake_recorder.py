@@ -25,7 +25,7 @@ from qmf.console.aio import Client
 from qmf.errors import ConnectError
 from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
 from qmf.models.host.schema import CPU
-from qmf.pipeline import Lake, Recorder
+from qmf.pipeline import Lake, LakeRecorder
 from qmf.pipeline.cli import main
 from qmf.pipeline.lake.columns import ClassVersion
 
@@ -53,7 +53,7 @@ async def url() -> AsyncIterator[str]:
 
 async def test_all_that_is_published_is_in_the_lake(url: str, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    recorder = Recorder(Client(url, discover=True), Lake(lake), interval=0.1)
+    recorder = LakeRecorder(Client(url, discover=True), Lake(lake), interval=0.1)
     till = Till(name="one")
     till.opened = 1_700_000_000_123_456_789
     till.limit = HUGE
@@ -105,7 +105,7 @@ def numbers(lake: Path) -> list[tuple[str, int]]:
 
 async def test_a_file_is_written_when_it_is_large_enough(url: str, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
-    recorder = Recorder(Client(url, discover=True), Lake(lake), interval=3600, max_bytes=20_000)
+    recorder = LakeRecorder(Client(url, discover=True), Lake(lake), interval=3600, max_bytes=20_000)
     till = Till(name="one")
     async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.01) as agent:
         agent.add(till)
@@ -124,7 +124,7 @@ async def test_a_file_is_written_when_it_is_large_enough(url: str, tmp_path: Pat
 async def test_a_clock_set_back_neither_stops_it_nor_loses_a_row(url: str, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     times = itertools.chain([2_000 * SECOND, 2_001 * SECOND], itertools.repeat(1_000 * SECOND))
-    recorder = Recorder(Client(url, discover=True), Lake(lake), interval=0.1, clock=lambda: next(times))
+    recorder = LakeRecorder(Client(url, discover=True), Lake(lake), interval=0.1, clock=lambda: next(times))
     async with Agent(url, vendor="example.org", product="shop", instance="x", interval=0.1) as agent:
         agent.add(Till(name="one"))
         task = asyncio.create_task(recorder.run())
@@ -139,7 +139,7 @@ async def test_a_clock_set_back_neither_stops_it_nor_loses_a_row(url: str, tmp_p
 async def test_without_a_broker_it_ends_with_an_error(tmp_path: Path) -> None:
     client = Client("127.0.0.1:1", timeout=5)
     with pytest.raises(ConnectError):
-        await Recorder(client, Lake(tmp_path / "lake")).run()
+        await LakeRecorder(client, Lake(tmp_path / "lake")).run()
 
 
 def test_the_command_reports_an_error_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
