@@ -1,24 +1,35 @@
 """Requests to agents and the answers to them: all messages that a client sends, and the matching of what comes back.
 
 Requests are QMFv2 messages; what only QMFv1 has, like the schemas of qpidd, is requested in QMFv1 (QMF2.md 8). The
-reply addresses are bound before anything is sent, so that no answer is missed. Knows no objects and no schemas.
+reply addresses are bound before anything is sent, so that no answer is missed. Knows no objects and no schemas, and
+doesn't look into answers. The life of a request is in `requests`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import collections
+import functools
 import logging
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TypeVar
 
 import attrs
 
-from qmf.bus.base import Binding, Bus, ExchangeKind, MessageCallback, OutcomeCallback, Subscription
+from qmf.bus.base import Binding, Bus, ExchangeKind, MessageCallback, Subscription
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio.agents.registry import Agent
-from qmf.console.aio.rpc.requests import PendingRequests, RequestCounts
-from qmf.errors import DisconnectedError, LinkError, ProtocolError, QmfError, RemoteError
+from qmf.console.aio.rpc.requests import AgentLost, Request, RequestCounts, RequestEvent, RequestState
+from qmf.console.aio.tasks import BackgroundTasks
+from qmf.errors import (
+    DisconnectedError,
+    LinkError,
+    ProtocolError,
+    QmfError,
+    RemoteError,
+    RequestTimeout,
+)
 from qmf.protocol import (
     AMQ_DIRECT,
     BROKER,
@@ -46,6 +57,9 @@ log = logging.getLogger("qmf.console")
 
 C = TypeVar("C")
 
+#: Encodes a request with the given id.
+Encode = Callable[[int], bytes]
+
 #: Correlation ids of locate requests, the same as libqmf2's. The first goes to the connected broker's agent alone.
 LOCATE_BROKER = "broker-locate"
 LOCATE_ALL = "agent-locate"
@@ -72,7 +86,11 @@ class RpcChannel:
         self._bus = bus
         self._topic = topic_exchange(domain)
         self._direct = direct_exchange(domain)
-        self._requests = PendingRequests()
+        self._pending: dict[int, Request] = {}
+        self._next_id = 1
+        self._ended: collections.Counter[RequestState] = collections.Counter()
+        self._late = 0
+        self._sending = BackgroundTasks()
         self._encoder = RequestEncoder()
         self._replies: list[Subscription] = []
         self._v1_bound = False
@@ -113,7 +131,8 @@ class RpcChannel:
     def disconnected(self, reason: str) -> None:
         """The connection is lost: every pending request fails."""
         self._reason = reason
-        self._requests.lose_all(self._not_connected())
+        for request in list(self._pending.values()):
+            self._end(request, RequestEvent.LOSS, self._not_connected())
 
     def check_connected(self) -> None:
         """Do nothing while there is a connection.
@@ -127,73 +146,159 @@ class RpcChannel:
     def _not_connected(self) -> DisconnectedError:
         return DisconnectedError(self._bus.url, self._reason)
 
-    # -- sending
+    # -- requests
 
     @property
     def counts(self) -> RequestCounts:
         """How the requests ended so far."""
-        return self._requests.counts
+        ended = self._ended
+        return RequestCounts(
+            asked=self._next_id - 1,
+            answered=ended[RequestState.ANSWERED],
+            refused=ended[RequestState.REFUSED],
+            lost=ended[RequestState.LOST],
+            expired=ended[RequestState.EXPIRED],
+            cancelled=ended[RequestState.CANCELLED],
+            late=self._late,
+        )
 
     async def request(self, agent: Agent, content: Content, expect: type[C], *, what: str, timeout: float) -> list[C]:
-        """Send a request to an agent and wait for its answer.
+        """Send a request to an agent and wait for its whole answer.
 
         Args:
             agent: the agent.
             content: the request.
             expect: the type of each part of the answer.
             what: the request in words, for messages.
-            timeout: seconds to wait.
+            timeout: seconds for everything, sending included.
 
         Returns:
-            the parts of the answer.
+            the parts of the answer, in order of arrival.
 
         Raises:
-            ProtocolError: the answer belongs to another kind of request.
-            RequestTimeout, NetworkError, AgentLost, RemoteError: see `PendingRequests.ask`.
+            RequestTimeout: no complete answer in time.
+            NetworkError: the broker refused the message, or the connection was lost.
+            AgentLost: the agent went away or restarted.
+            RemoteError: the agent answered with an exception.
+            ProtocolError: the answer is not valid, or belongs to another kind of request.
+
+        Cancelling forgets the request; the agent may have carried it out.
         """
         address = self._address(agent)
 
-        def send(number: int) -> Awaitable[None]:
-            return self._bus.send(self._encoded(content, address, str(number)), confirm=True)
+        def encode(number: int) -> bytes:
+            return self._encoded(content, address, str(number))
 
-        def post(number: int, on_outcome: OutcomeCallback) -> bool:
-            return self._bus.try_send(self._encoded(content, address, str(number)), on_outcome)
-
-        if isinstance(content, QueryRequest):
-            parts = await self._repeated(lambda: self._requests.ask(send, what=what, agent=agent.name, timeout=timeout))
-        else:
-            parts = await self._requests.ask(send, what=what, agent=agent.name, timeout=timeout, post=post)
+        ask = self._ask_repeatedly if isinstance(content, QueryRequest) else self._ask
+        parts = await ask(encode, what, agent.name, timeout)
         return [_expected(part, expect, what, agent.name) for part in parts]
 
     async def request_v1(
         self, agent: Agent, build: Callable[[int], Frame], expect: type[C], *, what: str, timeout: float
     ) -> list[C]:
-        """Send a QMFv1 request to an agent and wait for its answer.
+        """Send a QMFv1 request to an agent and wait for its whole answer; see `request`.
 
         Args:
             agent: the agent; the qpidd that we are connected to has an address of its own for QMFv1.
             build: makes the request for a sequence number.
             expect: the type of the frames to return.
-            what: the request in words, for messages.
-            timeout: seconds to wait.
+            what, timeout: as of `request`.
 
         Returns:
             the frames of that type in the answer.
 
         Raises:
             LinkError: this broker has no exchange for QMFv1 answers.
-            RequestTimeout, NetworkError, AgentLost, RemoteError: see `PendingRequests.ask`.
+            Others as of `request`.
         """
         address = Address(V1_EXCHANGE, BROKER) if agent.is_broker and agent.is_qpidd else self._address(agent)
 
-        async def send(number: int) -> None:
+        def encode(number: int) -> bytes:
             if self._v1_refusal is not None:
                 refusal = self._v1_refusal
                 raise LinkError(refusal.address, refusal.condition, refusal.description)
-            await self._bus.send(self._encoded_v1(build(number), address), confirm=True)
+            return self._encoded_v1(build(number), address)
 
-        parts = await self._repeated(lambda: self._requests.ask(send, what=what, agent=agent.name, timeout=timeout))
+        parts = await self._ask_repeatedly(encode, what, agent.name, timeout)
         return [part for part in parts if isinstance(part, expect)]
+
+    async def _ask_repeatedly(self, encode: Encode, what: str, agent: str, timeout: float) -> list[object]:
+        """Send a request; if the broker closes the sending link meanwhile, send it once more.
+
+        qpidd answers a forbidden request by closing the link, and the permitted requests behind it are lost, too
+        (QMF2.md 7.2); nothing distinguishes them. So all are sent again, one at a time, and the forbidden one is
+        refused again. Only for requests that change nothing at the agent.
+        """
+        try:
+            return await self._ask(encode, what, agent, timeout)
+        except LinkError:
+            async with self._one_at_a_time:
+                return await self._ask(encode, what, agent, timeout)
+
+    async def _ask(self, encode: Encode, what: str, agent: str, timeout: float) -> list[object]:
+        loop = asyncio.get_running_loop()
+        request = Request(self._next_id, what, agent, timeout, loop.create_future())
+        self._next_id += 1
+        self._pending[request.id] = request
+        timer = loop.call_later(timeout, self._expire, request)
+        sending: asyncio.Task[None] | None = None
+        try:
+            sending = self._start(request, encode)
+            return await request.future
+        finally:
+            timer.cancel()
+            if not request.state.final:
+                self._end(request, RequestEvent.CANCEL)
+            if sending is not None and request.state is not RequestState.ANSWERED:
+                sending.cancel()
+            if sending is not None and not sending.done():
+                self._sending.keep(sending)  # the answer arrived before the confirmation
+            if request.future.done() and not request.future.cancelled():
+                request.future.exception()  # read it: the caller may have been cancelled in the same moment
+
+    def _start(self, request: Request, encode: Encode) -> asyncio.Task[None] | None:
+        """Send a request, in a task if that takes waiting."""
+        try:
+            data = encode(request.id)
+            if self._bus.try_send(data, functools.partial(self._on_outcome, request)):
+                return None
+        except (QmfError, ValueError) as error:
+            # ValueError: a value that can't be encoded. The caller gets it in the same way as the broker's refusal.
+            self._end(request, RequestEvent.LOSS, error)
+            return None
+        return asyncio.get_running_loop().create_task(self._send(request, data))
+
+    async def _send(self, request: Request, data: bytes) -> None:
+        try:
+            await self._bus.send(data, confirm=True)
+        except (QmfError, ValueError) as error:
+            self._on_outcome(request, error)
+        else:
+            self._on_outcome(request, None)
+
+    def _on_outcome(self, request: Request, error: Exception | None) -> None:
+        if request.state.final:
+            return
+        if error is None:
+            request.advance(RequestEvent.SENT)
+        else:
+            self._end(request, RequestEvent.LOSS, error)
+
+    def _expire(self, request: Request) -> None:
+        self._end(request, RequestEvent.DEADLINE, RequestTimeout(request.what, request.agent, request.timeout))
+
+    def _end(self, request: Request, event: RequestEvent, error: Exception | None = None) -> None:
+        request.advance(event)
+        self._ended[request.state] += 1
+        del self._pending[request.id]
+        if request.future.done():
+            return
+        if error is None:
+            request.future.set_result(request.parts)
+        else:
+            request.future.set_exception(error)
+
+    # -- messages without answer
 
     async def send(self, content: Content, agent: Agent | str) -> None:
         """Send a message that has no answer.
@@ -248,32 +353,19 @@ class RpcChannel:
         )
         return encode_message(message)
 
-    async def _repeated(self, ask: Callable[[], Awaitable[list[object]]]) -> list[object]:
-        """Send a request; if the broker closes the sending link meanwhile, send it once more.
-
-        qpidd answers a forbidden request by closing the link, and the permitted requests behind it are lost, too
-        (QMF2.md 7.2); nothing distinguishes them. So all are sent again, one at a time, and the forbidden one is
-        refused again. Only for requests that change nothing at the agent.
-        """
-        try:
-            return await ask()
-        except LinkError:
-            async with self._one_at_a_time:
-                return await ask()
-
     # -- answers
 
     def is_pending(self, envelope: Envelope) -> bool:
         """True when an answer belongs to a pending request."""
-        return _number(envelope.correlation_id) in self._requests
+        return _number(envelope.correlation_id) in self._pending
 
     def answered(self, envelope: Envelope) -> None:
         """An agent sent an answer, or a part of one."""
-        self._requests.part(_number(envelope.correlation_id), envelope.content, last=not envelope.partial)
+        self._add_part(_number(envelope.correlation_id), envelope.content, last=not envelope.partial)
 
     def failed(self, correlation_id: str | None, error: QmfError) -> None:
         """An agent answered with an exception, or its answer is not valid."""
-        self._requests.refuse(_number(correlation_id), error)
+        self._refuse(_number(correlation_id), error)
 
     def answered_v1(self, message: V1Message) -> int:
         """An agent sent QMFv1 frames.
@@ -284,17 +376,39 @@ class RpcChannel:
         strays = 0
         for frame in message.frames:
             if isinstance(frame, CommandComplete) and frame.code:
-                error = RemoteError(frame.text or "refused", frame.code, message.agent)
-                self._requests.refuse(frame.sequence, error)
+                self._refuse(frame.sequence, RemoteError(frame.text or "refused", frame.code, message.agent))
             elif isinstance(frame, _V1_ANSWERS):
-                self._requests.part(frame.sequence, frame, last=isinstance(frame, _V1_LAST))
+                self._add_part(frame.sequence, frame, last=isinstance(frame, _V1_LAST))
             else:
                 strays += 1
         return strays
 
     def agent_lost(self, agent: str, reason: str) -> None:
         """An agent is gone or has restarted: its pending requests fail."""
-        self._requests.lose_agent(agent, reason)
+        for request in [item for item in self._pending.values() if item.agent == agent]:
+            self._end(request, RequestEvent.LOSS, AgentLost(agent, request.what, reason))
+
+    def _add_part(self, number: int, content: object, *, last: bool) -> None:
+        request = self._find(number)
+        if request is None:
+            return
+        request.parts.append(content)
+        if last:
+            self._end(request, RequestEvent.LAST)
+        else:
+            request.advance(RequestEvent.PART)
+
+    def _refuse(self, number: int, error: QmfError) -> None:
+        request = self._find(number)
+        if request is not None:
+            self._end(request, RequestEvent.EXCEPTION, error)
+
+    def _find(self, number: int) -> Request | None:
+        request = self._pending.get(number)
+        if request is None:
+            self._late += 1
+            log.debug("late answer to request %s", number)
+        return request
 
 
 def _expected(part: object, expect: type[C], what: str, agent: str) -> C:

@@ -1,4 +1,4 @@
-"""Requests to scripted agents that fail: lost agents and connections, refusals, invalid and late answers."""
+"""Requests and their answers; those that fail: lost agents and connections, refusals, invalid and late answers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import attrs
 import pytest
 from console.conftest import MakeAgent, MakeClient
 from console.scripts import only
+from support.fake_bus import FakeBus
 from support.scripted_agent import ALARM, PACKAGE, TOPIC, WIDGET, ScriptedAgent, widget
 from support.waiting import until
 
 from qmf.bus import MemoryBus, MemoryExchange
+from qmf.bus.base import OutcomeCallback
 from qmf.bus.memory.exchange import PREDECLARED_EXCHANGES
 from qmf.codec import Message, Section, amqp010, encode_message
 from qmf.console.aio import (
@@ -20,13 +22,20 @@ from qmf.console.aio import (
     BusDisconnected,
     Client,
 )
+from qmf.console.aio.agents.registry import Agent, info_from_name
+from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.errors import (
     DisconnectedError,
     LinkError,
     ProtocolError,
+    RemoteError,
     RequestTimeout,
 )
 from qmf.protocol import (
+    Envelope,
+    MethodRequest,
+    MethodResponse,
+    ObjectId,
     QueryRequest,
     SchemaIdsResponse,
     What,
@@ -87,37 +96,42 @@ async def test_a_refused_request_names_the_brokers_reason(
         await client.objects("widget", package=PACKAGE)
 
 
-async def test_a_refusal_does_not_fail_permitted_queries(
-    make_agent: MakeAgent, make_client: MakeClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
+class OneLinkBus(MemoryBus):
+    """Like qpidd: the refusal of one message closes the link under those sent with it."""
+
+    def __init__(self, exchange: MemoryExchange) -> None:
+        super().__init__(exchange)
+        self.sent_with_it: asyncio.Future[None] | None = None
+        self.holds_next = False
+
+    def try_send(self, data: bytes, on_outcome: OutcomeCallback) -> bool:
+        return False
+
+    async def send(self, data: bytes, *, confirm: bool = False) -> None:
+        if b"forbidden" in data:
+            error = LinkError("", "amqp:precondition-failed", "ACL denied")
+            if self.sent_with_it is not None and not self.sent_with_it.done():
+                self.sent_with_it.set_exception(error)
+            raise error
+        if self.holds_next:
+            self.holds_next = False
+            self.sent_with_it = asyncio.get_running_loop().create_future()
+            await self.sent_with_it
+        await super().send(data, confirm=confirm)
+
+
+async def test_a_refusal_does_not_fail_permitted_queries(make_agent: MakeAgent, exchange: MemoryExchange) -> None:
     agent = await make_agent()
     agent.objects = [widget("w")]
-    client, _ = await make_client()
-    bus = client._core.bus
-    send = bus.send
-    waiting: list[asyncio.Future[None]] = []
-
-    async def behind_one_link(data: bytes, *, confirm: bool = False) -> None:
-        """Like qpidd: the refusal of one message closes the link under those sent with it."""
-        if b"forbidden" in data:
-            for future in waiting:
-                future.set_exception(LinkError("", "amqp:precondition-failed", "ACL denied"))
-            waiting.clear()
-            raise LinkError("", "amqp:precondition-failed", "ACL denied")
-        if not first.done():
-            future = asyncio.get_running_loop().create_future()
-            waiting.append(future)
-            first.set_result(None)
-            await future
-        await send(data, confirm=confirm)
-
-    first: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    monkeypatch.setattr(bus, "send", behind_one_link)
-    innocent = asyncio.create_task(client.objects("widget", package=PACKAGE))
-    await first
-    with pytest.raises(LinkError, match="ACL denied"):
-        await client.objects("forbidden", package=PACKAGE)
-    assert len(await innocent) == 1
+    bus = OneLinkBus(exchange)
+    async with Client(bus, timeout=5, settle=0) as client:
+        await until(lambda: client.agents)
+        bus.holds_next = True
+        innocent = asyncio.create_task(client.objects("widget", package=PACKAGE))
+        await until(lambda: bus.sent_with_it)
+        with pytest.raises(LinkError, match="ACL denied"):
+            await client.objects("forbidden", package=PACKAGE)
+        assert len(await innocent) == 1
 
 
 async def test_a_refused_method_is_not_called_again(
@@ -207,3 +221,128 @@ async def test_a_broker_without_qmfv1_is_used_without_it(caplog: pytest.LogCaptu
         assert "link to 'amq.direct' refused" in caplog.text
     await agent.bus.close()
     await old.bus.close()
+
+
+class StuckBus(FakeBus):
+    """A bus on which nothing can be sent."""
+
+    async def send(self, data: bytes, *, confirm: bool = False) -> None:
+        await asyncio.Event().wait()
+
+
+def call(
+    rpc: RpcChannel, *, agent: str = "a:b:c", what: str = "method echo", timeout: float = 5
+) -> asyncio.Task[list[MethodResponse]]:
+    """Send a request in a task."""
+    request = MethodRequest(method="echo", object_id=ObjectId("w"), arguments={})
+    calling = rpc.request(Agent(info_from_name(agent)), request, MethodResponse, what=what, timeout=timeout)
+    return asyncio.create_task(calling)
+
+
+def answer(rpc: RpcChannel, number: int, value: str, *, partial: bool = False) -> None:
+    """Give an answer, or a part of one, to the channel."""
+    rpc.answered(Envelope(content=MethodResponse(arguments={"v": value}), correlation_id=str(number), partial=partial))
+
+
+def values(parts: list[MethodResponse]) -> list[object]:
+    return [part.arguments["v"] for part in parts]
+
+
+@pytest.fixture
+def rpc() -> RpcChannel:
+    return RpcChannel(FakeBus(), "default")
+
+
+async def test_parts_are_collected_in_order_until_the_last(rpc: RpcChannel) -> None:
+    asking = call(rpc)
+    await until(lambda: rpc.counts.pending == 1)
+    for value in ("one", "two"):
+        answer(rpc, 1, value, partial=True)
+    assert not asking.done()
+    answer(rpc, 1, "three")
+    assert values(await asking) == ["one", "two", "three"]
+    assert (rpc.counts.asked, rpc.counts.answered, rpc.counts.pending) == (1, 1, 0)
+
+
+async def test_an_answer_may_overtake_the_confirmation() -> None:
+    rpc = RpcChannel(StuckBus(), "default")
+    asking = call(rpc)
+    await until(lambda: rpc.counts.pending == 1)
+    answer(rpc, 1, "answer")
+    assert values(await asking) == ["answer"]
+
+
+async def test_late_and_foreign_answers_are_counted_and_ignored(rpc: RpcChannel) -> None:
+    with pytest.raises(RequestTimeout):
+        await call(rpc, timeout=0.001)
+    second = call(rpc)
+    await until(lambda: rpc.counts.pending == 1)
+    answer(rpc, 1, "late")
+    rpc.failed("99", RemoteError("no"))
+    assert not second.done()
+    answer(rpc, 2, "right")
+    assert values(await second) == ["right"]
+    assert rpc.counts.late == 2
+    assert rpc.counts.expired == 1
+
+
+async def test_the_timeout_names_request_and_agent(rpc: RpcChannel) -> None:
+    with pytest.raises(RequestTimeout, match=r"no answer to method echo from agent a:b:c within 0\.001 s"):
+        await call(rpc, timeout=0.001)
+
+
+async def test_the_timeout_covers_sending() -> None:
+    with pytest.raises(RequestTimeout):
+        await call(RpcChannel(StuckBus(), "default"), timeout=0.001)
+
+
+async def test_an_exception_ends_the_request(rpc: RpcChannel) -> None:
+    asking = call(rpc)
+    await until(lambda: rpc.counts.pending == 1)
+    answer(rpc, 1, "part", partial=True)
+    rpc.failed("1", RemoteError("no", 6))
+    with pytest.raises(RemoteError, match="no"):
+        await asking
+    assert rpc.counts.refused == 1
+
+
+async def test_a_refused_message_fails_its_own_request_only() -> None:
+    bus = FakeBus()
+    rpc = RpcChannel(bus, "default")
+    other = call(rpc)
+    await until(lambda: bus.sent)
+    bus.failures = [LinkError("", "amqp:unauthorized-access", "no query for you")]
+    with pytest.raises(LinkError, match="no query for you"):
+        await call(rpc)
+    assert not other.done()
+    answer(rpc, 1, "answer")
+    assert values(await other) == ["answer"]
+
+
+async def test_losing_the_connection_fails_all(rpc: RpcChannel) -> None:
+    asking = [call(rpc, agent=name) for name in ("a", "b", "c")]
+    await until(lambda: rpc.counts.pending == 3)
+    rpc.disconnected("gone")
+    results = await asyncio.gather(*asking, return_exceptions=True)
+    assert [type(item) for item in results] == [DisconnectedError] * 3
+    assert rpc.counts.lost == 3
+
+
+async def test_losing_an_agent_fails_its_requests_only(rpc: RpcChannel) -> None:
+    mine, other = call(rpc, agent="a"), call(rpc, agent="b")
+    await until(lambda: rpc.counts.pending == 2)
+    rpc.agent_lost("a", "restarted (epoch 1, then 2)")
+    with pytest.raises(AgentLost, match=r"agent a restarted \(epoch 1, then 2\) before it answered method echo"):
+        await mine
+    answer(rpc, 2, "answer")
+    assert values(await other) == ["answer"]
+
+
+async def test_cancelling_forgets_the_request(rpc: RpcChannel) -> None:
+    asking = call(rpc)
+    await until(lambda: rpc.counts.pending == 1)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert rpc.counts.pending == 0
+    assert rpc.counts.cancelled == 1
