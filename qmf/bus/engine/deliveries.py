@@ -37,6 +37,9 @@ _delivery, _outcome_received = fast_constructor(Delivery), fast_constructor(Outc
 _BUFFER = 16 * 1024
 _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
+#: Bytes of our delivery tags. On links that can be resumed they are numbers, the most significant byte first.
+_TAG_SIZE = 8
+
 
 class Deliveries:
     """The deliveries on all links of one engine."""
@@ -65,18 +68,23 @@ class Deliveries:
         #: Messages that will be accepted with the next message that is sent: link and delivery tag.
         self._accept_later: list[tuple[Link, int]] = []
         # The tag of a delivery must be unique among the unsettled ones of its link; proton copies it.
-        self._tag = bytearray(8)
+        self._tag = bytearray(_TAG_SIZE)
         self._tag_struct = ffi.new("pn_bytes_t *")
         self._tag_start = self._tag_struct.start = ffi.from_buffer(self._tag)
         self._tag_struct.size = len(self._tag)
         self._buffer: Any = None
 
-    def send(self, link: Link, data: bytes, *, settled: bool, transaction: bytes | None) -> int:
+    def send(
+        self, link: Link, data: bytes, *, settled: bool, transaction: bytes | None, delivery_tag: int | None
+    ) -> int:
         """See `Engine.send`."""
         if self._accept_later:
             self.accept_waiting()
-        delivery_tag = next(self._numbers)
-        self._tag[:] = b"%08x" % (delivery_tag & 0xFFFFFFFF)
+        if delivery_tag is None:
+            delivery_tag = next(self._numbers)
+            self._tag[:] = b"%08x" % (delivery_tag & 0xFFFFFFFF)
+        else:
+            self._tag[:] = delivery_tag.to_bytes(_TAG_SIZE)
         impl = link.impl
         delivery = lib.pn_delivery(impl, self._tag_struct[0])
         if transaction is not None:
@@ -113,28 +121,31 @@ class Deliveries:
             lib.pn_delivery_update(delivery, _ACCEPTED)
             lib.pn_delivery_settle(delivery)
         else:
-            _settle(delivery, outcome, condition, description)
+            _update(delivery, outcome, condition, description).settle()
 
     def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
         """See `Engine.modify`."""
         impl = link.received.pop(delivery_tag, None)
         if impl is None:
             return
-        delivery = _wrap(impl)
-        delivery.local.failed = failed
-        delivery.local.undeliverable = undeliverable
-        delivery.update(_STATES[Outcome.MODIFIED])
-        delivery.settle()
+        _update(impl, Outcome.MODIFIED, "", "", failed=failed, undeliverable=undeliverable).settle()
 
-    def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes | None) -> None:
-        """See `Engine.set_outcome`."""
+    def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes) -> None:
+        """See `Engine.set_outcome`, with a transaction."""
+        if (delivery := link.received.get(delivery_tag)) is not None:
+            write_state(delivery, TRANSACTIONAL, transaction, _STATES[outcome])
+
+    def await_settlement(
+        self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str, *, failed: bool
+    ) -> None:
+        """See `Engine.set_outcome`, without a transaction."""
         if (delivery := link.received.get(delivery_tag)) is None:
             return
-        if transaction is not None:
-            write_state(delivery, TRANSACTIONAL, transaction, _STATES[outcome])
+        link.confirming[delivery] = delivery_tag
+        if outcome is Outcome.ACCEPTED:
+            lib.pn_delivery_update(delivery, _ACCEPTED)
         else:
-            link.confirming[delivery] = delivery_tag
-            lib.pn_delivery_update(delivery, _STATES[outcome])
+            _update(delivery, outcome, condition, description, failed=failed)
 
     def settle_as_is(self, link: Link, delivery_tag: int) -> None:
         """Settle a message that was received with the outcome that it has."""
@@ -238,7 +249,7 @@ class Deliveries:
             lib.pn_delivery_settle(delivery)
             self._emit(_delivery(link, None, data, transaction))
         else:
-            delivery_tag = next(self._numbers)
+            delivery_tag = next(self._numbers) if link.resumption is None else _read_tag(delivery)
             link.received[delivery_tag] = delivery
             self._emit(_delivery(link, delivery_tag, data, transaction))
         if link.draining:
@@ -274,7 +285,7 @@ class Deliveries:
         link.chunks_size += len(data)
         if link.chunks_size > self._limit:
             error = ("amqp:link:message-size-exceeded", f"messages may have {self._limit} bytes, this one has more")
-            _settle(delivery, Outcome.REJECTED, *error)
+            _update(delivery, Outcome.REJECTED, *error).settle()
             self._detach(link, *error)
             return None
         if lib.pn_delivery_partial(delivery):
@@ -285,9 +296,23 @@ class Deliveries:
         return whole
 
 
-def _settle(impl: Any, outcome: Outcome, condition: str, description: str) -> None:
+def _read_tag(delivery: Any) -> int:
+    """The delivery tag that the peer chose, on a link that can be resumed."""
+    tag = lib.pn_delivery_tag(delivery)
+    if tag.size != _TAG_SIZE:
+        raise ValueError(f"a delivery tag of {tag.size} bytes on a link that can be resumed, instead of {_TAG_SIZE}")
+    return int.from_bytes(ffi.buffer(tag.start, tag.size)[:])
+
+
+def _update(
+    impl: Any, outcome: Outcome, condition: str, description: str, *, failed: bool = False, undeliverable: bool = False
+) -> proton.Delivery:
+    """Report an outcome other than acceptance."""
     delivery = _wrap(impl)
     if condition:
         delivery.local.condition = proton.Condition(condition, description)
+    if outcome is Outcome.MODIFIED:
+        delivery.local.failed = failed
+        delivery.local.undeliverable = undeliverable
     delivery.update(_STATES[outcome])
-    delivery.settle()
+    return delivery

@@ -93,12 +93,14 @@ class LinkDetached:
         link: which.
         condition, description: the peer's error; empty when it gave none.
         answer: True when this confirms our own `Engine.detach`.
+        closed: False when the peer only suspends the link, or its session has ended: it may be resumed.
     """
 
     link: Link
     condition: str
     description: str
     answer: bool
+    closed: bool = True
 
 
 @attrs.frozen

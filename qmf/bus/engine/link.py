@@ -7,6 +7,7 @@ from typing import Any
 
 import proton
 
+from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.values import Terminus
 
 #: Property of a link on which a client sends: true if outcomes of messages with a correlation id need not be sent at
@@ -24,6 +25,8 @@ class Link:
             a peer announces that it refuses the link.
         presettled: True when the sender settles every message at once, so that there are no outcomes.
         properties: of the link as the peer sent them, by name; known from its attach on.
+        resumption: of a link that can be resumed, as the peer sent it in its attach; None for any other link. The
+            delivery tags of such a link are chosen by the sender's owner, and are the same on both sides.
         max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
         raw, session, impl, session_impl, received, sent, confirming, transactional, chunks, chunks_size, draining,
             detached: for the engine alone.
@@ -43,6 +46,7 @@ class Link:
         "properties",
         "raw",
         "received",
+        "resumption",
         "sent",
         "session",
         "session_impl",
@@ -58,6 +62,7 @@ class Link:
         self.target: Terminus | None = None
         self.presettled = False
         self.properties: Mapping[str, object] = {}
+        self.resumption: Resumption | None = None
         self.max_message = 0
         self.raw = raw
         self.session = raw.session

@@ -19,6 +19,7 @@ from qmf.bus.engine.events import (
     SessionEnded,
 )
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.resumption import LINK_RESUMPTION, Resumption, read_resumption, write_resumption
 from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.terminus import read_terminus, write_terminus
 from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
@@ -74,6 +75,7 @@ class LinkLayer:
         session: EngineSession | None = None,
         own_terminus: Terminus | None = None,
         properties: Mapping[str, object] | None = None,
+        resumption: Resumption | None = None,
     ) -> Link:
         """Ask the peer for a link. `LinkAttached` or `LinkDetached` answers.
 
@@ -86,6 +88,8 @@ class LinkLayer:
             session: None for the session that a client has from the start.
             own_terminus: the terminus of our side.
             properties: of the link, by name.
+            resumption: of a link that can be resumed. Its receiver settles second: `settle` is replaced by
+                `set_outcome`, which the peer confirms.
         """
         if session is None:
             session = self._session = self._session or self.begin()
@@ -93,9 +97,9 @@ class LinkLayer:
         write_terminus(raw.target if is_sender else raw.source, terminus)
         if own_terminus is not None:
             write_terminus(raw.source if is_sender else raw.target, own_terminus)
-        if properties:
-            values: dict[Any, Any] = {proton.symbol(key): value for key, value in properties.items()}
-            raw.properties = values
+        _write_properties(raw, properties or {}, resumption)
+        if resumption is not None:
+            raw.rcv_settle_mode = proton.Link.RCV_SECOND
         if not is_sender:
             raw.max_message_size = self.settings.max_message
         if presettled:
@@ -106,12 +110,15 @@ class LinkLayer:
             raw.flow(credit)
         return link
 
-    def accept_link(self, link: Link, *, source: Terminus | None, target: Terminus | None) -> None:
+    def accept_link(
+        self, link: Link, *, source: Terminus | None, target: Terminus | None, resumption: Resumption | None = None
+    ) -> None:
         """Grant a link that the peer asked for.
 
         Args:
             link: of `LinkRequested`.
             source, target: as granted, which may differ from what the peer asked for.
+            resumption: of a link that can be resumed, as the peer has asked for.
         """
         raw = link.raw
         write_terminus(raw.source, source)
@@ -120,6 +127,7 @@ class LinkLayer:
         raw.rcv_settle_mode = raw.remote_rcv_settle_mode
         if not link.is_sender:
             raw.max_message_size = self.settings.max_message
+        _write_properties(raw, {}, resumption)
         raw.open()
 
     def refuse_link(self, link: Link, condition: str, description: str) -> None:
@@ -173,7 +181,15 @@ class LinkLayer:
 
     # Messages
 
-    def send(self, link: Link, data: bytes, *, settled: bool = False, transaction: bytes | None = None) -> int:
+    def send(
+        self,
+        link: Link,
+        data: bytes,
+        *,
+        settled: bool = False,
+        transaction: bytes | None = None,
+        delivery_tag: int | None = None,
+    ) -> int:
         """Send one message. The owner has checked `credit` before.
 
         Args:
@@ -181,11 +197,12 @@ class LinkLayer:
             data: the encoded message.
             settled: settle it at once: there will be no outcome.
             transaction: id of the transaction that the message is part of.
+            delivery_tag: on a link that can be resumed; each one is used for one message, on whatever connection.
 
         Returns:
             delivery tag, the same as in `OutcomeReceived`.
         """
-        return self._deliveries.send(link, data, settled=settled, transaction=transaction)
+        return self._deliveries.send(link, data, settled=settled, transaction=transaction, delivery_tag=delivery_tag)
 
     def settle(
         self,
@@ -231,13 +248,33 @@ class LinkLayer:
         """
         self._deliveries.modify(link, delivery_tag, failed=failed, undeliverable=undeliverable)
 
-    def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes | None = None) -> None:
+    def set_outcome(
+        self,
+        link: Link,
+        delivery_tag: int,
+        outcome: Outcome,
+        transaction: bytes | None = None,
+        condition: str = "",
+        description: str = "",
+        *,
+        failed: bool = False,
+    ) -> None:
         """Give a message that was received an outcome without settling it.
 
         Within a transaction `settle` follows when that has ended. Without one, the peer settles, which
         `OutcomeConfirmed` reports.
+
+        Args:
+            link, delivery_tag: of `Delivery`.
+            outcome: for the peer.
+            transaction: id of the transaction that the outcome is part of.
+            condition, description: error, for a rejected message; without a transaction.
+            failed: of a modified message: the attempt to deliver it counts; without a transaction.
         """
-        self._deliveries.set_outcome(link, delivery_tag, outcome, transaction)
+        if transaction is not None:
+            self._deliveries.set_outcome(link, delivery_tag, outcome, transaction)
+        else:
+            self._deliveries.await_settlement(link, delivery_tag, outcome, condition, description, failed=failed)
 
     def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
         """Settle a message to the coordinator with the id of the transaction that it has declared."""
@@ -268,7 +305,7 @@ class LinkLayer:
         condition, description = error_of(session)
         for impl, link in list(self._links.items()):
             if link.raw.session == session:
-                self._events.append(LinkDetached(link, condition, description, link.detached))
+                self._events.append(LinkDetached(link, condition, description, link.detached, closed=False))
                 link.mark_detached()
                 del self._links[impl]
         for own in self._sessions:
@@ -290,6 +327,7 @@ class LinkLayer:
         link.source = read_terminus(raw.remote_source)
         link.target = read_terminus(raw.remote_target)
         link.properties = text_keys(raw.remote_properties)
+        link.resumption = read_resumption(link.properties.get(LINK_RESUMPTION))
         link.max_message = raw.remote_max_message_size
         mode = raw.remote_snd_settle_mode if known is None else raw.snd_settle_mode
         link.presettled = mode == proton.Link.SND_SETTLED
@@ -305,13 +343,14 @@ class LinkLayer:
         link = self._link_of(raw)
         if link is None:
             return
-        self._events.append(LinkDetached(link, *error_of(raw), link.detached))
+        closed = event.type != proton.Event.LINK_REMOTE_DETACH
+        self._events.append(LinkDetached(link, *error_of(raw), link.detached, closed))
         if not link.detached:
-            # A detach with closed=false, which allows to resume the link, is answered alike. We never resume a link.
-            if event.type == proton.Event.LINK_REMOTE_DETACH:
-                raw.detach()
-            else:
+            # A detach with closed=false, which allows to resume the link, is answered alike.
+            if closed:
                 raw.close()
+            else:
+                raw.detach()
         del self._links[link.impl]
         link.mark_detached()
         raw.free()
@@ -340,6 +379,14 @@ class LinkLayer:
         self._links.clear()
         self._session = None
         self._sessions.clear()
+
+
+def _write_properties(raw: proton.Link, properties: Mapping[str, object], resumption: Resumption | None) -> None:
+    values: dict[Any, Any] = {proton.symbol(key): value for key, value in properties.items()}
+    if resumption is not None:
+        values[proton.symbol(LINK_RESUMPTION)] = write_resumption(resumption)
+    if values:
+        raw.properties = values
 
 
 def text_keys(properties: object) -> Mapping[str, object]:

@@ -104,7 +104,7 @@ def test_ending_a_session_ends_its_links_and_the_next_link_gets_a_new_one() -> N
     theirs.session.close()
     pair.pump()
     detached, ended = pair.at_client
-    assert detached == LinkDetached(mine, "", "", answer=False)
+    assert detached == LinkDetached(mine, "", "", answer=False, closed=False)
     assert isinstance(ended, SessionEnded)
     pair.client.attach("again", is_sender=True, terminus=Terminus("there"))
     pair.pump()

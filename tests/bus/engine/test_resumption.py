@@ -1,0 +1,129 @@
+"""Links that can be resumed: what both sides know of their unsettled deliveries, and delivery tags of the owner."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.engines import Pair
+
+from qmf.bus.engine.events import ConnectionFailed, Delivery, LinkAttached, LinkRequested, OutcomeConfirmed
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.resumption import LINK_RESUMPTION, MAX_LISTED, Resumption, read_resumption, write_resumption
+from qmf.bus.engine.values import Outcome, Terminus
+
+STATES = st.none() | st.sampled_from(Outcome)
+
+
+@given(st.dictionaries(st.integers(0, 50) | st.integers(0, 2**64 - 1), STATES), st.booleans())
+def test_what_is_written_is_read(unsettled: dict[int, Outcome | None], resumed: bool) -> None:
+    sent = Resumption("a link", unsettled, resumed)
+    read = read_resumption(write_resumption(sent))
+    assert read == sent
+    assert read is not None
+    assert list(read.unsettled) == sorted(unsettled)
+
+
+def test_successive_delivery_tags_are_ranges() -> None:
+    accepted = dict.fromkeys([1, 2, 3, 7, 9, 10], Outcome.ACCEPTED)
+    written = write_resumption(Resumption("x", {**accepted, 4: None}))
+    assert written == {"id": "x", "resumed": False, "unsettled": {"accepted": [1, 3, 7, 7, 9, 10], "none": [4, 4]}}
+
+
+def test_another_link_has_none() -> None:
+    assert read_resumption(None) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "text",
+        {},
+        {"id": ""},
+        {"id": "x" * 101},
+        {"id": 7},
+        {"id": "x", "unsettled": [1, 2]},
+        {"id": "x", "unsettled": {"lost": [1, 2]}},
+        {"id": "x", "unsettled": {"none": [1, 2, 3]}},
+        {"id": "x", "unsettled": {"none": 5}},
+        {"id": "x", "unsettled": {"none": [2, 1]}},
+        {"id": "x", "unsettled": {"none": [-1, 1]}},
+        {"id": "x", "unsettled": {"none": ["1", 1]}},
+        {"id": "x", "unsettled": {"none": [1, 1 << 64]}},
+        {"id": "x", "unsettled": {"none": [0, MAX_LISTED]}},
+        {"id": "x", "unsettled": {"none": [0, MAX_LISTED - 1], "accepted": [MAX_LISTED, MAX_LISTED]}},
+    ],
+)
+def test_what_is_malformed_is_refused(value: object) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the texts are for logs
+        read_resumption(value)
+
+
+def resumable(pair: Pair, *, sending: bool, listed: dict[int, Outcome | None] | None = None) -> tuple[Link, Link]:
+    """A link that can be resumed, between client and server."""
+    mine = pair.client.attach(
+        "name",
+        is_sender=sending,
+        terminus=Terminus("there"),
+        credit=0 if sending else 10,
+        properties={"other": 1},
+        resumption=Resumption("a link", listed or {}),
+    )
+    pair.pump()
+    (request,) = [event for event in pair.at_server if isinstance(event, LinkRequested)]
+    theirs = request.link
+    granted = Resumption("a link", {5: Outcome.ACCEPTED}, resumed=True)
+    pair.server.accept_link(theirs, source=theirs.source, target=theirs.target, resumption=granted)
+    if sending:
+        pair.server.add_credit(theirs, 10)
+    pair.pump()
+    assert LinkAttached(mine) in pair.at_client
+    assert mine.resumption == granted
+    pair.at_client.clear()
+    pair.at_server.clear()
+    return mine, theirs
+
+
+def test_both_sides_list_their_unsettled_deliveries() -> None:
+    _, theirs = resumable(Pair(), sending=True, listed={3: None, 5: None})
+    assert theirs.resumption == Resumption("a link", {3: None, 5: None})
+    assert theirs.properties["other"] == 1
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+def test_the_owner_chooses_delivery_tags_and_the_sender_settles_after_the_outcome(outcome: Outcome) -> None:
+    pair = Pair()
+    mine, theirs = resumable(pair, sending=True)
+    assert pair.client.send(mine, b"data", delivery_tag=1 << 40) == 1 << 40
+    assert pair.client.send(mine, b"", delivery_tag=7) == 7
+    pair.pump()
+    assert pair.at_server == [Delivery(theirs, 1 << 40, b"data"), Delivery(theirs, 7, b"")]
+    pair.at_server.clear()
+    rejected = outcome is Outcome.REJECTED
+    condition = ("amqp:not-allowed", "no") if rejected else ("", "")
+    pair.server.set_outcome(theirs, 7, outcome, None, *condition, failed=outcome is Outcome.MODIFIED)
+    pair.pump()
+    (received,) = pair.at_client
+    assert (received.delivery_tag, received.outcome) == (7, outcome)  # type: ignore[union-attr]
+    assert (received.condition, received.description) == condition  # type: ignore[union-attr]
+    assert received.failed == (outcome is Outcome.MODIFIED)  # type: ignore[union-attr]
+    assert pair.at_server == [OutcomeConfirmed(theirs, 7)]
+
+
+def test_another_form_of_delivery_tags_fails_the_connection() -> None:
+    pair = Pair()
+    mine, _ = resumable(pair, sending=True)
+    mine.raw.delivery("short")
+    mine.raw.send(b"data")
+    mine.raw.advance()
+    pair.pump()
+    (failure,) = pair.at_server
+    assert isinstance(failure, ConnectionFailed)
+    assert failure.condition == "amqp:decode-error"
+
+
+def test_a_malformed_property_fails_the_connection() -> None:
+    pair = Pair()
+    pair.client.attach("name", is_sender=True, terminus=Terminus("there"), properties={LINK_RESUMPTION: "text"})
+    pair.pump()
+    assert any(isinstance(event, ConnectionFailed) for event in pair.at_server)
