@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Self
 
 from qmf._version import __version__
 from qmf.broker.links.connection import ServerConnection
+from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.queues import QueueLimits
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.bus.engine.engine import Engine
+from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import MAX_FRAME, MAX_MESSAGE, ConnectionSettings
 from qmf.bus.transport import AmqpTransport
 from qmf.bus.url import AMQP_PORT
@@ -115,7 +117,7 @@ class Broker:
             max_frame=max_frame,
             max_message=max_message,
             mechanisms=("ANONYMOUS",) if users is None else None,
-            capabilities=("ANONYMOUS-RELAY",),
+            capabilities=("ANONYMOUS-RELAY", LINK_RESUMPTION),
             properties={"product": "qmf-broker", "version": __version__},
         )
         self._users = users
@@ -124,6 +126,7 @@ class Broker:
         self._management: ManagementAgent | None = None
         self._open_timeout = open_timeout
         self._registry: NodeRegistry | None = None
+        self._resumable: ResumableLinks | None = None
         self._server: asyncio.Server | None = None
         self._listening = False
         self._connections: set[ServerConnection] = set()
@@ -159,6 +162,7 @@ class Broker:
             counters=self.counters,
             clock=loop.time,
         )
+        self._resumable = ResumableLinks(self._registry)
         self._listening = True
         try:
             self._server = await loop.create_server(
@@ -193,6 +197,8 @@ class Broker:
         management, self._management = self._management, None
         if management is not None:
             await management.close()
+        if self._resumable is not None:
+            self._resumable.close()
         connections = list(self._connections)
         for connection in connections:
             connection.close("amqp:connection:forced", "the broker is shutting down")
@@ -227,8 +233,10 @@ class Broker:
 
     def _accept(self) -> AmqpTransport:
         assert self._registry is not None
+        assert self._resumable is not None
         return ServerConnection(
             self._registry,
+            self._resumable,
             self._engine(),
             open_timeout=self._open_timeout,
             on_start=self._on_connection_start,

@@ -71,7 +71,9 @@ class Client:
                     self.seen.append(event)
                 if sum(isinstance(event, kind) for event in self.seen) >= count:
                     return
-                self.engine.feed(await self.reader.read(65536))
+                data = await self.reader.read(65536)
+                assert data, "the broker closed the connection"
+                self.engine.feed(data)
 
 
 TOPIC_FILTER = Filter("f", "apache.org:legacy-amqp-topic-binding:string", "#")

@@ -11,6 +11,14 @@ from qmf.broker.links.browsing import BrowsingLink
 from qmf.broker.links.filters import binding_from_filters, selector_from_filters
 from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.links.outgoing import OutgoingLink
+from qmf.broker.links.resumable import (
+    LinkKey,
+    ResumableIncomingLink,
+    ResumableLink,
+    ResumableOutgoingLink,
+    Unsettled,
+)
+from qmf.broker.links.resumable_links import LinkNodes, ResumableLinks, end_link
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.node_declaration import (
     NodeDeclaration,
@@ -23,12 +31,17 @@ from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, No
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.observer import BrokerClient
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, TransactionFailed
-from qmf.bus.engine.events import Delivery, OutcomeReceived
+from qmf.bus.engine.events import Delivery, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
-from qmf.bus.engine.values import Durability, Filter, Outcome, Terminus
+from qmf.bus.engine.resumption import Resumption
+from qmf.bus.engine.values import Durability, ExpiryPolicy, Filter, Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 
 log = logging.getLogger("qmf.broker")
+
+#: Seconds for which a suspended link is kept, at most, and for a client that does not say how long.
+MAX_TIMEOUT = 3_600
+DEFAULT_TIMEOUT = 300
 
 #: Links per connection. Consoles and agents have fewer than ten.
 MAX_LINKS = 1_000
@@ -52,16 +65,19 @@ class LinkRefused(Exception):
 class ClientLinks:
     """The links of one connection."""
 
-    def __init__(self, client: BrokerClient, transport: AmqpTransport, registry: NodeRegistry) -> None:
+    def __init__(
+        self, client: BrokerClient, transport: AmqpTransport, registry: NodeRegistry, resumable: ResumableLinks
+    ) -> None:
         """Args:
 
         client: the connection.
         transport: of the connection.
-        registry: of the broker.
+        registry, resumable: of the broker.
         """
         self._client = client
         self._transport = transport
         self._registry = registry
+        self._resumable = resumable
         self._outgoing: dict[Link, OutgoingLink] = {}
         self._incoming: dict[Link, IncomingLink] = {}
         self._coordinator = Coordinator(registry)
@@ -101,6 +117,12 @@ class ClientLinks:
         if (acquisition := outgoing.acquire(event)) is not None:
             transaction.acquisitions.append(acquisition)
 
+    def on_confirmed(self, event: OutcomeConfirmed) -> None:
+        """The client settled a message that it sent on a link that can be resumed."""
+        incoming = self._incoming.get(event.link)
+        if isinstance(incoming, ResumableIncomingLink):
+            incoming.on_confirmed(event.delivery_tag)
+
     def on_credit(self, link: Link) -> None:
         """The client gave credit, or asks to use it up."""
         if (outgoing := self._outgoing.get(link)) is not None:
@@ -112,7 +134,9 @@ class ClientLinks:
         try:
             if len(self._outgoing) + len(self._incoming) + len(self._coordinator_links) >= MAX_LINKS:
                 raise LinkRefused("amqp:resource-limit-exceeded", f"a connection may have {MAX_LINKS} links")
-            if link.is_sender:
+            if link.resumption is not None and self._resume(link, link.resumption):
+                pass
+            elif link.is_sender:
                 self._attach_outgoing(link)
             else:
                 self._attach_incoming(link)
@@ -121,25 +145,37 @@ class ClientLinks:
             self._transport.engine.refuse_link(link, refusal.condition, refusal.description)
         self._transport.flush_soon()
 
-    def on_detached(self, link: Link) -> None:
-        """A link is gone: delete what was created for it."""
-        registry = self._registry
-        if (incoming := self._incoming.pop(link, None)) is not None:
-            registry.observer.on_detached(self._client, incoming)
-        if (outgoing := self._outgoing.pop(link, None)) is not None:
-            registry.observer.on_detached(self._client, outgoing)
-            outgoing.on_detached()
-            if outgoing.queue.auto_delete and not outgoing.queue.consumer_count:
-                registry.delete_queue(outgoing.queue, self._client)
-        for node in self._link_nodes.pop(link, ()):
-            registry.delete(node, self._client)
+    def on_detached(self, link: Link, *, closed: bool) -> None:
+        """A link is gone: delete what was created for it or, when it may be resumed, keep it (not `closed`)."""
+        ended, nodes = self._forget(link)
+        if isinstance(ended, ResumableIncomingLink | ResumableOutgoingLink) and not closed:
+            self._resumable.suspend(ended, nodes)
+            return
+        if isinstance(ended, ResumableIncomingLink | ResumableOutgoingLink):
+            self._resumable.remove(ended)
+        if ended is not None:
+            end_link(self._registry, ended, nodes, self._client)
         if (owned := self._coordinator_links.pop(link, None)) is not None:
             self._coordinator.roll_back(owned)
+
+    def surrender(self, link: ResumableLink) -> LinkNodes:
+        """See `LinkHolder`."""
+        _, nodes = self._forget(link.link)
+        self._transport.engine.detach(link.link, "amqp:link:stolen", "the link was resumed on another connection")
+        self._transport.flush_soon()
+        return nodes
+
+    def _forget(self, link: Link) -> tuple[IncomingLink | OutgoingLink | None, LinkNodes]:
+        """Remove a link; gives the broker's end of it, and the nodes that are deleted with it."""
+        ended = self._incoming.pop(link, None) or self._outgoing.pop(link, None)
+        if ended is not None:
+            self._registry.observer.on_detached(self._client, ended)
+        return ended, self._link_nodes.pop(link, ())
 
     def on_disconnected(self) -> None:
         """The connection is gone, and all links with it."""
         for link in [*self._coordinator_links, *self._outgoing, *self._incoming]:
-            self.on_detached(link)
+            self.on_detached(link, closed=False)
 
     def _attach_outgoing(self, link: Link) -> None:
         """The client wants to receive."""
@@ -163,12 +199,16 @@ class ClientLinks:
         selector, applied = self._selector(source)
         browse = source.browse and granted.address == queue.name
         granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied))
-        self._transport.engine.accept_link(link, source=granted, target=link.target)
-        kind = BrowsingLink if browse else OutgoingLink
-        outgoing = self._outgoing[link] = kind(self._transport, link, queue, selector)
+        outgoing: OutgoingLink
+        if link.resumption is not None:
+            if browse or source.dynamic or node is not queue:
+                raise LinkRefused("amqp:not-implemented", "only a link that consumes from a named queue can be resumed")
+            key, granted = self._resumable_terms(link, link.resumption, source, granted)
+            outgoing = ResumableOutgoingLink(self._transport, link, queue, selector, key=key, granted=granted)
+        else:
+            outgoing = (BrowsingLink if browse else OutgoingLink)(self._transport, link, queue, selector)
         outgoing.attach()
-        self._registry.observer.on_attached(self._client, outgoing)
-        outgoing.dispatch()
+        self._grant(outgoing, granted)
 
     def _bind_queue(self, link: Link, source: Terminus, node: Node) -> tuple[Queue, tuple[Filter, ...]]:
         """A queue for this link, bound to an exchange by the filters of the source; and the filters applied."""
@@ -219,11 +259,74 @@ class ClientLinks:
         elif target.address is not None:
             node, granted = self._node(link, target)
         self._bind(link, node, node)
-        self._transport.engine.accept_link(link, source=link.source, target=granted)
-        incoming = self._incoming[link] = IncomingLink(
-            self._transport, link, self._registry, node, relay=granted.address is None
-        )
-        self._registry.observer.on_attached(self._client, incoming)
+        incoming: IncomingLink
+        relay = granted.address is None
+        if link.resumption is not None:
+            if target.dynamic:
+                raise LinkRefused("amqp:not-implemented", "a link to a temporary node cannot be resumed")
+            key, granted = self._resumable_terms(link, link.resumption, target, granted)
+            incoming = ResumableIncomingLink(
+                self._transport, link, self._registry, node, relay=relay, key=key, granted=granted
+            )
+        else:
+            incoming = IncomingLink(self._transport, link, self._registry, node, relay=relay)
+        self._grant(incoming, granted)
+
+    def _grant(self, end: IncomingLink | OutgoingLink, granted: Terminus, unsettled: Unsettled | None = None) -> None:
+        """Grant a link, and use it.
+
+        Args:
+            end: the broker's end of the link.
+            granted: terminus of the broker's side.
+            unsettled: of a link that is resumed; None for a new link.
+        """
+        link = end.link
+        source, target = (granted, link.target) if link.is_sender else (link.source, granted)
+        resumption = None
+        if isinstance(end, ResumableIncomingLink | ResumableOutgoingLink):
+            resumption = Resumption(end.key.id, unsettled or {}, resumed=unsettled is not None)
+            self._resumable.add(end, self)
+        self._transport.engine.accept_link(link, source=source, target=target, resumption=resumption)
+        if isinstance(end, OutgoingLink):
+            self._outgoing[link] = end
+        else:
+            self._incoming[link] = end
+        self._registry.observer.on_attached(self._client, end)
+        end.begin()
+
+    # Links that can be resumed
+
+    def _resumable_terms(
+        self, link: Link, resumption: Resumption, wanted: Terminus, granted: Terminus
+    ) -> tuple[LinkKey, Terminus]:
+        """The key of a new link that can be resumed, and the terminus with the time-out that it gets."""
+        if link.presettled:
+            raise LinkRefused("amqp:not-allowed", "a link whose messages are settled at once cannot be resumed")
+        timeout = min(wanted.timeout or DEFAULT_TIMEOUT, MAX_TIMEOUT)
+        return self._key(link, resumption), attrs.evolve(granted, expiry=ExpiryPolicy.LINK, timeout=timeout)
+
+    def _key(self, link: Link, resumption: Resumption) -> LinkKey:
+        return LinkKey(self._client.info.user, link.is_sender, resumption.id)
+
+    def _resume(self, link: Link, resumption: Resumption) -> bool:
+        """Resume a link that was attached before; False if there is none."""
+        found = self._resumable.take(self._key(link, resumption))
+        if found is None:
+            return False
+        resumable, nodes = found
+        wanted = link.source if link.is_sender else link.target
+        node = resumable.node
+        if node is not None and self._registry.find(node.name) is not node:
+            end_link(self._registry, resumable, nodes, self._client)
+            raise LinkRefused("amqp:resource-deleted", f"{node.name!r} was deleted while the link was suspended")
+        if wanted is None or wanted.address != resumable.granted.address:
+            end_link(self._registry, resumable, nodes, self._client)
+            raise LinkRefused("amqp:invalid-field", f"the link to be resumed has node {resumable.granted.address!r}")
+        unsettled = resumable.reconcile(resumption.unsettled)
+        self._link_nodes[link] = list(nodes)
+        resumable.reattach(self._transport, link)
+        self._grant(resumable, resumable.granted, unsettled)
+        return True
 
     def _on_request(self, event: Delivery) -> None:
         """A message to the coordinator."""

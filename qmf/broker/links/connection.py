@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable
 
 from qmf.broker.links.client_links import ClientLinks
+from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import ClientInfo
@@ -20,6 +21,7 @@ from qmf.bus.engine.events import (
     EngineEvent,
     LinkDetached,
     LinkRequested,
+    OutcomeConfirmed,
     OutcomeReceived,
 )
 from qmf.bus.transport import AmqpTransport
@@ -38,6 +40,7 @@ class ServerConnection:
     def __init__(
         self,
         registry: NodeRegistry,
+        resumable: ResumableLinks,
         engine: Engine,
         *,
         open_timeout: float,
@@ -46,7 +49,7 @@ class ServerConnection:
     ) -> None:
         """Args:
 
-        registry: of the broker.
+        registry, resumable: of the broker.
         engine: of this connection.
         open_timeout: seconds that the client has for its handshakes.
         on_start: called once, when the client is connected; never when its TLS handshake fails.
@@ -55,7 +58,7 @@ class ServerConnection:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.transport = AmqpTransport(engine, self, throttle=True)
         self._registry = registry
-        self._links = ClientLinks(self, self.transport, registry)
+        self._links = ClientLinks(self, self.transport, registry, resumable)
         self._open_timeout = open_timeout
         self._on_start = on_start
         self._on_end = on_end
@@ -101,12 +104,14 @@ class ServerConnection:
                 self._links.on_delivery(event)
             case OutcomeReceived():
                 self._links.on_outcome(event)
+            case OutcomeConfirmed():
+                self._links.on_confirmed(event)
             case CreditChanged():
                 self._links.on_credit(event.link)
             case LinkRequested():
                 self._links.on_requested(event.link)
             case LinkDetached():
-                self._links.on_detached(event.link)
+                self._links.on_detached(event.link, closed=event.closed)
             case ConnectionOpened():
                 self._on_opened(event)
             case ConnectionClosed():

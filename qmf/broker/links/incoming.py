@@ -29,12 +29,20 @@ class IncomingLink:
     queue = None  #: see `ClientLink`
 
     def __init__(
-        self, transport: AmqpTransport, link: Link, registry: NodeRegistry, target: Node | None, *, relay: bool
+        self,
+        transport: AmqpTransport,
+        link: Link,
+        registry: NodeRegistry,
+        target: Node | None,
+        *,
+        relay: bool,
+        window: int = CREDIT_WINDOW,
     ) -> None:
         """Args:
 
         target: the node that all messages go to; None with `relay`.
         relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
+        window: messages that the client may have in flight.
         """
         self.link = link
         self.transfers = 0
@@ -44,9 +52,9 @@ class IncomingLink:
         self._relay = relay
         #: The client does not wait for the outcomes of requests and answers.
         self._batchable = link.properties.get(BATCHABLE) is True
-        #: Value of `transfers` when credit was given the last time.
-        self._credited = 0
-        transport.engine.add_credit(link, CREDIT_WINDOW)
+        #: Messages that need no credit any more, and the same number when credit was given the last time.
+        self._finished = self._credited = 0
+        self._window = window
 
     @property
     def name(self) -> str:
@@ -66,6 +74,11 @@ class IncomingLink:
     def unsettled(self) -> tuple[int, int]:
         """See `ClientLink`: none, the client only sends."""
         return 0, 0
+
+    def begin(self) -> None:
+        """The link is granted: give credit."""
+        self._credited = self._finished
+        self._transport.engine.add_credit(self.link, self._window)
 
     def on_delivery(self, event: Delivery) -> None:
         """Route a message, settle it, and give credit for the next ones."""
@@ -106,8 +119,13 @@ class IncomingLink:
     def _count(self) -> None:
         """Count a message, and give credit for the next ones when half of the window is used."""
         self.transfers += 1
-        used = self.transfers - self._credited
-        if used >= CREDIT_WINDOW // 2:
+        self._finish()
+
+    def _finish(self) -> None:
+        """A message needs no credit any more: give credit for the next ones."""
+        self._finished += 1
+        used = self._finished - self._credited
+        if used >= self._window // 2:
             self._transport.engine.add_credit(self.link, used)
-            self._credited = self.transfers
+            self._credited = self._finished
             self._transport.flush_soon()

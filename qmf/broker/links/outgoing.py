@@ -57,6 +57,10 @@ class OutgoingLink:
         """Receive from the queue from now on."""
         self.queue.add_consumer(self)
 
+    def begin(self) -> None:
+        """The link is granted: deliver what waits."""
+        self.dispatch()
+
     def dispatch(self) -> None:
         """There is credit or room: deliver what waits."""
         if len(self.queue):

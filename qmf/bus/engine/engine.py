@@ -182,6 +182,12 @@ class Engine(LinkLayer):
     # Connection
 
     @property
+    def max_frame(self) -> int:
+        """Bytes of the largest frame that both sides accept; known once the peer has opened the connection."""
+        remote: int = lib.pn_transport_get_remote_max_frame(self._transport_impl)
+        return min(self.settings.max_frame, remote or self.settings.max_frame)
+
+    @property
     def sasl_mechanism(self) -> str | None:
         """SASL mechanism that is used, or None."""
         return self._transport.sasl().mech or None if self.settings.mechanisms is not None else None

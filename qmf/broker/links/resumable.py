@@ -1,0 +1,200 @@
+"""Links that can be resumed on another connection: nothing sent on them is lost, and nothing is delivered twice.
+
+What both sides know of the unsettled deliveries is compared when a link is resumed (AMQP 1.0, part 2.6.13). Of a link
+on which the client sends, the broker remembers which messages it has accepted, until the client has settled them: those
+are not sent again. Of a link on which the client receives, it keeps the messages that the client has not settled: those
+that the client has received stay delivered to it, the others return to the queue.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.broker.links.incoming import CREDIT_WINDOW, IncomingLink
+from qmf.broker.links.outgoing import OutgoingLink
+from qmf.broker.links.routing import route_message
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.nodes.selectors import Selector
+from qmf.bus.engine.events import Delivery, OutcomeReceived
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import Outcome, Terminus
+from qmf.bus.transport import AmqpTransport
+
+#: Messages that a client may hold unsettled on a link that can be resumed.
+MAX_UNSETTLED = 1_000
+#: Bytes of an attach for each unsettled delivery, at most: all have to fit in one frame.
+_BYTES_PER_DELIVERY = 32
+
+#: What one side lists: delivery tags with outcomes, or None for a delivery that has none.
+Unsettled = Mapping[int, Outcome | None]
+
+
+@attrs.frozen
+class LinkKey:
+    """Identifies a link that can be resumed, among those of all clients.
+
+    Attributes:
+        user: who may resume it; empty for everybody.
+        is_sender: True for a link on which the broker sends.
+        id: chosen by the client.
+    """
+
+    user: str
+    is_sender: bool
+    id: str
+
+
+class ResumableIncomingLink(IncomingLink):
+    """An `IncomingLink` that can be resumed.
+
+    Attributes:
+        key: see there.
+        granted: the target, as the client gets it; its time-out is that of the suspended link.
+    """
+
+    def __init__(
+        self,
+        transport: AmqpTransport,
+        link: Link,
+        registry: NodeRegistry,
+        target: Node | None,
+        *,
+        relay: bool,
+        key: LinkKey,
+        granted: Terminus,
+    ) -> None:
+        self.key = key
+        self.granted = granted
+        #: Messages that were accepted and, as far as we know, are not settled by the client.
+        self._accepted: set[int] = set()
+        super().__init__(transport, link, registry, target, relay=relay, window=_window(transport, CREDIT_WINDOW))
+
+    @property
+    def node(self) -> Node | None:
+        """The node that messages go to; None with the anonymous relay."""
+        return self._target
+
+    def reconcile(self, listed: Unsettled) -> Unsettled:
+        """Compare with what the client lists.
+
+        Returns:
+            those of its unsettled messages that were accepted.
+        """
+        self._accepted &= listed.keys()
+        return dict.fromkeys(self._accepted, Outcome.ACCEPTED)
+
+    def reattach(self, transport: AmqpTransport, link: Link) -> None:
+        """Receive on another link from now on."""
+        self._transport = transport
+        self.link = link
+
+    def on_delivery(self, event: Delivery) -> None:
+        """Route a message. The client settles one that was accepted; any other one may be sent again, unchanged."""
+        tag = event.delivery_tag
+        if tag is None:
+            super().on_delivery(event)
+            return
+        if tag not in self._accepted:
+            result = route_message(self._registry, event.data, self._target, relay=self._relay)
+            if result[0] is not Outcome.ACCEPTED:
+                self._settle(event, *result)
+                return
+            self._accepted.add(tag)
+        self.transfers += 1
+        self._transport.engine.set_outcome(self.link, tag, Outcome.ACCEPTED)
+        self._transport.flush_soon()
+
+    def on_confirmed(self, delivery_tag: int) -> None:
+        """The client has settled a message, and will not send it again."""
+        self._accepted.discard(delivery_tag)
+        self._finish()
+
+
+class ResumableOutgoingLink(OutgoingLink):
+    """An `OutgoingLink` that can be resumed. It stays a consumer of its queue while it is suspended, without credit.
+
+    Attributes:
+        key, granted: see `ResumableIncomingLink`.
+    """
+
+    def __init__(
+        self,
+        transport: AmqpTransport,
+        link: Link,
+        queue: Queue,
+        selector: Selector | None,
+        *,
+        key: LinkKey,
+        granted: Terminus,
+    ) -> None:
+        super().__init__(transport, link, queue, selector)
+        self.key = key
+        self.granted = granted
+        self._window = _window(transport, MAX_UNSETTLED)
+        #: The last delivery tag that was used. Each is used once, on whatever connection.
+        self._last_tag = 0
+        #: Deliveries that the client knows of, which have to be established on another link before any other.
+        self._resuming: deque[int] = deque()
+
+    @property
+    def node(self) -> Node | None:
+        """The queue."""
+        return self.queue
+
+    def reconcile(self, listed: Unsettled) -> Unsettled:
+        """Compare with what the client lists: its outcomes take effect, what it does not know returns to the queue.
+
+        Returns:
+            the deliveries that remain.
+        """
+        unsettled, self._unsettled = self._unsettled, {}
+        lost: list[Message] = []
+        for tag, message in unsettled.items():
+            if tag not in listed:
+                lost.append(message)
+            elif (outcome := listed[tag]) is None:
+                self._unsettled[tag] = message
+            else:
+                failed = outcome is Outcome.MODIFIED
+                self.settle(message, OutcomeReceived(self.link, tag, outcome, failed=failed))
+        self.queue.requeue(lost)
+        self._resuming = deque(self._unsettled)
+        return dict.fromkeys(self._unsettled)
+
+    def reattach(self, transport: AmqpTransport, link: Link) -> None:
+        """Send on another link from now on."""
+        self._transport = transport
+        self.link = link
+
+    def ready(self) -> bool:
+        """See `Consumer`."""
+        return not self._resuming and len(self._unsettled) < self._window and self._transport.can_send(self.link)
+
+    def dispatch(self) -> None:
+        """See `OutgoingLink`."""
+        engine = self._transport.engine
+        while self._resuming and engine.credit(self.link) > 0:
+            # Without data, which the client has.
+            engine.send(self.link, b"", delivery_tag=self._resuming.popleft())
+            self._transport.flush_soon()
+        super().dispatch()
+
+    def deliver(self, message: Message) -> None:
+        """See `Consumer`."""
+        self._last_tag += 1
+        self._unsettled[self._last_tag] = message
+        self._transport.engine.send(self.link, message.data, delivery_tag=self._last_tag)
+        self._transport.flush_soon()
+        self.transfers += 1
+
+
+ResumableLink = ResumableIncomingLink | ResumableOutgoingLink
+
+
+def _window(transport: AmqpTransport, most: int) -> int:
+    return max(2, min(most, transport.engine.max_frame // _BYTES_PER_DELIVERY))
