@@ -138,6 +138,9 @@ AMQP10 = _by_code(
     TypeCode(0xF0, "array32", "I", list, variable=True),
 )
 
+#: The same by name.
+AMQP10_BY_NAME: Mapping[str, TypeCode] = {row.name: row for row in AMQP10.values()}
+
 
 #: `struct.Struct.unpack_from` of one format.
 Unpack = Callable[[bytes, int], tuple[Any, ...]]

@@ -13,6 +13,7 @@ import attrs
 from qmf.codec import amqp10
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import decode_message
+from qmf.codec.type_codes import AMQP10, AMQP10_BY_NAME
 from qmf.codec.types import Described, UInt8, UInt32, UInt64
 from qmf.errors import DecodeError
 
@@ -112,17 +113,21 @@ class _OtherLayoutError(DecodeError):
     """The bytes may be a valid message, but not in the common layout."""
 
 
-#: Bytes after the code of each fixed-width encoding that may stand in header or properties (AMQP 1.0, part 1.6).
+def _codes(names: str) -> list[int]:
+    return [AMQP10_BY_NAME[name].code for name in names.split()]
+
+
+_NULL, _UINT0, _SMALLUINT, _UINT = _codes("null uint0 smalluint uint")
+_BINARY8, _STRING8, _BINARY32, _STRING32 = _codes("vbin8 str8-utf8 vbin32 str32-utf8")
+_LIST8, _LIST32, _MAP8, _MAP32 = _codes("list8 list32 map8 map32")
+_VARIABLE8, _VARIABLE32 = frozenset({_BINARY8, _STRING8}), frozenset({_BINARY32, _STRING32})
+#: Bytes after the code of each fixed-width encoding that may stand in header or properties.
 _WIDTHS = {
-    **dict.fromkeys((0x40, 0x41, 0x42, 0x43, 0x44), 0),
-    **dict.fromkeys((0x50, 0x52, 0x53, 0x56), 1),
-    **dict.fromkeys((0x70,), 4),
-    **dict.fromkeys((0x80, 0x83), 8),
-    0x98: 16,
+    code: AMQP10[code].width
+    for code in _codes(
+        "null true false boolean ubyte uint0 smalluint uint ulong0 smallulong ulong timestamp uuid",
+    )
 }
-_VARIABLE8, _VARIABLE32 = frozenset({0xA0, 0xA1}), frozenset({0xB0, 0xB1})
-_STRING8, _STRING32 = 0xA1, 0xB1
-_NULL = 0x40
 #: First bytes of sections, in the short form of their descriptors (part 3.2).
 _HEADER, _PROPERTIES, _APPLICATION = b"\x00\x53\x70", b"\x00\x53\x73", b"\x00\x53\x74"
 _BODY = (b"\x00\x53\x75", b"\x00\x53\x76", b"\x00\x53\x77")
@@ -133,14 +138,14 @@ def _read_common_layout(data: bytes, now: float) -> Message:
     expires_at = to = subject = None
     correlated = False
     if data.startswith(_HEADER):
-        count, pos, end = _compound(data, 3, 0xC0, 0xD0)
+        count, pos, end = _compound(data, 3, _LIST8, _LIST32)
         if count > 2:
             pos = _end_of_value(data, _end_of_value(data, pos))
             ttl = _number(data, pos)
             expires_at = None if ttl is None else now + ttl / 1000
         pos = end
     if data.startswith(_PROPERTIES, pos):
-        count, pos, end = _compound(data, pos + 3, 0xC0, 0xD0)
+        count, pos, end = _compound(data, pos + 3, _LIST8, _LIST32)
         if count > 2:
             to, pos = _text(data, _end_of_value(data, _end_of_value(data, pos)))
         if count > 3:
@@ -152,7 +157,7 @@ def _read_common_layout(data: bytes, now: float) -> Message:
             raise _OtherLayoutError("a field longer than its section")
         pos = end
     if data.startswith(_APPLICATION, pos):
-        _, _, pos = _compound(data, pos + 3, 0xC1, 0xD1)
+        _, _, pos = _compound(data, pos + 3, _MAP8, _MAP32)
     if not data.startswith(_BODY, pos):
         raise _OtherLayoutError("another section than expected")
     return Message(data, to, subject or "", None, expires_at, correlated)
@@ -203,10 +208,10 @@ def _number(data: bytes, pos: int) -> int | None:
     code = data[pos]
     if code == _NULL:
         return None
-    if code == 0x43:
+    if code == _UINT0:
         return 0
-    if code == 0x52:
+    if code == _SMALLUINT:
         return data[pos + 1]
-    if code == 0x70:
+    if code == _UINT:
         return int.from_bytes(data[pos + 1 : pos + 5])
     raise _OtherLayoutError("another type than expected")
