@@ -32,10 +32,10 @@ ALLOWED: dict[str, set[str]] = {
 }
 OPEN = {
     "qmf",
+    "qmf._arguments",
     "qmf._compile",
     "qmf._entry",
     "qmf._event_loop",
-    "qmf._keywords",
     "qmf._lazy",
     "qmf._loop_thread",
     "qmf._state_table",

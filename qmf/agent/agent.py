@@ -9,14 +9,14 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from qmf._keywords import keywords_of
+from qmf._arguments import arguments_of
 from qmf.agent.background_service import BackgroundService
 from qmf.agent.core import AgentCore
 from qmf.agent.metrics import AgentStatistics
 from qmf.agent.model.arguments import Event
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.objects.object_store import schema_of
-from qmf.agent.options import AgentOptions
+from qmf.agent.options import AgentArguments
 from qmf.agent.providers import Handler, Provider
 from qmf.bus.base import Bus
 from qmf.protocol import AgentInfo, ObjectId
@@ -33,18 +33,19 @@ class Agent:
     event loop uses `run_in_thread`.
     """
 
-    @keywords_of(AgentOptions)
-    def __init__(self, url_or_bus: str | Bus, options: AgentOptions) -> None:
+    @arguments_of(AgentArguments)
+    def __init__(self, arguments: AgentArguments) -> None:
         """Make an agent; with `state_dir` this counts as its start.
+
+        The keyword arguments are described in `AgentOptions`; `vendor` and `product` are required.
 
         Args:
             url_or_bus: the broker's URL, or a bus. A bus that is open already stays open when the agent closes.
-            options: keyword arguments, see `AgentOptions`; `vendor` and `product` are required.
 
         Raises:
             CallerError: an argument is invalid, or `state_dir` cannot be written.
         """
-        self._core = AgentCore(url_or_bus, options)
+        self._core = AgentCore(arguments.url_or_bus, arguments)
 
     @classmethod
     def run_in_thread(cls, url_or_bus: str | Bus, *, timeout: float = 10.0, **options: Any) -> AgentThread:

@@ -15,6 +15,7 @@ from qmf.agent.publishing.event_rate_limiter import EventLimit
 from qmf.agent.requests.access import Access
 from qmf.agent.requests.call_audit import CallAudit
 from qmf.agent.requests.subscription_handler import SubscriptionLimits
+from qmf.bus.base import Bus
 from qmf.errors import CallerError
 from qmf.protocol import BodyForm
 from qmf.schema import TYPES
@@ -118,3 +119,14 @@ class AgentOptions:
     event_limit: EventLimit | None = _EVENT_LIMIT
     subscription_limits: SubscriptionLimits | None = _SUBSCRIPTION_LIMITS
     clock: Clock = attrs.field(default=None, converter=_to_clock)
+
+
+@attrs.frozen
+class AgentArguments(AgentOptions):
+    """All arguments of `Agent`.
+
+    Attributes:
+        url_or_bus: the broker's URL, or a bus.
+    """
+
+    url_or_bus: str | Bus

@@ -46,4 +46,4 @@ def test_the_signature_of_an_agent_has_all_options() -> None:
 
 
 def test_the_bus_may_be_given_by_name() -> None:
-    assert Agent(url_or_bus=FakeBus(), vendor="v", product="p", instance="i").name == "v:p:i"  # type: ignore[call-arg]
+    assert Agent(url_or_bus=FakeBus(), vendor="v", product="p", instance="i").name == "v:p:i"

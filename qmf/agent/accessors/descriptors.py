@@ -50,7 +50,7 @@ class AttributeDescriptor(_Property):
     def __init__(self, schema_name: str = "") -> None:
         self.schema_name = schema_name
         self._owner: type | None = None
-        self._set_functions(None, None)
+        self._set_functions(None, _unusable)  # with a setter, since `help` calls properties without one read-only
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.schema_name = self.schema_name or name
@@ -62,7 +62,7 @@ class AttributeDescriptor(_Property):
         schema: ClassSchema | None = getattr(self._owner, "_qmf_schema_", None)
         return None if schema is None else schema.property(self.schema_name) or schema.statistic(self.schema_name)
 
-    def _set_functions(self, getter: Callable[[Any], Any] | None, setter: Setter | None) -> None:
+    def _set_functions(self, getter: Callable[[Any], Any] | None, setter: Setter) -> None:
         if not TYPE_CHECKING:
             super().__init__(getter, setter)
 
@@ -197,6 +197,10 @@ class MmaAttribute(AccessorDescriptor):
         @overload
         def __get__(self, instance: StatefulObject, owner: type) -> Mma: ...
         def __get__(self, instance: StatefulObject | None, owner: type) -> Self | Mma: ...
+
+
+def _unusable(_: StatefulObject, __: object) -> None:
+    raise AttributeError("the class has no objects yet")
 
 
 def _refusing_setter(field: FieldLayout) -> Setter:

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Self, overload
 
-from qmf._keywords import keywords_of
-from qmf.bus import AmqpBus, Bus
+from qmf._arguments import arguments_of
+from qmf.bus import AmqpBus
 from qmf.console.aio.agent_requests import Answers
 from qmf.console.aio.agents.registry import Agent
-from qmf.console.aio.core import ClientCore, ClientOptions
+from qmf.console.aio.core import ClientArguments, ClientCore
 from qmf.console.aio.following.agent_follower import FollowSpec
 from qmf.console.aio.following.follow import Follow
 from qmf.console.aio.notifications import (
@@ -49,18 +49,20 @@ class Client:
     Cancelling a request forgets it; the agent may still carry it out. Other requests are not affected.
     """
 
-    @keywords_of(ClientOptions)
-    def __init__(self, target: str | Bus, options: ClientOptions) -> None:
+    @arguments_of(ClientArguments)
+    def __init__(self, arguments: ClientArguments) -> None:
         """Make a client; nothing is connected yet.
+
+        The keyword arguments are described in `ClientOptions`.
 
         Args:
             target: URL of the broker (``host``, ``host:port``, ``amqp://user:password@host``), or a bus. A bus that is
                 open already stays open when the client closes.
-            options: keyword arguments, see `ClientOptions`.
         """
-        core = ClientCore(AmqpBus(target) if isinstance(target, str) else target, options)
+        target = arguments.target
+        core = ClientCore(AmqpBus(target) if isinstance(target, str) else target, arguments)
         self._core = core
-        self._options = options
+        self._options = arguments
         self._bus = core.bus
         self._agents = core.agents
         self._schemas = core.schemas

@@ -98,6 +98,17 @@ class ClientOptions:
         return [*(key for key, on in chosen.items() if on), *self.bindings]
 
 
+@attrs.frozen
+class ClientArguments(ClientOptions):
+    """All arguments of `Client`.
+
+    Attributes:
+        target: the broker's URL, or a bus.
+    """
+
+    target: str | Bus
+
+
 class ClientCore:
     """The parts of one client, and the ways between them."""
 

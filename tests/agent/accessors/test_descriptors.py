@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pydoc
 import weakref
 from collections import OrderedDict
 from uuid import UUID
@@ -16,7 +17,7 @@ from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
 from qmf.agent.model.object_values import take_update
 from qmf.errors import CallerError, ConstraintError
-from qmf.schema import TYPES, ClassSchema, Property, Statistic
+from qmf.schema import TYPES, Access, ClassSchema, Property, Statistic
 
 
 @pytest.fixture
@@ -204,6 +205,20 @@ def test_subclasses_share_the_layout() -> None:
 def test_descriptors_are_found_on_the_class() -> None:
     assert isinstance(Belt.speed, Attribute)
     assert Belt.speed.schema_name == "speed"
+
+
+def test_help_shows_attributes_that_can_be_assigned_before_there_are_objects() -> None:
+    class Bin(ManagedObject):
+        _qmf_schema_ = ClassSchema(
+            package="p", name="Bin", properties=(Property(name="size", type=TYPES["uint8"], access=Access.RW),)
+        )
+        size = Attribute[int]()
+
+    text = pydoc.plain(pydoc.render_doc(Bin))
+    assert "Readonly" not in text
+    assert "size" in text.partition("Data descriptors defined here:")[2]
+    with pytest.raises(AttributeError, match="the class has no objects yet"):
+        object.__new__(Bin).size = 1
 
 
 def test_repr_names_the_object() -> None:

@@ -108,7 +108,7 @@ async def test_a_broker_that_accepts_no_message_is_no_connection(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(bus, "send", no_credit)
-    client = Client(bus)
+    client = Client(target=bus)
     with pytest.raises(ConnectError, match=r"the broker accepted no message within 0\.1 s"):
         await client.open(0.1)
     assert not bus.connected

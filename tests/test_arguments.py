@@ -7,7 +7,7 @@ import inspect
 import attrs
 import pytest
 
-from qmf._keywords import keywords_of
+from qmf._arguments import arguments_of
 
 
 @attrs.frozen(kw_only=True)
@@ -16,19 +16,22 @@ class Options:
     colour: str = "red"
 
 
+@attrs.frozen
+class Arguments(Options):
+    name: str
+
+
 class Thing:
-    @keywords_of(Options)
-    def __init__(self, name: str, options: Options) -> None:
+    @arguments_of(Arguments)
+    def __init__(self, arguments: Arguments) -> None:
         """Make a thing."""
-        self.name = name
-        self.options = options
+        self.options = arguments
 
 
-def test_fields_are_keyword_arguments() -> None:
-    thing = Thing("a", size=1)
-    assert (thing.name, thing.options) == ("a", Options(size=1, colour="red"))
+def test_fields_are_arguments() -> None:
+    assert Thing("a", size=1).options == Arguments("a", size=1, colour="red")
     assert Thing("a", size=1, colour="blue").options.colour == "blue"
-    assert Thing(name="a", size=1).name == "a"  # type: ignore[call-arg]
+    assert Thing(name="a", size=1).options.name == "a"
 
 
 def test_the_signature_shows_them() -> None:
@@ -43,4 +46,6 @@ def test_wrong_arguments_are_type_errors() -> None:
     with pytest.raises(TypeError, match="weight"):
         Thing("a", size=1, weight=2)  # type: ignore[call-arg]
     with pytest.raises(TypeError, match="positional"):
-        Thing("a", Options(size=1))  # type: ignore[call-arg,arg-type]
+        Thing("a", 1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="name"):
+        Thing("a", size=1, name="b")  # type: ignore[misc]
