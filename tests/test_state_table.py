@@ -16,8 +16,8 @@ from qmf.bus.client.connection_state import TRANSITIONS as BUS_CONNECTION
 from qmf.bus.client.connection_state import BusConnectionState, BusConnectionTrigger
 from qmf.bus.client.link_state import TRANSITIONS as BUS_LINK
 from qmf.bus.client.link_state import BusLinkState, BusLinkTrigger
-from qmf.console.aio.agents.registry import TRANSITIONS as AGENT
-from qmf.console.aio.agents.registry import AgentEvent, AgentState
+from qmf.console.aio.agents import TRANSITIONS as AGENT
+from qmf.console.aio.agents import AgentEvent, AgentState
 from qmf.console.aio.following.follow_state import TRANSITIONS as FOLLOWING
 from qmf.console.aio.following.follow_state import FollowEvent, FollowState
 from qmf.console.aio.rpc.requests import TRANSITIONS as REQUEST

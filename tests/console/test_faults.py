@@ -41,8 +41,8 @@ AGENT = "qmf:host:"
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The agents here announce an interval of one second, the shortest possible."""
-    monkeypatch.setattr("qmf.console.aio.agents.registry.MIN_SILENCE", 0.0)
-    monkeypatch.setattr("qmf.console.aio.agents.registry.MISSED_HEARTBEATS", 2)
+    monkeypatch.setattr("qmf.console.aio.agents.MIN_SILENCE", 0.0)
+    monkeypatch.setattr("qmf.console.aio.agents.MISSED_HEARTBEATS", 2)
     monkeypatch.setattr("qmf.console.broker_connection.FIRST_DELAY", 0.05)
     monkeypatch.setattr("qmf.bus.client.amqp_bus.Backoff", lambda: Backoff(first=0.05, limit=0.2))
 
@@ -138,7 +138,7 @@ async def test_an_agent_killed_and_started_at_once_was_restarted(
     peers: Peers, client: tuple[Client, Notifications], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # However long its start takes.
-    monkeypatch.setattr("qmf.console.aio.agents.registry.MIN_SILENCE", PATIENCE)
+    monkeypatch.setattr("qmf.console.aio.agents.MIN_SILENCE", PATIENCE)
     asking, heard = client
     obj = await agent_object(asking)
     process = peers.agents["one"]

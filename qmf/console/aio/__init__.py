@@ -12,7 +12,7 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.console.aio.agent_requests import Answers
-    from qmf.console.aio.agents.registry import Agent
+    from qmf.console.aio.agents import Agent
     from qmf.console.aio.client import Client
     from qmf.console.aio.core import ClientOptions
     from qmf.console.aio.following.agent_follower import FollowMode
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     from qmf.console.aio.objects.remote_object import CallResult, RemoteObject, Timestamps
     from qmf.console.aio.receiver import class_keys, heartbeat_keys
     from qmf.console.aio.rpc.requests import AgentLost, RequestCounts
-    from qmf.console.aio.schemas.cache import AnySchema
+    from qmf.console.aio.schemas import AnySchema
     from qmf.protocol import ObjectId
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "qmf.console.aio.agents.registry": "Agent",
+            "qmf.console.aio.agents": "Agent",
             "qmf.console.aio.receiver": "class_keys heartbeat_keys",
             "qmf.console.aio.client": "Client",
             "qmf.console.aio.core": "ClientOptions",
@@ -70,7 +70,7 @@ else:
             "qmf.console.aio.agent_requests": "Answers",
             "qmf.console.aio.objects.object_query": "Where",
             "qmf.console.aio.rpc.requests": "AgentLost RequestCounts",
-            "qmf.console.aio.schemas.cache": "AnySchema",
+            "qmf.console.aio.schemas": "AnySchema",
             "qmf.protocol": "ObjectId",
         },
     )

@@ -12,15 +12,14 @@ from typing import TypeVar, overload
 
 import attrs
 
-from qmf.console.aio.agents.registry import Agent, AgentRegistry
+from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.objects.class_fields import Values, merge, with_agent
 from qmf.console.aio.objects.methods import MethodSignature, property_values, typed_outputs
 from qmf.console.aio.objects.object_query import ObjectQuery, Test, compile_filter, match_all
 from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject, remote_objects
 from qmf.console.aio.rpc.channel import RpcChannel
-from qmf.console.aio.schemas.cache import SchemaCache
-from qmf.console.aio.schemas.discovery import SchemaDiscovery
+from qmf.console.aio.schemas import SchemaDiscovery
 from qmf.errors import ConstraintError, NotFoundError, QmfError, RequestTimeout
 from qmf.protocol import (
     ROW_FORM,
@@ -98,7 +97,6 @@ class AgentRequests:
         self,
         rpc: RpcChannel,
         agents: AgentRegistry,
-        schemas: SchemaCache,
         discovery: SchemaDiscovery,
         store: ObjectStore,
         timeout: float,
@@ -108,14 +106,13 @@ class AgentRequests:
         Args:
             rpc: sends the requests.
             agents: the agents present.
-            schemas: the schemas known.
-            discovery: lists the classes of agents.
+            discovery: knows classes and schemas, and asks agents for them.
             store: keeps the objects of agents that publish.
             timeout: seconds to wait for each agent when a request does not specify it.
         """
         self._rpc = rpc
         self._agents = agents
-        self._schemas = schemas
+        self._schemas = discovery.cache
         self._discovery = discovery
         self._store = store
         self._timeout = timeout
@@ -201,7 +198,7 @@ class AgentRequests:
         libqmf2 needs package and exact case; qpidd needs lower case, and takes an empty package for any (QMF2.md 4.4).
         """
         if agent.knows_schema_queries and (package is None or name != name.lower()):
-            await self._list_once(agent, seconds)
+            await self._discovery.list_once(agent, seconds)
             found = self._schemas.resolve(package, name, agent.name)
             return list(dict.fromkeys(ClassKey(key.package, key.name) for key in found if key.kind is Kind.DATA))
         return [ClassKey(package or "", name.lower())]
@@ -222,15 +219,6 @@ class AgentRequests:
 
     # -- classes
 
-    async def learn_classes(self, agent: Agent, query: ObjectQuery) -> None:
-        """Fetch the schemas of the classes that a query names, as far as the agent can list its classes."""
-        name, package = query.class_name
-        if not self._discovery.can_list(agent):
-            return
-        await self._list_once(agent, self._timeout)
-        keys = self._schemas.resolve(package, name, agent.name) if name else []
-        await asyncio.gather(*(self._schemas.learn(key) for key in keys if key.kind is Kind.DATA))
-
     async def list_all_classes(self, timeout: float | None) -> Mapping[str, QmfError]:
         """Have every agent list its classes, unless its list is known and has not changed.
 
@@ -244,22 +232,12 @@ class AgentRequests:
             for agent in self._agents
             if self._discovery.can_list(agent) and not (agent.knows_schema_queries and self._discovery.is_listed(agent))
         ]
-        return (await self._gather(asked, lambda agent: self.list_classes(agent, timeout))).failures
+        return (await self._gather(asked, lambda agent: self._discovery.list_classes(agent, timeout))).failures
 
     async def classes_of(self, agent: Agent, timeout: float | None) -> list[ClassKey]:
         """The classes of one agent: those that it lists, or those seen so far when it can't list them."""
         self._rpc.check_connected()
-        return await self.list_classes(agent, timeout) or self._schemas.used_by(agent.name)
-
-    async def list_classes(self, agent: Agent, timeout: float | None = None) -> list[ClassKey]:
-        """Have one agent list its classes, and note them."""
-        keys = await self._discovery.classes(agent, self._seconds(timeout))
-        self._schemas.saw_all(keys, agent)
-        return keys
-
-    async def _list_once(self, agent: Agent, seconds: float) -> None:
-        if not self._discovery.is_listed(agent):
-            await self.list_classes(agent, seconds)
+        return await self._discovery.list_classes(agent, timeout) or self._schemas.used_by(agent.name)
 
     # -- for remote objects, see `ObjectClient`
 

@@ -11,7 +11,7 @@ from typing import Any, Self, overload
 from qmf._arguments import arguments_of
 from qmf.bus import AmqpBus
 from qmf.console.aio.agent_requests import Answers
-from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.core import ClientArguments, ClientCore
 from qmf.console.aio.following.agent_follower import FollowSpec
 from qmf.console.aio.following.follow import Follow
@@ -28,7 +28,7 @@ from qmf.console.aio.notifications import (
 from qmf.console.aio.objects.object_query import P, Where, make_query
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.rpc.requests import RequestCounts
-from qmf.console.aio.schemas.cache import AnySchema
+from qmf.console.aio.schemas import AnySchema
 from qmf.errors import CallerError
 from qmf.protocol import ObjectId
 from qmf.schema import ClassKey

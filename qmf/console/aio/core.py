@@ -15,8 +15,7 @@ import attrs
 
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, ReceivedMessage
 from qmf.console.aio.agent_requests import AgentRequests
-from qmf.console.aio.agents.registry import Agent, AgentChange, AgentChangeKind, AgentEvent
-from qmf.console.aio.agents.tracker import AgentTracker
+from qmf.console.aio.agents import Agent, AgentChange, AgentChangeKind, AgentEvent, AgentTracker
 from qmf.console.aio.following.agent_follower import FollowServices, FollowSpec
 from qmf.console.aio.following.follow import Follower
 from qmf.console.aio.following.subscriptions import ObjectSubscriptions
@@ -36,8 +35,7 @@ from qmf.console.aio.notifications import (
 )
 from qmf.console.aio.receiver import MessageReceiver
 from qmf.console.aio.rpc.channel import LOCATE_BROKER, RpcChannel
-from qmf.console.aio.schemas.cache import SchemaCache
-from qmf.console.aio.schemas.discovery import SchemaDiscovery
+from qmf.console.aio.schemas import SchemaDiscovery
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import ConnectError, DisconnectedError, QmfError, RemoteError
 from qmf.protocol import (
@@ -126,10 +124,10 @@ class ClientCore:
         )
         self.tracker = AgentTracker(self._agent_changed, ageing=options.heartbeats)
         self.agents = self.tracker.agents
-        self.discovery = SchemaDiscovery(self.rpc, self.agents, options.timeout)
-        self.schemas = SchemaCache(self.discovery.schema, publish)
+        self.discovery = SchemaDiscovery(self.rpc, self.agents, publish, options.timeout)
+        self.schemas = self.discovery.cache
         self.store = ObjectStore()
-        self.requests = AgentRequests(self.rpc, self.agents, self.schemas, self.discovery, self.store, options.timeout)
+        self.requests = AgentRequests(self.rpc, self.agents, self.discovery, self.store, options.timeout)
         self.indications = IndicationHandler(self.agents, self.schemas, self.store, self.requests.make, publish)
         self.subscriptions = ObjectSubscriptions(self.rpc)
         self._tasks = BackgroundTasks()
@@ -138,7 +136,7 @@ class ClientCore:
             requests=self.requests,
             subscriptions=self.subscriptions,
             receiver=self.receiver,
-            schemas=self.schemas,
+            discovery=self.discovery,
             store=self.store,
             publisher=self.publisher,
             tasks=self._tasks,
@@ -146,7 +144,6 @@ class ClientCore:
         )
         self.followers: set[Follower] = set()
         """The followers that run; they end with the client."""
-        self._discovering: set[str] = set()
         self._identified: tuple[str, int] | None = None
         self._bus_is_ours = False
         self._unwatch: Callable[[], None] = lambda: None
@@ -185,7 +182,7 @@ class ClientCore:
         self.rpc.disconnected("the console was closed")
         await self._tasks.cancel()
         await self.indications.close()
-        await self.schemas.close()
+        await self.discovery.close()
         await self.subscriptions.close()
         self._unwatch()
         if self._bus_is_ours:
@@ -284,14 +281,8 @@ class ClientCore:
         if isinstance(content, Heartbeat):
             self.indications.count(envelope, agent)
             self.publisher.publish(HeartbeatSeen(agent, info.timestamp))
-        if (
-            self.options.discover
-            and self.discovery.can_list(agent)
-            and not self.discovery.is_listed(agent)
-            and agent.name not in self._discovering
-        ):
-            self._discovering.add(agent.name)
-            self._tasks.spawn(self._discover(agent))
+        if self.options.discover:
+            self.discovery.discover(agent)
 
     def _unbound(self, key: str) -> None:
         self.indications.unbound(key, self.receiver.bound)
@@ -321,17 +312,9 @@ class ClientCore:
                 self.schemas.forget_agent(agent.name)
                 publish(AgentRemoved(agent, removal))
 
-    async def _discover(self, agent: Agent) -> None:
-        try:
-            await self.requests.list_classes(agent)
-        except QmfError as error:
-            log.info("agent %s did not list its classes, asking again at its next heartbeat: %s", agent, error)
-        finally:
-            self._discovering.discard(agent.name)
-
     async def _identify(self, agent: Agent) -> None:
         try:
-            broker_id = await self.discovery.broker_id(agent, self.options.timeout)
+            broker_id = await self.discovery.broker_id(agent)
         except QmfError as error:
             log.info("the broker did not answer the query for its id: %s", error)
             return

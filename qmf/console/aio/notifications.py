@@ -17,7 +17,7 @@ from uuid import UUID
 
 import attrs
 
-from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.schema import ClassKey

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 
 import attrs
 
-from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.objects.remote_event import RemoteEvent
 from qmf.console.typed.values import argument_value, class_name, is_class, make_instance
 from qmf.errors import CallerError

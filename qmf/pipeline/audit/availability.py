@@ -29,7 +29,7 @@ UP, DOWN, UNKNOWN = "up", "down", "unknown"
 SETTLE_S = 10
 
 #: Silent intervals after which the console removes an agent, and the seconds that it waits at least
-#: (`qmf.console.aio.agents.registry`). Older lakes were recorded with the same rule.
+#: (`qmf.console.aio.agents`). Older lakes were recorded with the same rule.
 MISSED_HEARTBEATS, SHORTEST_PATIENCE_S = 3, 10
 
 _SECOND = 10**9

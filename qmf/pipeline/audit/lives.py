@@ -24,7 +24,7 @@ DESTROYED, REPLACED = "destroyed", "replaced"
 RESTARTED, ENDED, LOST = "agent restarted", "agent ended", "agent lost"
 
 #: Nanoseconds in which messages that an agent sent before its goodbye may still arrive
-#: (`qmf.console.aio.agents.registry.GOODBYE_PERIOD`).
+#: (`qmf.console.aio.agents.GOODBYE_PERIOD`).
 AFTERGLOW_NS = 10 * 10**9
 
 

@@ -19,7 +19,7 @@ from qmf.console.aio import (
     ObjectUpdated,
     Overflow,
 )
-from qmf.console.aio.agents.registry import Agent, info_from_name
+from qmf.console.aio.agents import Agent, info_from_name
 from qmf.console.aio.notifications import NotificationStream
 
 

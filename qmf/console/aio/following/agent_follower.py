@@ -23,7 +23,7 @@ import logging
 import attrs
 
 from qmf.console.aio.agent_requests import AgentRequests
-from qmf.console.aio.agents.registry import Agent, AgentRegistry
+from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.following.follow_state import TRANSITIONS, FollowEvent, FollowState
 from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind, FollowedObjects
 from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
@@ -33,7 +33,7 @@ from qmf.console.aio.objects.class_fields import with_agent
 from qmf.console.aio.objects.object_query import ObjectQuery, Test
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.receiver import MessageReceiver, any_package_key, class_keys
-from qmf.console.aio.schemas.cache import SchemaCache
+from qmf.console.aio.schemas import SchemaDiscovery
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout
 from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectsIndication, Predicate, SubscribeRequest
@@ -88,7 +88,7 @@ class FollowServices:
         agents: the agents present.
         requests, subscriptions: requests to agents.
         receiver: binds the keys of indications.
-        schemas, store: what is known of classes and published objects.
+        discovery, store: what is known of classes and published objects.
         publisher: source of notifications.
         tasks: for work that outlives a follower.
         timeout: seconds to wait for answers.
@@ -98,7 +98,7 @@ class FollowServices:
     requests: AgentRequests
     subscriptions: ObjectSubscriptions
     receiver: MessageReceiver
-    schemas: SchemaCache
+    discovery: SchemaDiscovery
     store: ObjectStore
     publisher: NotificationPublisher
     tasks: BackgroundTasks
@@ -117,7 +117,8 @@ class AgentFollower:
         self._requests = services.requests
         self._subscriptions = services.subscriptions
         self._receiver = services.receiver
-        self._schemas = services.schemas
+        self._discovery = services.discovery
+        self._schemas = services.discovery.cache
         self._store = services.store
         self._publisher = services.publisher
         self._tasks = services.tasks
@@ -247,14 +248,14 @@ class AgentFollower:
     async def _subscribe(self) -> None:
         """Subscribe, and keep the subscription alive until it is outdated or ended."""
         query = self._spec.query
-        await self._requests.learn_classes(self.agent, query)
+        name, package = query.class_name
+        await self._discovery.learn_classes(self.agent, package, name)
         unknown, self._unknown_classes = self._unknown_classes, set()
         await asyncio.gather(*(self._schemas.learn(key) for key in unknown))
         self._advance(FollowEvent.SUBSCRIBE)
         self._fault = None
         self._next_number = 1
         self._snapshot = []
-        name, package = query.class_name
         request = SubscribeRequest(
             class_key=ClassKey(package or "", name.lower()) if name else None,
             object_id=with_agent(query.object_id, self.agent.name) if query.object_id else None,

@@ -16,7 +16,7 @@ from typing import Generic, Self, TypeVar
 
 import attrs
 
-from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.following.agent_follower import AgentFollower, FollowMode, FollowServices, FollowSpec
 from qmf.console.aio.following.followed_objects import ChangeKind, FollowedObjects, ObjectChange
 from qmf.console.aio.notifications import (

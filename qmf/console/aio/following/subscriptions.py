@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import attrs
 
-from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import NetworkError

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import attrs
 
-from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.objects.class_fields import ClassFields
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.errors import CallerError, ConstraintError, NotFoundError, ProtocolError

@@ -19,7 +19,7 @@ import attrs
 
 from qmf.bus.base import Binding, Bus, ExchangeKind, MessageCallback, Subscription
 from qmf.codec import Message, Section, encode_message
-from qmf.console.aio.agents.registry import Agent
+from qmf.console.aio.agents import Agent
 from qmf.console.aio.rpc.requests import AgentLost, Request, RequestCounts, RequestEvent, RequestState
 from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import (

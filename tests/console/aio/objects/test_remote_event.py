@@ -8,7 +8,7 @@ from console.aio.objects.remotes import AGENT
 from qmf.console.aio import (
     RemoteEvent,
 )
-from qmf.console.aio.agents.registry import Agent, info_from_name
+from qmf.console.aio.agents import Agent, info_from_name
 from qmf.schema import Severity
 
 

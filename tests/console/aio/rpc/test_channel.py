@@ -22,7 +22,7 @@ from qmf.console.aio import (
     BusDisconnected,
     Client,
 )
-from qmf.console.aio.agents.registry import Agent, info_from_name
+from qmf.console.aio.agents import Agent, info_from_name
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.errors import (
     DisconnectedError,

@@ -1,15 +1,17 @@
-"""The table of an agent's presence, and the registry that follows it."""
+"""The table of an agent's presence, the registry that follows it, and the tracker with its clock."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from typing import Any
 
+import attrs
 import pytest
-from console.aio.agents.infos import NAME, info
+from support.waiting import until
 
 from qmf._state_table import IllegalEvent
-from qmf.console.aio.agents.registry import (
+from qmf.console.aio.agents import (
     GOODBYE_PERIOD,
     TRANSITIONS,
     Agent,
@@ -18,11 +20,19 @@ from qmf.console.aio.agents.registry import (
     AgentEvent,
     AgentRegistry,
     AgentState,
+    AgentTracker,
     info_from_name,
 )
 from qmf.errors import NotFoundError
+from qmf.protocol import AgentInfo
 
+NAME = "example.org:widgets:1"
 QPIDD = "apache.org:qpidd:b1"
+
+
+def info(name: str = NAME, **changes: object) -> AgentInfo:
+    """An announcement."""
+    return attrs.evolve(info_from_name(name), **{"epoch": 1, "heartbeat_interval": 10, **changes})  # type: ignore[arg-type]
 
 
 def change(found: AgentChange | None) -> AgentChangeKind:
@@ -40,11 +50,9 @@ def test_the_broker_is_only_lost_with_the_connection_or_by_its_own_word(presence
         assert move[1] is AgentChangeKind.REMOVED
 
 
-def test_an_event_that_the_table_lacks_raises_and_changes_nothing() -> None:
-    registry = AgentRegistry()
-    with pytest.raises(IllegalEvent, match="absent; 'silent' is not possible"):
-        registry._apply(NAME, AgentEvent.SILENT, 0.0, Agent(info()))
-    assert len(registry) == 0
+def test_an_event_that_the_table_lacks_raises() -> None:
+    with pytest.raises(IllegalEvent, match=f"agent {NAME} is absent; 'silent' is not possible"):
+        TRANSITIONS.next(AgentState.ABSENT, AgentEvent.SILENT, NAME)
 
 
 @pytest.mark.parametrize(
@@ -187,3 +195,34 @@ def test_an_unknown_agent_is_named_with_similar_ones() -> None:
     registry.announced(info(), 0.0)
     with pytest.raises(NotFoundError, match=f"no agent 'example.org:widget:1'; did you mean {NAME}"):
         registry.find("example.org:widget:1")
+
+
+async def test_the_tracker_removes_silent_agents_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qmf.console.aio.agents.MIN_SILENCE", 0.0)
+    monkeypatch.setattr("qmf.console.aio.agents.MISSED_HEARTBEATS", 0.001)
+    changes: list[AgentChange] = []
+    tracker = AgentTracker(changes.append, ageing=True)
+    tracker.announced(info())
+    assert [item.kind for item in changes] == [AgentChangeKind.ADDED]
+    await until(lambda: len(changes) == 2)
+    tracker.close()
+    assert changes[1].kind is AgentChangeKind.REMOVED
+    assert len(tracker.agents) == 0
+
+
+async def test_settling_ends_at_the_limit_when_no_agent_answers() -> None:
+    tracker = AgentTracker(lambda _: None, ageing=False)
+    await tracker.settle(0.01)
+    assert len(tracker.agents) == 0
+
+
+async def test_settling_waits_for_announcements() -> None:
+    tracker = AgentTracker(lambda _: None, ageing=False)
+    tracker.mentioned(NAME)
+    settled = asyncio.ensure_future(tracker.settle(30.0))
+    await asyncio.sleep(0)
+    assert not settled.done()
+    tracker.announced(info())
+    async with asyncio.timeout(5.0):
+        await settled
+    assert [agent.info.epoch for agent in tracker.agents] == [info().epoch]

@@ -1,1 +1,0 @@
-"""The agents on the bus: which are present, and when they count as gone."""

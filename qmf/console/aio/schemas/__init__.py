@@ -1,1 +1,0 @@
-"""Schemas of remote classes: kept by class key, and fetched from agents."""
