@@ -147,8 +147,8 @@ def main() -> None:
     keyed = [amqp010.encode_map(item) for item in wide]
     by_proton = proton_encode(plain)
     as_qpidd = [amqp10.encode(item) for item in wide]
-    encode_all = entry_encoder(columns(schema), 0, "queue")
-    encode_statistics = entry_encoder(columns(schema)[properties:], 0, "queue statistics")
+    encode_all = entry_encoder(columns(schema), "queue")
+    encode_statistics = entry_encoder(columns(schema)[properties:], "queue statistics")
     shapes = Shapes(keyed[0])
     keyed_statistics = [amqp010.encode_map(dict(list(item.items())[properties:])) for item in wide]
     statistic_shapes = Shapes(keyed_statistics[0])

@@ -138,7 +138,7 @@ def keyed() -> list[Pair]:
     assert starts == [tuple(loops.match(item, 4, len(item)) or ()) for item in items]
     unpacked = [shape.unpack(item, at) for item, at in zip(items, starts, strict=True)]
     assert unpacked == [loops.unpack(item, at) for item, at in zip(items, starts, strict=True)] == plain
-    encode = entry_encoder(columns(schema), 0, "queue")
+    encode = entry_encoder(columns(schema), "queue")
     tuples = [tuple(item.values()) for item in plain]
     wide = [with_widths(schema, item) for item in plain]
     assert [encode(values)[0] for values in tuples] == [amqp010.encode_map(item)[8:] for item in wide]
@@ -254,7 +254,7 @@ def events() -> list[Pair]:
     decoder = ObjectDecoder()
     general = [event_from_map(item) for item in amqp010.decode_list(body, text=True) if isinstance(item, dict)]
     assert decoder.events(body) == decoder.events(body) == general
-    assert decoder.matched
+    assert decoder.general < 100
     return [
         Pair(
             "event: decode (loop: the general decoder)",

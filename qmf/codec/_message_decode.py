@@ -29,7 +29,6 @@ from qmf.errors import DecodeError
 
 _BODY = frozenset({DATA, SEQUENCE, VALUE})
 _REPEATED = frozenset({DATA, SEQUENCE})
-_REMEMBERED = frozenset({PROPERTIES, APPLICATION_PROPERTIES})
 
 _SECTIONS = {DATA: Section.DATA, SEQUENCE: Section.SEQUENCE, VALUE: Section.VALUE}
 
@@ -109,7 +108,7 @@ def decode_fields(
     fields: dict[str, object] = {}
     bodies: list[object] = []
     section = body_at = properties_at = 0
-    for code, start, begin, value in _sections(data, body, text, memory):
+    for code, start, begin, value in _sections(data, body, text):
         if code in _BODY:
             section, body_at = code, body_at or start
             bodies.append(value)
@@ -131,9 +130,7 @@ def decode_fields(
     return fields
 
 
-def _sections(
-    data: bytes, body: bool, text: bool, memory: SectionMemory | None
-) -> Iterator[tuple[int, int, int, object]]:
+def _sections(data: bytes, body: bool, text: bool) -> Iterator[tuple[int, int, int, object]]:
     """Each section: its descriptor, where it and its value start, and the value; arguments as of `decode_message`."""
     last = pos = 0
     while pos < len(data):
@@ -144,10 +141,7 @@ def _sections(
         last = code
         if code in _BODY and not body:
             return
-        if memory is not None and code in _REMEMBERED and begin < len(data):
-            value, pos = memory.decode(data, begin, text)
-        else:
-            value, pos = decode_value(data, begin, text and code != DATA)
+        value, pos = decode_value(data, begin, text and code != DATA)
         yield code, start, begin, value
 
 

@@ -9,6 +9,15 @@ from __future__ import annotations
 from qmf.codec._message import Message, Section
 from qmf.codec._message_decode import decode_fields, decode_message
 from qmf.codec._message_encode import encode_content, encode_message
-from qmf.codec._section_memory import SectionMemory
+from qmf.codec._section_memory import MAX_HEADS, SectionMemory
 
-__all__ = ["Message", "Section", "SectionMemory", "decode_fields", "decode_message", "encode_content", "encode_message"]
+__all__ = [
+    "MAX_HEADS",
+    "Message",
+    "Section",
+    "SectionMemory",
+    "decode_fields",
+    "decode_message",
+    "encode_content",
+    "encode_message",
+]

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from support.vectors import NAMES, Vector, parametrized
 
 from qmf.codec import EncodeError, Message, Section, decode_message, encode_message
-from qmf.codec._section_memory import MAX_HEADS, MAX_SECTIONS
-from qmf.codec.message import SectionMemory
+from qmf.codec.message import MAX_HEADS, SectionMemory
 from qmf.errors import DecodeError
 
 
@@ -43,15 +42,6 @@ def test_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
         data[position % len(data)] = value
     for _ in range(2):
         assert outcome(bytes(data), memory) == outcome(bytes(data), None)
-
-
-def test_what_is_remembered_is_bounded() -> None:
-    memory = SectionMemory()
-    for number in range(MAX_SECTIONS + 5):
-        decode_message(encode_message(Message(subject=str(number))), memory=memory)
-    decode_message(encode_message(Message(subject="x" * 1000)), memory=memory)
-    assert 0 < len(memory.values) <= MAX_SECTIONS
-    assert all(len(raw) < 1000 for raw in memory.values)
 
 
 @pytest.mark.parametrize("size", [0, 1, 255, 256, 70_000])
@@ -97,11 +87,10 @@ def test_answers_that_differ_in_body_and_correlation_id_only() -> None:
                 data + b"\x00\x53\x78\xc1\x01\x00",
             ):
                 assert outcome(broken, memory) == outcome(broken, None)
-    assert sorted(item[1] for item in memory.answers) == [1, 2, 3, 4, 5]
-    assert memory.heads == []
-    memory.values.clear()
+    assert sorted(head.size for head in memory.heads) == [1, 2, 3, 4, 5]
+    before = memory.heads[:]
     decode_message(answer("54321"), memory=memory)
-    assert memory.values == {}, "the sections of an answer like earlier ones are not decoded"
+    assert sorted(memory.heads) == sorted(before), "an answer like earlier ones is not learned again"
 
 
 @pytest.mark.parametrize(
@@ -139,4 +128,17 @@ def test_answers_remembered_are_bounded() -> None:
     memory = SectionMemory()
     for number in range(MAX_HEADS + 5):
         decode_message(answer("1" * number), memory=memory)
-    assert len(memory.answers) == MAX_HEADS
+    assert len(memory.heads) == MAX_HEADS
+
+
+def test_messages_that_no_other_is_like_are_not_remembered() -> None:
+    memory = SectionMemory()
+    for message in (
+        Message(message_id="m", body=b"", section=Section.DATA),
+        Message(application_properties={"sequence": 5}, body=b"", section=Section.DATA),
+        Message(subject="x" * 1000, body=b"", section=Section.DATA),
+        Message(correlation_id=5, body=b"", section=Section.DATA),
+        Message(subject="a", body="text", section=Section.VALUE),
+    ):
+        decode_message(encode_message(message), memory=memory)
+    assert memory.heads == []

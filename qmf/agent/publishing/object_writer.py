@@ -52,7 +52,7 @@ class ObjectWriter:
             object_state.keep_entries(obj, known)
         properties, count = known
         statistics, more = encoder.entries(STATISTICS, writer.read_statistics(obj))
-        return encoder.object(*object_state.id_and_times(obj), properties + statistics, count + more)
+        return encoder.object(*object_state.id_and_times(obj), (properties + statistics, count + more))
 
     def part(self, obj: ManagedObject, groups: int, raw: RawValues) -> Item:
         """An object of the store with some values that were read before.
@@ -63,13 +63,13 @@ class ObjectWriter:
         if self._plain:
             return object_data(obj, values_by_name(object_state.layout(obj), groups, raw))
         encoder = self._class(obj).encoder
-        return encoder.object(*object_state.id_and_times(obj), *encoder.entries(groups, raw))
+        return encoder.object(*object_state.id_and_times(obj), encoder.entries(groups, raw))
 
     def name_only(self, obj: ManagedObject) -> Item:
         """An object of the store without values."""
         if self._plain:
             return object_data(obj, {})
-        return self._class(obj).encoder.object(*object_state.id_and_times(obj), b"", 0)
+        return self._class(obj).encoder.object(*object_state.id_and_times(obj), (b"", 0))
 
     def data(self, data: ObjectData) -> Item:
         """Any object.

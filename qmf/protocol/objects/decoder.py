@@ -45,15 +45,14 @@ class ObjectDecoder:
     """Reads objects and events, and remembers what they look like. One for each connection.
 
     Attributes:
-        matched: objects and events that looked like earlier ones, so far; values of such objects were kept as bytes.
-        general: those that the general decoder read.
+        general: objects and events that the general decoder read, so far; the others looked like earlier ones.
         sections: remembers sections of the messages around them.
         object_forms, event_forms, object_ids: what was learned of objects, events and ids.
         row_decoders: by the columns and type codes of the rows.
     """
 
     def __init__(self) -> None:
-        self.matched = self.general = 0
+        self.general = 0
         self.sections = SectionMemory()
         self.object_ids = ObjectIdDecoder()
         nested, read_id = nested_values(_VALUE_DEPTH), self.object_ids.decode
@@ -75,14 +74,13 @@ class ObjectDecoder:
         """
         out: list[ObjectData] = []
         rows: RowObjects | None = None
-        read = self.object_forms.read
+        forms = self.object_forms
         for pos, end in _items(body):
             if rows is not None:
                 out += rows
                 rows = None
-            found = read(body, pos, end)
+            found = forms.last(body, pos, end) or forms.read(body, pos, end)
             if found is not None:
-                self.matched += 1
                 out.append(found)
                 continue
             fields = decoded_map(body, pos, end, _OBJECT_DEPTH)
@@ -92,7 +90,7 @@ class ObjectDecoder:
             (data,) = objects_from_list([fields])
             out.append(data)
             self.general += 1
-            self.object_forms.learn(body, pos, end, fields, data.class_key)
+            forms.learn(body, pos, end, fields, data.class_key)
         if rows is None:
             return out
         # Mostly there is nothing but one block.
@@ -101,16 +99,14 @@ class ObjectDecoder:
     def events(self, body: bytes) -> list[EventData]:
         """The events of a body that is an AMQP 0-10 list; errors as of `objects`."""
         out: list[EventData] = []
-        read = self.event_forms.read
+        forms = self.event_forms
         for pos, end in _items(body):
-            event = read(body, pos, end)
+            event = forms.last(body, pos, end) or forms.read(body, pos, end)
             if event is None:
                 fields = decoded_map(body, pos, end, _OBJECT_DEPTH)
                 event = event_from_map(fields)
                 self.general += 1
-                self.event_forms.learn(body, pos, end, fields, event.class_key)
-            else:
-                self.matched += 1
+                forms.learn(body, pos, end, fields, event.class_key)
             out.append(event)
         return out
 

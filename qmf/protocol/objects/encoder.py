@@ -10,23 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qmf.codec.errors import EncodeError
-from qmf.codec.type_codes import MAP, TEXT16, UINT8, UINT64
+from qmf.codec.type_codes import MAP, UINT8, UINT64
 from qmf.protocol.maps import class_key_to_map, object_id_to_map
 from qmf.protocol.objects.columns import Column
 from qmf.protocol.objects.general import event_to_map, object_to_map
-from qmf.protocol.objects.keyed_encoding import Encode, Entries, entry_encoder, key, map_value, value_bytes
+from qmf.protocol.objects.keyed_encoding import Encode, Entries, entry_encoder, key, text_bytes, value_bytes
 from qmf.protocol.values import EventData, ObjectData, ObjectId
 from qmf.schema import ClassKey
 
-#: Levels around the values of an object or event: the list of a message, the object, its values.
-_DEPTH = 2
-
-#: Names with fewer characters fit a str16 whatever they are.
-_SHORT = 1 << 14
-
-_VALUES_KEY = key("_values")
-_ID_KEY = key("_object_id")
-_NAME_KEY = key("_object_name") + bytes((TEXT16,))
+_VALUES_KEY, _ID_KEY, _NAME_KEY = key("_values"), key("_object_id"), key("_object_name")
 _UPDATE_KEY, _CREATE_KEY, _DELETE_KEY, _TIMESTAMP_KEY = (
     key(name) + bytes((UINT64,)) for name in ("_update_ts", "_create_ts", "_delete_ts", "_timestamp")
 )
@@ -34,22 +26,27 @@ _SEVERITY_KEY = key("_severity") + bytes((UINT8,))
 
 #: Type code, size and count of a map, key of the values, and type code, size and count of theirs.
 _HEAD = struct.Struct(f">BII{len(_VALUES_KEY)}sBII")
-#: Key, type code, size and count of an id, key of its name, and length of that.
-_ID = struct.Struct(f">{len(_ID_KEY)}sBII{len(_NAME_KEY)}sH")
+#: Key, type code, size and count of an id, and key of its name.
+_ID = struct.Struct(f">{len(_ID_KEY)}sBII{len(_NAME_KEY)}s")
 _OBJECT_TIMES = struct.Struct(f">{len(_UPDATE_KEY)}sQ{len(_CREATE_KEY)}sQ{len(_DELETE_KEY)}sQ")
 _EVENT_TIME = struct.Struct(f">{len(_TIMESTAMP_KEY)}sQ{len(_SEVERITY_KEY)}sB")
-
-#: Bytes of a map's type code and size, which the size does not count.
-_UNCOUNTED = 5
-
-_OBJECT_SIZE = _HEAD.size - _UNCOUNTED + _ID.size + _OBJECT_TIMES.size
-_EVENT_SIZE = _HEAD.size - _UNCOUNTED + _EVENT_TIME.size
-#: Bytes of an id's map that its size counts, without the name and what follows.
-_ID_SIZE = _ID.size - len(_ID_KEY) - _UNCOUNTED
 
 _pack_head, _pack_id, _pack_object_times, _pack_event_time = (
     item.pack for item in (_HEAD, _ID, _OBJECT_TIMES, _EVENT_TIME)
 )
+
+#: Bytes of a map's type code and size, which the size does not count.
+_UNCOUNTED = 5
+_WHOLE_SIZE, _ID_SIZE = _HEAD.size - _UNCOUNTED, _ID.size - len(_ID_KEY) - _UNCOUNTED
+
+
+def _with_fields(entries: Entries, fields: bytes, count: int) -> bytes:
+    """The map around values, with so many other fields."""
+    values, number = entries
+    size = len(values)
+    whole = _WHOLE_SIZE + size + len(fields)
+    head = _pack_head(MAP, whole, count + 1, _VALUES_KEY, MAP, size + 4, number)
+    return b"".join((head, values, fields))
 
 
 class ObjectEncoder:
@@ -68,9 +65,10 @@ class ObjectEncoder:
         self._encoders: dict[int, Encode] = {}
         others = object_id_to_map(agent)
         del others["_object_name"]
+        id_rest = b"".join(key(name) + value_bytes(value) for name, value in others.items())
         self._id_count = 1 + len(others)
-        self._id_rest = b"".join(key(name) + value_bytes(value) for name, value in others.items())
-        self._rest = self._id_rest + key("_schema_id") + value_bytes(class_key_to_map(class_key))
+        self._id_size = _ID_SIZE + len(id_rest)
+        self._rest = id_rest + key("_schema_id") + value_bytes(class_key_to_map(class_key))
 
     def entries(self, part: int, values: Sequence[Any]) -> Entries:
         """The values of a part, in the order of its columns, encoded; what is None is left out.
@@ -80,50 +78,29 @@ class ObjectEncoder:
         """
         encode = self._encoders.get(part)
         if encode is None:
-            encode = self._encoders[part] = entry_encoder(self._parts[part], _DEPTH, self._class_key.name)
+            encode = self._encoders[part] = entry_encoder(self._parts[part], self._class_key.name)
         return encode(values)
 
-    def object(self, object_id: ObjectId, update_ts: int, create_ts: int, entries: bytes, count: int) -> bytes:
+    def object(self, object_id: ObjectId, update_ts: int, create_ts: int, entries: Entries) -> bytes:
         """An object that is not deleted, as an item of a message's list.
 
         Args:
             object_id: of the agent.
             update_ts, create_ts: nanoseconds since 1970.
-            entries, count: its values, of one part or of several ones joined.
+            entries: its values, of one part or of several ones joined.
 
         Raises:
             EncodeError: a time is out of range, or the name cannot be encoded.
         """
-        name = object_id.object_name
-        if not name.isascii() or len(name) >= _SHORT or not (update_ts or create_ts):
-            return self._general(object_id, update_ts, create_ts, entries, count)
-        size, length, rest = len(entries), len(name), self._rest
+        name = text_bytes(object_id.object_name)
+        fields = _pack_id(_ID_KEY, MAP, self._id_size + len(name), self._id_count, _NAME_KEY) + name + self._rest
+        if not (update_ts or create_ts):
+            return _with_fields(entries, fields, 2)
         try:
             times = _pack_object_times(_UPDATE_KEY, update_ts, _CREATE_KEY, create_ts, _DELETE_KEY, 0)
         except struct.error as error:
-            raise EncodeError(f"a time of {name} cannot be encoded: {error}") from None
-        whole = _OBJECT_SIZE + size + length + len(rest)
-        id_size = _ID_SIZE + length + len(self._id_rest)
-        return b"".join(
-            (
-                _pack_head(MAP, whole, 6, _VALUES_KEY, MAP, size + 4, count),
-                entries,
-                _pack_id(_ID_KEY, MAP, id_size, self._id_count, _NAME_KEY, length),
-                name.encode(),
-                rest,
-                times,
-            )
-        )
-
-    def _general(self, object_id: ObjectId, update_ts: int, create_ts: int, entries: bytes, count: int) -> bytes:
-        """As `object`, for names and times that are out of the ordinary."""
-        data = ObjectData(
-            values={}, object_id=object_id, class_key=self._class_key, update_ts=update_ts, create_ts=create_ts
-        )
-        fields = object_to_map(data)
-        del fields["_values"]
-        others = b"".join(key(name) + value_bytes(value) for name, value in fields.items())
-        return map_value(_VALUES_KEY + map_value(entries, count) + others, 1 + len(fields))
+            raise EncodeError(f"a time of {object_id} cannot be encoded: {error}") from None
+        return _with_fields(entries, fields + times, 5)
 
 
 class EventEncoder:
@@ -134,7 +111,7 @@ class EventEncoder:
     def __init__(self, class_key: ClassKey, arguments: Sequence[Column]) -> None:
         """Make one; `arguments` are the columns of the events' values."""
         self._schema_id = key("_schema_id") + value_bytes(class_key_to_map(class_key))
-        self._encode = entry_encoder(arguments, _DEPTH, class_key.name)
+        self._encode = entry_encoder(arguments, class_key.name)
 
     def event(self, values: Sequence[Any], timestamp: int, severity: int) -> bytes:
         """An event as an item of a message's list.
@@ -147,12 +124,8 @@ class EventEncoder:
         Raises:
             EncodeError: a value cannot be encoded.
         """
-        entries, count = self._encode(values)
-        schema_id, size = self._schema_id, len(entries)
-        head = _pack_head(MAP, _EVENT_SIZE + size + len(schema_id), 4, _VALUES_KEY, MAP, size + 4, count)
-        return b"".join(
-            (head, entries, _pack_event_time(_TIMESTAMP_KEY, timestamp, _SEVERITY_KEY, severity), schema_id)
-        )
+        time = _pack_event_time(_TIMESTAMP_KEY, timestamp, _SEVERITY_KEY, severity)
+        return _with_fields(self._encode(values), time + self._schema_id, 3)
 
 
 def encode_object(data: ObjectData) -> bytes:

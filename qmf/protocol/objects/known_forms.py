@@ -43,6 +43,7 @@ class KnownForms(Generic[D]):
 
     Attributes:
         functions: forms with their functions, by the bytes of the class key; the last one used first.
+        last: the function that was last used of all; callers try it first, for mostly one form follows itself.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class KnownForms(Generic[D]):
         self._after = after
         self._counts: dict[int, int] = {}
         self._size = 0
-        self._last: Read[D] = _unknown
+        self.last: Read[D] = _unknown
 
     def read(self, data: bytes, pos: int, end: int) -> D | None:
         """What is between two offsets, of which the first is that of its size field; None if its form is not known.
@@ -75,15 +76,11 @@ class KnownForms(Generic[D]):
         Raises:
             DecodeError, ProtocolError: an object id is broken.
         """
-        # Mostly one form follows itself.
-        found = self._last(data, pos, end)
-        if found is not None:
-            return found
         forms = self.functions.get(_raw_key(data, pos, end), [])
         for item in forms:
             found = item[1](data, pos, end)
             if found is not None:
-                self._last = item[1]
+                self.last = item[1]
                 if item is not forms[0]:
                     forms.remove(item)
                     forms.insert(0, item)
@@ -116,7 +113,7 @@ class KnownForms(Generic[D]):
         self._size += FORM_SIZE + sum(map(len, names)) + KEY_SIZE * len(names)
         if self._size > MAX_SIZE:
             self.functions.clear()
-            self._size, self._last = 0, _unknown
+            self._size, self.last = 0, _unknown
             return
         self.functions[raw_key] = [(form, self._function(form)), *forms[: MAX_FORMS - 1]]
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qmf._compile import SourcePart, compile_function
-from qmf.codec import amqp010
 from qmf.codec.errors import EncodeError
-from qmf.codec.type_codes import LIST, MAP, TEXT16, UUID16
-from qmf.protocol.maps import wire_value
+from qmf.codec.type_codes import AMQP010, LIST, MAP, TEXT16, UUID16
 from qmf.protocol.objects.columns import ROW_FORMATS, Column
+from qmf.protocol.objects.keyed_encoding import nested_bytes
 from qmf.protocol.objects.row_layout import LENGTH, MAX_COLUMNS, RowLayout
 from qmf.protocol.values import ObjectBlock, ObjectId
 from qmf.schema import ClassKey
@@ -166,21 +165,20 @@ def _text_bytes(value: str) -> bytes:
         raise _refusal(error) from None
 
 
-def _map_bytes(value: object) -> bytes:
-    fields = wire_value(value)
-    if not isinstance(fields, dict):
-        raise EncodeError(f"a {type(value).__name__} instead of a map")
-    return amqp010.encode_map(fields)
+def _nested_encoder(code: int) -> Callable[[object], bytes]:
+    """Encodes maps, or lists, as rows hold them: without type code."""
+    name = AMQP010[code].name
+
+    def encode(value: object) -> bytes:
+        raw = nested_bytes(value)
+        if raw[0] != code:
+            raise EncodeError(f"a {type(value).__name__} instead of a {name}")
+        return raw[1:]
+
+    return encode
 
 
-def _list_bytes(value: object) -> bytes:
-    items = wire_value(value)
-    if not isinstance(items, list):
-        raise EncodeError(f"a {type(value).__name__} instead of a list")
-    return amqp010.encode_list(items)
-
-
-_ENCODERS = {TEXT16: _text_bytes, MAP: _map_bytes, LIST: _list_bytes}
+_ENCODERS = {TEXT16: _text_bytes, MAP: _nested_encoder(MAP), LIST: _nested_encoder(LIST)}
 
 
 _ERRORS = (struct.error, OverflowError, UnicodeEncodeError)

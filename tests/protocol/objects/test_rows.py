@@ -17,7 +17,7 @@ from qmf._compile import compile_function
 from qmf.codec import amqp010
 from qmf.codec.type_codes import BINARY32, LIST, MAP, TEXT16
 from qmf.errors import DecodeError
-from qmf.protocol.objects import row_functions
+from qmf.protocol.objects import row_layout
 from qmf.protocol.objects.columns import ROW_FORMATS
 from qmf.protocol.objects.nested_values import MAX_NESTED, MAX_NESTED_SIZE
 from qmf.protocol.objects.row_layout import MAX_COLUMNS, RowLayout
@@ -267,7 +267,7 @@ def test_what_a_layout_remembers_is_bounded() -> None:
     for nested in decoder.nested.values():
         assert 0 < len(nested.known) <= MAX_NESTED
         assert all(len(raw) <= MAX_NESTED_SIZE for raw in nested.known)
-    assert 0 < len(decoder.bitmaps.known) <= MAX_BITMAPS
+    assert 0 < len(decoder.bitmaps) <= MAX_BITMAPS
 
 
 def test_bits_behind_the_last_column_mean_nothing() -> None:
@@ -302,7 +302,7 @@ def test_the_source_of_a_check_grows_with_the_columns(monkeypatch: pytest.Monkey
         sizes.append(len(source))
         return compile_function(name, source, names, what)
 
-    monkeypatch.setattr(row_functions, "compile_function", measured)
+    monkeypatch.setattr(row_layout, "compile_function", measured)
     for count in (100, MAX_COLUMNS):
         decoder = alternating(count)
         columns, codes = decoder.layout.columns, decoder.layout.codes
