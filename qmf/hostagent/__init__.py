@@ -9,6 +9,6 @@ It must not know: consoles, the broker, or how anything is encoded.
 
 from qmf.hostagent.agent import HostAgent
 from qmf.hostagent.embedded import EmbeddedHostAgent
-from qmf.hostagent.settings import Selection, SettingError, Settings, Show
+from qmf.hostagent.settings import ProcessSelection, SettingError, Settings, Show
 
-__all__ = ["EmbeddedHostAgent", "HostAgent", "Selection", "SettingError", "Settings", "Show"]
+__all__ = ["EmbeddedHostAgent", "HostAgent", "ProcessSelection", "SettingError", "Settings", "Show"]

@@ -21,7 +21,7 @@ from qmf.hostagent.settings import (
     DEFAULT_INTERVAL,
     DEFAULT_THRESHOLD,
     DEFAULT_TOP,
-    Selection,
+    ProcessSelection,
     Settings,
     check_interval,
     check_threshold,
@@ -171,9 +171,9 @@ def _threshold(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
-def _selection(text: str) -> Selection:
+def _selection(text: str) -> ProcessSelection:
     try:
-        return Selection.parse(text)
+        return ProcessSelection.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

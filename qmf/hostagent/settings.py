@@ -34,7 +34,7 @@ class Show(enum.Enum):
 
 
 @attrs.frozen
-class Selection:
+class ProcessSelection:
     """Which processes are shown besides the agent's own and the watched ones.
 
     Attributes:
@@ -46,7 +46,7 @@ class Selection:
     count: int = DEFAULT_TOP
 
     @classmethod
-    def parse(cls, text: str) -> Selection:
+    def parse(cls, text: str) -> ProcessSelection:
         """Parse ``all``, ``none`` or ``top:N``.
 
         Raises:
@@ -110,15 +110,15 @@ class Settings:
     interval: float = attrs.field(default=DEFAULT_INTERVAL, converter=check_interval)
     instance: str | None = None
     threshold: int = attrs.field(default=DEFAULT_THRESHOLD, converter=check_threshold)
-    selection: Selection | None = None
+    selection: ProcessSelection | None = None
     watch: tuple[re.Pattern[str], ...] = ()
     allow_signals: bool = False
     command_lines: bool = False
     audit: bool = False
 
     @property
-    def shown(self) -> Selection:
+    def shown(self) -> ProcessSelection:
         """The selection in effect."""
         if self.selection is not None:
             return self.selection
-        return Selection(Show.NONE, 0) if self.watch else Selection()
+        return ProcessSelection(Show.NONE, 0) if self.watch else ProcessSelection()

@@ -18,7 +18,7 @@ NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
 
 
 @attrs.frozen
-class Binding:
+class BrokerBinding:
     """A binding with all names.
 
     Attributes:
@@ -37,7 +37,7 @@ def has_bindings(address: Address) -> bool:
     return any(True for _ in _all(address))
 
 
-def bindings_of(address: Address, node: str) -> tuple[Binding, ...]:
+def bindings_of(address: Address, node: str) -> tuple[BrokerBinding, ...]:
     """The bindings that an address asks for; what they leave out is the node.
 
     Raises:
@@ -62,11 +62,11 @@ def _all(address: Address) -> Iterator[BindingOptions]:
         yield from group.bindings
 
 
-def _binding(address: Address, node: str, option: BindingOptions) -> Binding:
+def _binding(address: Address, node: str, option: BindingOptions) -> BrokerBinding:
     if option.exchange is None and option.queue is None:
         raise InvalidOption(text=f"address {str(address)!r}, x-bindings: a binding needs an exchange or a queue")
     exchange, queue = (node if name is None else name for name in (option.exchange, option.queue))
-    return Binding(exchange, queue, option.key or "", option.arguments)
+    return BrokerBinding(exchange, queue, option.key or "", option.arguments)
 
 
 def _map(option: BindingOptions) -> dict[str, object]:

@@ -17,7 +17,7 @@ from support.processes import running
 from qmf.broker import Broker, EmbeddedBroker
 from qmf.console.aio import Client, EventRaised, RemoteObject
 from qmf.errors import RemoteError
-from qmf.hostagent import HostAgent, Selection, Settings
+from qmf.hostagent import HostAgent, ProcessSelection, Settings
 from qmf.protocol import ObjectId
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ async def url() -> AsyncIterator[str]:
 
 @pytest.fixture
 def settings() -> Settings:
-    return Settings(interval=0.5, instance="e2e", selection=Selection.parse("none"))
+    return Settings(interval=0.5, instance="e2e", selection=ProcessSelection.parse("none"))
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ class TestSignals:
 
     @pytest.fixture
     def settings(self, child: subprocess.Popen[bytes]) -> Settings:
-        return Settings(instance="e2e", selection=Selection.parse("all"), allow_signals=True)
+        return Settings(instance="e2e", selection=ProcessSelection.parse("all"), allow_signals=True)
 
     async def test_a_signal_ends_a_process(self, client: Client, child: subprocess.Popen[bytes]) -> None:
         (process,) = await client.objects("process", where={"pid": child.pid})

@@ -15,7 +15,7 @@ import attrs
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.objects.class_fields import Values, merge, with_agent
-from qmf.console.aio.objects.methods import MethodSignature, property_values, typed_outputs
+from qmf.console.aio.objects.methods import PreparedMethod, property_values, typed_outputs
 from qmf.console.aio.objects.object_query import ObjectQuery, Test, compile_filter, match_all
 from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject, remote_objects
 from qmf.console.aio.rpc.channel import RpcChannel
@@ -116,7 +116,7 @@ class AgentRequests:
         self._discovery = discovery
         self._store = store
         self._timeout = timeout
-        self._signatures: dict[tuple[int, str], MethodSignature] = {}
+        self._signatures: dict[tuple[int, str], PreparedMethod] = {}
 
     def make(self, objects: Sequence[ObjectData], agent: Agent) -> list[RemoteObject]:
         """Remote objects from what an agent sent."""
@@ -283,7 +283,7 @@ class AgentRequests:
         await self._invoke(target, SET_PROPERTIES, sent, timeout)
         return sent
 
-    def _signature(self, target: RemoteObject, method: str) -> MethodSignature | None:
+    def _signature(self, target: RemoteObject, method: str) -> PreparedMethod | None:
         """A method of an object's class; None when there is no schema, or no such method in it."""
         schema = target.schema
         if schema is None:
@@ -293,7 +293,7 @@ class AgentRequests:
         if known is None and (found := schema.method(method)) is not None:
             if len(self._signatures) >= MAX_SIGNATURES:
                 self._signatures.clear()
-            known = self._signatures[id(schema), method] = MethodSignature(schema, found)
+            known = self._signatures[id(schema), method] = PreparedMethod(schema, found)
         return known
 
     async def _invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:

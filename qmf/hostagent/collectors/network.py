@@ -12,7 +12,7 @@ import psutil
 from qmf.hostagent.collectors.base import Collector, CollectorContext, ObjectsByKey
 from qmf.hostagent.collectors.counters import CounterChanges
 from qmf.hostagent.conversions import clip
-from qmf.hostagent.machine import Address, NetIo, NicStats
+from qmf.hostagent.machine import InterfaceAddress, NetIo, NicStats
 from qmf.models.host import agent as model
 
 _DUPLEX = {int(psutil.NIC_DUPLEX_FULL): "full", int(psutil.NIC_DUPLEX_HALF): "half"}
@@ -23,7 +23,7 @@ _UINT32 = 0xFFFFFFFF
 class InterfaceReading:
     """One interface; `stats` and `io` are None if the machine does not report them."""
 
-    addresses: Sequence[Address]
+    addresses: Sequence[InterfaceAddress]
     stats: NicStats | None
     io: NetIo | None
 
@@ -114,7 +114,7 @@ class NetworkCollector(Collector[NetworkReading]):
         self.context.agent.raise_event(event(interface=name))
 
 
-def ip_addresses(addresses: Sequence[Address]) -> list[str]:
+def ip_addresses(addresses: Sequence[InterfaceAddress]) -> list[str]:
     """The IP addresses in `addresses`, with prefix length where it is known, without zones."""
     found = []
     for item in addresses:
@@ -129,6 +129,6 @@ def _prefix_length(netmask: str) -> int:
     return int(ipaddress.ip_address(netmask)).bit_count()
 
 
-def mac_address(addresses: Sequence[Address]) -> str | None:
+def mac_address(addresses: Sequence[InterfaceAddress]) -> str | None:
     """The first hardware address in `addresses`, or None."""
     return next((clip(item.address, 64) for item in addresses if item.family == psutil.AF_LINK), None)

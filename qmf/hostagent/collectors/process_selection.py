@@ -19,7 +19,7 @@ import psutil
 
 from qmf.hostagent.conversions import nanoseconds
 from qmf.hostagent.machine import ProcessHandle, Psutil
-from qmf.hostagent.settings import Selection, Show
+from qmf.hostagent.settings import ProcessSelection, Show
 
 #: Factor on the memory of processes that are already shown, so that two of nearly the same size do not alternate.
 STAY_FACTOR = 1.1
@@ -69,7 +69,7 @@ class ProcessSelector:
     """
 
     def __init__(
-        self, selection: Selection, watch: tuple[re.Pattern[str], ...] = (), *, command_lines: bool = False
+        self, selection: ProcessSelection, watch: tuple[re.Pattern[str], ...] = (), *, command_lines: bool = False
     ) -> None:
         self._fields = [*_FIELDS, "cmdline"] if command_lines else _FIELDS
         self._selection = selection

@@ -31,7 +31,7 @@ class TokenKind(enum.Enum):
 
 
 @attrs.frozen
-class Token:
+class AddressToken:
     """A piece of an address.
 
     Attributes:
@@ -64,7 +64,7 @@ _TOKEN = re.compile("|".join(f"(?P<{kind.name}>{pattern})" for kind, pattern in 
 _BLANK = re.compile(r"[ \n\r\t]*")
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> Iterator[AddressToken]:
     """The tokens of an address without the blanks between them; the last one is `TokenKind.END`.
 
     Raises:
@@ -76,13 +76,13 @@ def tokens(text: str) -> Iterator[Token]:
         assert blank is not None
         position = blank.end()
         if position == len(text):
-            yield Token(TokenKind.END, "", position)
+            yield AddressToken(TokenKind.END, "", position)
             return
         match = _TOKEN.match(text, position)
         if match is None:
             raise malformed(text, position, _reason(text, position))
         assert match.lastgroup is not None
-        yield Token(TokenKind[match.lastgroup], match[0], position)
+        yield AddressToken(TokenKind[match.lastgroup], match[0], position)
         position = match.end()
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import attrs
 
-from qmf.messaging.addresses.lexer import Token, TokenKind, malformed, tokens, unescape
+from qmf.messaging.addresses.lexer import AddressToken, TokenKind, malformed, tokens, unescape
 from qmf.messaging.exceptions import MalformedAddress
 
 #: Maps and lists may be nested so deep.
@@ -143,7 +143,7 @@ class _Parser:
             return float(text) if "." in text else int(text)
         return _CONSTANTS.get(text, text) if len(parts) == 1 and token.kind is TokenKind.IDENTIFIER else text
 
-    def _scalar(self) -> list[Token]:
+    def _scalar(self) -> list[AddressToken]:
         """The tokens of a string, a number, a name, or of bare text, which has no blanks."""
         parts = [self._take()]
         if parts[0].kind is TokenKind.STRING:
@@ -154,10 +154,10 @@ class _Parser:
 
     # Tokens
 
-    def _peek(self) -> Token:
+    def _peek(self) -> AddressToken:
         return self._tokens[self._next]
 
-    def _take(self) -> Token:
+    def _take(self) -> AddressToken:
         token = self._tokens[self._next]
         self._next += 1
         return token
@@ -179,7 +179,7 @@ class _Parser:
         return self._error(f"expected {wanted}, found {found}")
 
 
-def _literal(token: Token) -> str:
+def _literal(token: AddressToken) -> str:
     """The text that a token stands for."""
     if token.kind is TokenKind.STRING:
         return unescape(token.text[1:-1], quoted=True)

@@ -13,7 +13,7 @@ from qmf.bus.engine.session import EngineSession
 from qmf.bus.engine.values import Terminus
 from qmf.messaging.addresses import Address
 from qmf.messaging.aio.driver import Driver, LinkOwner
-from qmf.messaging.bindings import Binding
+from qmf.messaging.bindings import BrokerBinding
 from qmf.messaging.contents import APP_ID, decode, encode
 from qmf.messaging.exceptions import DecodeError, MessagingError, NotFound, ResolutionError, UnauthorizedAccess
 from qmf.messaging.message import Message
@@ -26,7 +26,7 @@ _OBJECT = "org.apache.qpid.broker:broker:amqp-broker"
 _KINDS: Mapping[str, type[MessagingError]] = {"not-found": NotFound, "unauthorized-access": UnauthorizedAccess}
 
 
-async def bind(driver: Driver, binding: Binding) -> None:
+async def bind(driver: Driver, binding: BrokerBinding) -> None:
     """Create a binding; one that exists is left as it is.
 
     Raises:

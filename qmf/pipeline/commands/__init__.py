@@ -1,15 +1,15 @@
 """The subcommands of `qmf-pipeline`, in the order in which `--help` lists them.
 
-A new subcommand is a module here with a `Command`, and a line in `COMMANDS`. Modules import Spark only when their
+A new subcommand is a module here with a `Subcommand`, and a line in `COMMANDS`. Modules import Spark only when their
 command runs.
 """
 
 from __future__ import annotations
 
 from qmf.pipeline.commands import audit, correlate, maintenance, mirror, record, report, rollup
-from qmf.pipeline.commands.base import Command
+from qmf.pipeline.commands.base import Subcommand
 
-COMMANDS: tuple[Command, ...] = (
+COMMANDS: tuple[Subcommand, ...] = (
     record.COMMAND,
     maintenance.COMPACT,
     maintenance.RETAIN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from qmf.pipeline.commands.base import Command, duration, print_line, spark_session
+from qmf.pipeline.commands.base import Subcommand, duration, print_line, spark_session
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +37,6 @@ def _run(options: argparse.Namespace) -> None:
             print_line(f"Wrote {sum(counts.values())} rows to {out}")
 
 
-COMMAND = Command(
+COMMAND = Subcommand(
     "audit", "Make tables of calls, property history, object lifetimes and availability", _options, _run, spark=True
 )

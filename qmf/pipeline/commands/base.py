@@ -23,7 +23,7 @@ DEFAULT_URL = "amqp://127.0.0.1:5672"
 
 
 @attrs.frozen
-class Command:
+class Subcommand:
     """One subcommand.
 
     Attributes:

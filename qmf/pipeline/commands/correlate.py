@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from qmf.pipeline.commands.base import (
     DEFAULT_URL,
-    Command,
+    Subcommand,
     add_days,
     add_stream,
     duration,
@@ -148,4 +148,4 @@ def _print_alerts(alerts: Sequence[Alert]) -> None:
         print_line(f"{iso(alert.at_ns)} {change} {alert.rule}: {text} ({alert.subject})")
 
 
-COMMAND = Command("correlate", "Evaluate rules, and raise alerts", _options, _run, spark=True)
+COMMAND = Subcommand("correlate", "Evaluate rules, and raise alerts", _options, _run, spark=True)

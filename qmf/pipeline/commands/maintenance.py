@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from qmf.pipeline.commands.base import Command, local_lake, positive, print_line
+from qmf.pipeline.commands.base import Subcommand, local_lake, positive, print_line
 from qmf.pipeline.lake import maintenance
 
 
@@ -32,5 +32,5 @@ def _retain(options: argparse.Namespace) -> None:
     print_line(f"Dropped {done.dropped} files, deleted {done.deleted} from the trash")
 
 
-COMPACT = Command("compact", "Compact the small files of past days", _compact_options, _compact)
-RETAIN = Command("retain", "Drop days that are too old, and empty the trash", _retain_options, _retain)
+COMPACT = Subcommand("compact", "Compact the small files of past days", _compact_options, _compact)
+RETAIN = Subcommand("retain", "Drop days that are too old, and empty the trash", _retain_options, _retain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from qmf.pipeline.commands.base import Command, local_lake, positive, print_line, spark_session
+from qmf.pipeline.commands.base import Subcommand, local_lake, positive, print_line, spark_session
 from qmf.pipeline.lake.maintenance import GRACE_DAYS
 from qmf.pipeline.shutdown import stop_on_signals
 
@@ -37,6 +37,6 @@ def _run(options: argparse.Namespace) -> None:
                 break
 
 
-COMMAND = Command(
+COMMAND = Subcommand(
     "mirror", "Copy a lake to a Hadoop file system, and keep the copy up to date", _options, _run, spark=True
 )

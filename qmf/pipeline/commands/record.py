@@ -8,7 +8,7 @@ import signal
 
 from qmf._event_loop import run
 from qmf.console.aio import Client
-from qmf.pipeline.commands.base import DEFAULT_URL, Command, local_lake, positive, print_line
+from qmf.pipeline.commands.base import DEFAULT_URL, Subcommand, local_lake, positive, print_line
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.recording.buffers import CommitCounts
 from qmf.pipeline.recording.lake_recorder import (
@@ -74,4 +74,4 @@ def _committed(written: CommitCounts) -> None:
     print_line(f"Committed {written.rows} rows in {written.files} files, {written.size} bytes")
 
 
-COMMAND = Command("record", "Record a bus into a lake until a signal ends it", _options, _run)
+COMMAND = Subcommand("record", "Record a bus into a lake until a signal ends it", _options, _run)

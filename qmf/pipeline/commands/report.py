@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from qmf.pipeline.commands.base import Command, add_classes, print_line, spark_session
+from qmf.pipeline.commands.base import Subcommand, add_classes, print_line, spark_session
 from qmf.pipeline.errors import PipelineError
 
 
@@ -68,4 +68,4 @@ def _count(text: str) -> int:
     return value
 
 
-COMMAND = Command("report", "Make a page about a time range", _options, _run, spark=True)
+COMMAND = Subcommand("report", "Make a page about a time range", _options, _run, spark=True)

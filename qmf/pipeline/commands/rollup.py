@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from qmf.pipeline.commands.base import (
-    Command,
+    Subcommand,
     add_classes,
     add_days,
     add_stream,
@@ -50,4 +50,4 @@ def _run(options: argparse.Namespace) -> None:
         run_until_stopped(queries, print_line)
 
 
-COMMAND = Command("rollup", "Roll samples up by windows of time", _options, _run, spark=True)
+COMMAND = Subcommand("rollup", "Roll samples up by windows of time", _options, _run, spark=True)

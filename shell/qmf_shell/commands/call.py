@@ -21,7 +21,7 @@ from qmf_shell.parsing.method_arguments import (
     parse_argument,
     parse_arguments,
 )
-from qmf_shell.parsing.selection import ObjectSelection, keyword_of
+from qmf_shell.parsing.selection import ParsedSelection, keyword_of
 from qmf_shell.parsing.words import Word
 from qmf_shell.results.result import Column, Details, Notice, NoticeLevel, Result, Role, Table
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
@@ -117,7 +117,7 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
     if of_class:
         condition = parse_condition(words[2:])[0] if keyword_of(words[1]) == "where" else None
         keys = find_classes(context.classes(), words[0].text)
-        selected = select_objects(context, keys, ObjectSelection(where=condition))
+        selected = select_objects(context, keys, ParsedSelection(where=condition))
         return _CallRequest([item for one in selected for item in one.objects], True, name, rest)
     text = words[0].text
     pieces = [piece for piece in text.split(",") if piece]

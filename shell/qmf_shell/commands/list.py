@@ -13,7 +13,7 @@ from qmf_shell.objects.fields import field_value
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.parsing.selection import ObjectSelection, parse_selection
+from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Column, Result, ResultGroup, Role, Table
 from qmf_shell.session.backend import ClassName, ObjectRecord
@@ -43,7 +43,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     keys = find_classes(context.classes(), name)
     selection = parse_selection(args.words[1:])
     active = selection.active or "active" in args.options
-    if selection == ObjectSelection(ids=selection.ids) and selection.ids:
+    if selection == ParsedSelection(ids=selection.ids) and selection.ids:
         return show_objects(find_objects(context, selection.ids, classes=keys), context)
     tables = tuple(_list_objects(context, item, selection, active) for item in select_objects(context, keys, selection))
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
@@ -56,7 +56,7 @@ def _list_classes(context: Context) -> Table:
     return Table(_CLASSES, rows, title="Objects by class", empty="No classes yet: no agent has sent one.")
 
 
-def _list_objects(context: Context, selected: SelectedObjects, selection: ObjectSelection, active: bool) -> Table:
+def _list_objects(context: Context, selected: SelectedObjects, selection: ParsedSelection, active: bool) -> Table:
     existing = selected.shown
     numbered = [(context.ids.assign(item.identity, item.created), item) for item in existing]
     with_deleted = not (active or selection.where or selection.ids or selection.limit is not None)

@@ -17,7 +17,7 @@ from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_ob
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
-from qmf_shell.parsing.selection import ObjectSelection, parse_selection
+from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, WatchedValue
 from qmf_shell.results.result import Column, LiveView, Result, ResultGroup, Role, Table
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
@@ -147,7 +147,7 @@ class _ClassWatch:
 
     context: Context
     select: Callable[[], Sequence[SelectedObjects]]
-    selection: ObjectSelection
+    selection: ParsedSelection
     watcher: _ValueWatcher
     before: dict[ClassName, dict[object, ObjectIdentity]] = attrs.field(factory=dict)
 

@@ -16,7 +16,7 @@ from qmf_shell.completion.kinds import (
     ValueNames,
     ValueOf,
 )
-from qmf_shell.parsing.condition_parser import Token, tokenize
+from qmf_shell.parsing.condition_parser import ConditionToken, tokenize
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.parsing.words import Word
 
@@ -130,7 +130,7 @@ class Expected(enum.Enum):
     CONNECTIVE = "connective"
 
 
-def expected_after(found: Sequence[Token]) -> Expected:
+def expected_after(found: Sequence[ConditionToken]) -> Expected:
     """What may follow these tokens of a condition."""
     expected = Expected.NAME
     for token in found:

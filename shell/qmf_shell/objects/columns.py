@@ -10,7 +10,7 @@ from qmf.schema import ClassSchema, Property, Statistic, Style
 from qmf_shell.objects.fields import COMMON_FIELDS, ObjectField, field_value, fields_of, find_field
 from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.parsing.conditions import value_names
-from qmf_shell.parsing.selection import ObjectSelection
+from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Column, Role
 from qmf_shell.session.backend import ObjectRecord
@@ -87,7 +87,7 @@ def _value_column(schemas: Sequence[ClassSchema], name: str) -> ValueColumn:
     return ValueColumn(field)
 
 
-def column_names(selection: ObjectSelection) -> list[str]:
+def column_names(selection: ParsedSelection) -> list[str]:
     """The fields that a selection shows: those that it names, else those of its condition and its order."""
     if selection.columns:
         return list(selection.columns)

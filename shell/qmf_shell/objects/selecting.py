@@ -12,7 +12,7 @@ from qmf.schema import ClassKey, ClassSchema
 from qmf_shell.objects.fields import ObjectField, field_value, find_field, sorted_by
 from qmf_shell.objects.filtering import compile_filter
 from qmf_shell.objects.lookup import GoneError, find_classes, find_object, object_label
-from qmf_shell.parsing.selection import ObjectSelection
+from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -59,7 +59,7 @@ def known_schemas(context: Context, keys: Sequence[ClassKey]) -> list[ClassSchem
     return found
 
 
-def select_objects(context: Context, keys: Sequence[ClassKey], selection: ObjectSelection) -> list[SelectedObjects]:
+def select_objects(context: Context, keys: Sequence[ClassKey], selection: ParsedSelection) -> list[SelectedObjects]:
     """The selected objects of each class among `keys`.
 
     Raises:
@@ -71,7 +71,7 @@ def select_objects(context: Context, keys: Sequence[ClassKey], selection: Object
     ]
 
 
-def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: ObjectSelection) -> SelectedObjects:
+def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: ParsedSelection) -> SelectedObjects:
     schemas = known_schemas(context, keys)
 
     def resolve(text: str, field: ObjectField) -> ObjectKey:

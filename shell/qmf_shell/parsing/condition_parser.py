@@ -24,7 +24,7 @@ _OPERATORS = {item.value: item for item in Operator} | {"==": Operator.EQ}
 
 
 @attrs.frozen
-class Token:
+class ConditionToken:
     """A name, a value or a sign.
 
     Attributes:
@@ -46,12 +46,12 @@ class Token:
         return not self.quoted and not self.sign and self.text.lower() == keyword
 
 
-def tokenize(words: Sequence[Word]) -> list[Token]:
+def tokenize(words: Sequence[Word]) -> list[ConditionToken]:
     """Split words at operators and brackets that are not in quotes."""
     return [token for number, word in enumerate(words) for token in _of_word(word, number)]
 
 
-def _of_word(word: Word, number: int) -> Iterator[Token]:
+def _of_word(word: Word, number: int) -> Iterator[ConditionToken]:
     quoted = word.end - word.start != word.plain
     pieces = _SIGNS.split(word.text[: word.plain])
     after: list[str] = []
@@ -64,7 +64,7 @@ def _of_word(word: Word, number: int) -> Iterator[Token]:
     for at, piece in enumerate([*pieces, *after]):
         in_quotes = quoted and at == literal
         if piece or in_quotes:
-            yield Token(piece, column, number, sign=at % 2 == 1, quoted=in_quotes)
+            yield ConditionToken(piece, column, number, sign=at % 2 == 1, quoted=in_quotes)
         column += len(piece)
 
 
@@ -87,12 +87,12 @@ def parse_condition(words: Sequence[Word]) -> tuple[Condition, int]:
 class _Parser:
     """Recursive descent over tokens."""
 
-    def __init__(self, found: Sequence[Token]) -> None:
+    def __init__(self, found: Sequence[ConditionToken]) -> None:
         self._tokens = found
         self._at = 0
 
     @property
-    def current(self) -> Token | None:
+    def current(self) -> ConditionToken | None:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
     def used(self) -> int | None:

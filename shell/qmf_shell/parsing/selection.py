@@ -38,7 +38,7 @@ class SortKey:
 
 
 @attrs.frozen(kw_only=True)
-class ObjectSelection:
+class ParsedSelection:
     """Some objects of a class.
 
     Attributes:
@@ -64,13 +64,13 @@ def keyword_of(word: Word) -> str | None:
     return text if text in KEYWORDS and word.plain == len(word.text) == word.end - word.start else None
 
 
-def parse_selection(words: Sequence[Word]) -> ObjectSelection:
+def parse_selection(words: Sequence[Word]) -> ParsedSelection:
     """The selection that the words after a class describe.
 
     Raises:
         SelectionError, ConditionError: they are not a valid selection.
     """
-    result = ObjectSelection()
+    result = ParsedSelection()
     rest = list(words)
     while rest and keyword_of(rest[0]) is None:
         result = attrs.evolve(result, ids=(*result.ids, rest.pop(0).text))
@@ -103,7 +103,7 @@ def _until_keyword(rest: list[Word]) -> list[Word]:
     return words
 
 
-def _with_part(result: ObjectSelection, part: str, words: Sequence[Word]) -> ObjectSelection:
+def _with_part(result: ParsedSelection, part: str, words: Sequence[Word]) -> ParsedSelection:
     texts = [text for word in words for text in re.split(r"[,\s]+", word.text) if text]
     if part == "limit":
         if len(texts) != 1 or not re.fullmatch("[0-9]{1,9}", texts[0]):

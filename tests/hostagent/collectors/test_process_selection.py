@@ -10,9 +10,9 @@ import pytest
 from hostagent.fakes import FakeProcess, FakePsutil
 
 from qmf.hostagent.collectors.process_selection import ProcessSelector
-from qmf.hostagent.settings import Selection
+from qmf.hostagent.settings import ProcessSelection
 
-NONE = Selection.parse("none")
+NONE = ProcessSelection.parse("none")
 
 
 def shown(selector: ProcessSelector, ps: FakePsutil) -> list[int]:
@@ -25,7 +25,7 @@ def shown(selector: ProcessSelector, ps: FakePsutil) -> list[int]:
 def test_selections(selection: str, expected: list[int]) -> None:
     # Number 3 is a part of the kernel: it occupies nothing.
     ps = FakePsutil(processes=[FakeProcess(number, rss=rss) for number, rss in ((1, 10), (2, 40), (3, 0), (4, 30))])
-    assert shown(ProcessSelector(Selection.parse(selection)), ps) == expected
+    assert shown(ProcessSelector(ProcessSelection.parse(selection)), ps) == expected
 
 
 def test_our_own_process_is_always_shown() -> None:
@@ -60,13 +60,13 @@ def test_patterns_on_our_command_line_do_not_find_us() -> None:
 @pytest.mark.parametrize("selection", ["all", "top:5"])
 def test_processes_that_end_meanwhile_are_left_out(selection: str) -> None:
     ps = FakePsutil(processes=[FakeProcess(1, vanishes=True), FakeProcess(2)])
-    assert shown(ProcessSelector(Selection.parse(selection), (re.compile("x"),)), ps) == [2]
+    assert shown(ProcessSelector(ProcessSelection.parse(selection), (re.compile("x"),)), ps) == [2]
 
 
 def test_processes_of_nearly_the_same_size_do_not_take_turns() -> None:
     first, second = FakeProcess(1, rss=1000), FakeProcess(2, rss=990)
     ps = FakePsutil(processes=[first, second])
-    selector = ProcessSelector(Selection.parse("top:1"))
+    selector = ProcessSelector(ProcessSelection.parse("top:1"))
     assert shown(selector, ps) == [1]
     second.rss = 1050
     assert shown(selector, ps) == [1]
@@ -76,7 +76,7 @@ def test_processes_of_nearly_the_same_size_do_not_take_turns() -> None:
 
 def test_command_lines_are_read_only_where_asked_for() -> None:
     ps = FakePsutil(processes=[FakeProcess(1, "mysql", ["--password=secret"])])
-    (process,) = ProcessSelector(Selection.parse("all")).read(ps)
+    (process,) = ProcessSelector(ProcessSelection.parse("all")).read(ps)
     assert "cmdline" not in process.fields
-    (process,) = ProcessSelector(Selection.parse("all"), command_lines=True).read(ps)
+    (process,) = ProcessSelector(ProcessSelection.parse("all"), command_lines=True).read(ps)
     assert process.fields["cmdline"] == ["mysql", "--password=secret"]

@@ -11,7 +11,7 @@ from hostagent.fakes import GIB, FakeProcess, Times, World
 
 from qmf.hostagent.collectors.processes import ProcessCollector
 from qmf.hostagent.machine import Machine
-from qmf.hostagent.settings import Selection, Settings
+from qmf.hostagent.settings import ProcessSelection, Settings
 from qmf.models.host import agent as model
 
 STARTED = 1_700_000_000 * 10**9
@@ -19,7 +19,7 @@ STARTED = 1_700_000_000 * 10**9
 
 @pytest.fixture
 def collector(world: World) -> ProcessCollector:
-    world.settings = Settings(selection=Selection.parse("all"), command_lines=True)
+    world.settings = Settings(selection=ProcessSelection.parse("all"), command_lines=True)
     return ProcessCollector(world.context())
 
 
@@ -66,7 +66,7 @@ def test_processor_time_since_the_sample_before(world: World, collector: Process
 
 
 def test_command_lines_are_not_shown_unless_asked_for(world: World) -> None:
-    world.settings = Settings(selection=Selection.parse("all"))
+    world.settings = Settings(selection=ProcessSelection.parse("all"))
     world.ps.processes = [FakeProcess(7, "mysql", ["--password=secret"])]
     world.sample(ProcessCollector(world.context()))
     assert world.agent.the(model.Process).commandLine is None
@@ -168,7 +168,7 @@ def test_find(world: World, collector: ProcessCollector) -> None:
 
 
 def test_the_real_machine(world: World) -> None:
-    world.settings = Settings(selection=Selection.parse("none"))
+    world.settings = Settings(selection=ProcessSelection.parse("none"))
     collector = ProcessCollector(world.context(Machine()))
     collector.apply(collector.read())
     process = world.agent.the(model.Process)

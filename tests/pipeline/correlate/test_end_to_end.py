@@ -19,7 +19,7 @@ from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
 from qmf.console import Broker, Console, Event, Session
-from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
+from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
 
@@ -107,7 +107,7 @@ def test_a_console_receives_alerts_about_a_real_agent(url: str, tmp_path: Path) 
     watcher = Watcher()
     session = Session(watcher)
     record = [sys.executable, "-c", PROGRAM, "record", "-b", url, "--lake", str(lake), "--interval", "0.5"]
-    settings = Settings(interval=0.5, instance="alerts", selection=Selection.parse("none"))
+    settings = Settings(interval=0.5, instance="alerts", selection=ProcessSelection.parse("none"))
     try:
         session.addBroker(url)
         with running(*record) as recorder:

@@ -23,7 +23,7 @@ from qmf.agent import Agent
 from qmf.broker import Broker, EmbeddedBroker
 from qmf.console.aio import Client
 from qmf.errors import ConnectError
-from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
+from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.models.host.schema import CPU
 from qmf.pipeline import Lake, LakeRecorder
 from qmf.pipeline.cli import main
@@ -151,7 +151,7 @@ def test_the_command_reports_an_error_in_one_line(tmp_path: Path, capsys: pytest
 
 @pytest.fixture(scope="module")
 def host_url() -> Iterator[str]:
-    settings = Settings(interval=0.05, instance="kill", selection=Selection.parse("top:5"))
+    settings = Settings(interval=0.05, instance="kill", selection=ProcessSelection.parse("top:5"))
     with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, settings=settings):
         yield broker.url
 

@@ -16,7 +16,7 @@ import pytest
 
 from qmf.broker import EmbeddedBroker
 from qmf.console.aio import Client
-from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
+from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.models.host import schema as host
 from qmf.pipeline import Lake, LakeRecorder
 from qmf.schema import ClassSchema, Statistic, Style
@@ -73,7 +73,7 @@ def _enough(rows: list[Row], lives: int) -> bool:
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("host") / "lake"
-    settings = Settings(interval=0.3, instance="rollup", selection=Selection.parse("none"))
+    settings = Settings(interval=0.3, instance="rollup", selection=ProcessSelection.parse("none"))
     with EmbeddedBroker() as broker:
 
         def start() -> EmbeddedHostAgent:

@@ -21,7 +21,7 @@ from support.processes import running
 from support.waiting import wait_until
 
 from qmf.broker import EmbeddedBroker
-from qmf.hostagent import EmbeddedHostAgent, Selection, Settings
+from qmf.hostagent import EmbeddedHostAgent, ProcessSelection, Settings
 from qmf.pipeline import Lake
 
 pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'qmf[pipeline]'")
@@ -53,7 +53,7 @@ query.awaitTermination()
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    settings = Settings(interval=0.5, instance="spark", selection=Selection.parse("none"))
+    settings = Settings(interval=0.5, instance="spark", selection=ProcessSelection.parse("none"))
     with EmbeddedBroker() as broker, EmbeddedHostAgent(broker.url, settings=settings):
         yield broker.url
 

@@ -7,7 +7,7 @@ from qmf_shell.parsing.conditions import (
     Comparison,
     Operator,
 )
-from qmf_shell.parsing.selection import ObjectSelection, SelectionError, SortKey, parse_selection
+from qmf_shell.parsing.selection import ParsedSelection, SelectionError, SortKey, parse_selection
 from qmf_shell.parsing.words import split_line
 
 A = Comparison("a", Operator.GT, "1")
@@ -16,20 +16,20 @@ A = Comparison("a", Operator.GT, "1")
 @pytest.mark.parametrize(
     ("text", "selection"),
     [
-        ("", ObjectSelection()),
-        ("101 /a 104-110", ObjectSelection(ids=("101", "/a", "104-110"))),
-        ("active", ObjectSelection(active=True)),
-        ("'active'", ObjectSelection(ids=("active",))),
-        ("where a > 1", ObjectSelection(where=A)),
-        ("WHERE a > 1 SORT b", ObjectSelection(where=A, sort_keys=(SortKey("b"),))),
-        ("sort by a desc, b asc c", ObjectSelection(sort_keys=(SortKey("a", True), SortKey("b"), SortKey("c")))),
-        ("sort a desc", ObjectSelection(sort_keys=(SortKey("a", True),))),
-        ("sort by", ObjectSelection(sort_keys=(SortKey("by"),))),
-        ("columns a,b , c limit 5", ObjectSelection(columns=("a", "b", "c"), limit=5)),
-        ("limit 5 where a > 1 active", ObjectSelection(limit=5, where=A, active=True)),
+        ("", ParsedSelection()),
+        ("101 /a 104-110", ParsedSelection(ids=("101", "/a", "104-110"))),
+        ("active", ParsedSelection(active=True)),
+        ("'active'", ParsedSelection(ids=("active",))),
+        ("where a > 1", ParsedSelection(where=A)),
+        ("WHERE a > 1 SORT b", ParsedSelection(where=A, sort_keys=(SortKey("b"),))),
+        ("sort by a desc, b asc c", ParsedSelection(sort_keys=(SortKey("a", True), SortKey("b"), SortKey("c")))),
+        ("sort a desc", ParsedSelection(sort_keys=(SortKey("a", True),))),
+        ("sort by", ParsedSelection(sort_keys=(SortKey("by"),))),
+        ("columns a,b , c limit 5", ParsedSelection(columns=("a", "b", "c"), limit=5)),
+        ("limit 5 where a > 1 active", ParsedSelection(limit=5, where=A, active=True)),
     ],
 )
-def test_selections(text: str, selection: ObjectSelection) -> None:
+def test_selections(text: str, selection: ParsedSelection) -> None:
     assert parse_selection(split_line(text)) == selection
 
 

@@ -43,7 +43,7 @@ def bind_inputs(owner: str, method: Method, args: Sequence[object], kwargs: Mapp
     return {item.name: _input(item, given, where) for item in inputs}
 
 
-class MethodSignature:
+class PreparedMethod:
     """A method with prepared checks of its inputs, made once and used for every call.
 
     Attributes:

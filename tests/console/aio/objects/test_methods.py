@@ -8,7 +8,7 @@ import pytest
 from console.aio.objects.remotes import AGENT, remote
 from support.scripted_agent import WIDGET, part
 
-from qmf.console.aio.objects.methods import MethodSignature, bind_inputs, typed_outputs
+from qmf.console.aio.objects.methods import PreparedMethod, bind_inputs, typed_outputs
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId
 from qmf.schema import TYPES, Argument, Method
@@ -34,7 +34,7 @@ LINK = WIDGET.methods[1]
 def test_wrong_arguments_are_named(
     args: tuple[object, ...], kwargs: dict[str, object], error: type[Exception], words: str
 ) -> None:
-    for bind in (partial(bind_inputs, "widget", ECHO), MethodSignature(WIDGET, ECHO).bind):
+    for bind in (partial(bind_inputs, "widget", ECHO), PreparedMethod(WIDGET, ECHO).bind):
         with pytest.raises(error, match=words):
             bind(args, kwargs)
 
@@ -63,7 +63,7 @@ def test_a_signature_binds_as_bind_does(position: int, value: object) -> None:
     results: list[object] = []
     for bind in (
         partial(bind_inputs, "widget", method),
-        MethodSignature(WIDGET, method).bind,
+        PreparedMethod(WIDGET, method).bind,
     ):
         try:
             found = bind((value,), {})
