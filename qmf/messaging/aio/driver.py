@@ -182,7 +182,7 @@ class Driver:
 
     def on_event(self, event: EngineEvent) -> None:
         """See `TransportOwner`."""
-        _HANDLERS[type(event)](self, event)
+        HANDLERS[type(event)](self, event)
 
     def on_disconnected(self, error: Exception | None) -> None:
         """See `TransportOwner`."""
@@ -275,7 +275,8 @@ class Driver:
         return ConnectionClosed(event.condition or None, _text(f"connection to {self.url} failed", event))
 
 
-_HANDLERS: dict[type[EngineEvent], Callable[[Driver, Any], None]] = {
+#: What is done with each event of the engine.
+HANDLERS: dict[type[EngineEvent], Callable[[Driver, Any], None]] = {
     Delivery: Driver._on_delivery,
     OutcomeReceived: Driver._on_outcome,
     OutcomeConfirmed: Driver._on_confirmed,
