@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Any, Self, Unpack, overload
 
 from qmf._arguments import arguments_of
 from qmf.bus import AmqpBus
@@ -25,7 +25,7 @@ from qmf.console.aio.notifications import (
     NotificationStream,
     Overflow,
 )
-from qmf.console.aio.objects.object_query import P, Where, make_query
+from qmf.console.aio.objects.object_query import ObjectFilters, ObjectSelection, P, Where, make_query
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.rpc.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
@@ -237,25 +237,12 @@ class Client:
 
     @overload
     async def objects(
-        self,
-        name: type[P],
-        *,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
-        timeout: float | None = None,
+        self, name: type[P], *, timeout: float | None = None, **filters: Unpack[ObjectFilters]
     ) -> Answers[P]: ...
 
     @overload
     async def objects(
-        self,
-        name: str | None = None,
-        *,
-        package: str | None = None,
-        class_key: ClassKey | None = None,
-        object_id: ObjectId | None = None,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
-        timeout: float | None = None,
+        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[ObjectSelection]
     ) -> Answers[RemoteObject]: ...
 
     async def objects(
@@ -295,25 +282,12 @@ class Client:
 
     @overload
     def each(
-        self,
-        name: type[P],
-        *,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
-        timeout: float | None = None,
+        self, name: type[P], *, timeout: float | None = None, **filters: Unpack[ObjectFilters]
     ) -> AsyncIterator[P]: ...
 
     @overload
     def each(
-        self,
-        name: str | None = None,
-        *,
-        package: str | None = None,
-        class_key: ClassKey | None = None,
-        object_id: ObjectId | None = None,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
-        timeout: float | None = None,
+        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[ObjectSelection]
     ) -> AsyncIterator[RemoteObject]: ...
 
     async def each(
@@ -344,11 +318,10 @@ class Client:
         self,
         name: type[P],
         *,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
         interval: float = 5.0,
         recheck: float = 60.0,
         size: int = 1000,
+        **filters: Unpack[ObjectFilters],
     ) -> Follow[P]: ...
 
     @overload
@@ -356,14 +329,10 @@ class Client:
         self,
         name: str | None = None,
         *,
-        package: str | None = None,
-        class_key: ClassKey | None = None,
-        object_id: ObjectId | None = None,
-        agent: str | Agent | None = None,
-        where: Where | None = None,
         interval: float = 5.0,
         recheck: float = 60.0,
         size: int = 1000,
+        **selection: Unpack[ObjectSelection],
     ) -> Follow[RemoteObject]: ...
 
     def follow(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar
 
 import attrs
 
@@ -81,6 +81,21 @@ class ObjectQuery:
             return f"object {self.object_id}"
         name, package = self.class_name
         return f"objects of {package}:{name}" if package else f"objects of {name}"
+
+
+class ObjectFilters(TypedDict, total=False):
+    """Keyword arguments that select among the objects of a generated class, see `Client.objects`."""
+
+    agent: str | Agent | None
+    where: Where | None
+
+
+class ObjectSelection(ObjectFilters, total=False):
+    """Keyword arguments that select objects, see `Client.objects`."""
+
+    package: str | None
+    class_key: ClassKey | None
+    object_id: ObjectId | None
 
 
 def make_query(
