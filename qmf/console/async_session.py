@@ -107,13 +107,13 @@ class AsyncSession:
 
     async def get_packages(self) -> list[str]:
         """`Session.getPackages`."""
-        found = await self._each(lambda connection: connection.packages())
+        found = await self._each(lambda connection: connection.client.packages())
         return sorted({name for names in found for name in names})
 
     async def get_classes(self, packageName: str) -> list[ClassKey]:
         """`Session.getClasses`."""
-        found = await self._each(lambda connection: connection.classes(packageName))
-        return list({key: None for keys in found for key in keys})
+        found = await self._each(lambda connection: connection.client.classes(packageName))
+        return list(dict.fromkeys(ClassKey(key) for keys in found for key in keys))
 
     async def get_schema(self, classKey: ClassKey) -> SchemaClass:
         """`Session.getSchema`."""

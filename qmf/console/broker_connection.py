@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from qmf.console.console_notifier import ConsoleNotifier
 from qmf.console.events import Event
 from qmf.console.identity import ClassKey
 from qmf.console.method_result import MethodResult
-from qmf.console.proxies import Agent, Broker, Object, SessionApi
+from qmf.console.proxies import Agent, Broker, MethodCall, Object, SessionApi
 from qmf.console.schema_views import SchemaClass
 from qmf.console.selection import Selection, select
 from qmf.errors import CallerError, LinkError, NetworkError, QmfError, RemoteError
@@ -29,8 +29,6 @@ from qmf.schema import ClassKey as CoreKey
 log = logging.getLogger("qmf.console")
 
 T = TypeVar("T")
-
-Values = Mapping[str, object]
 
 #: Seconds before the first retry of a managed connection; doubled each time up to the last.
 FIRST_DELAY = 1.0
@@ -203,39 +201,27 @@ class BrokerConnection:
         self._tasks.spawn(self._notify_objects(wanted, notifiable))
         return []
 
-    async def call(
-        self, target: aio.RemoteObject, method: str, args: Sequence[object], kwargs: Values, timeout: float
-    ) -> MethodResult:
+    async def call(self, call: MethodCall) -> MethodResult:
         """Call a method; an error that the agent answers is a result, too."""
         try:
-            outputs = await target.call(method, *args, _timeout=timeout, **kwargs)
+            outputs = await call.target.call(call.method, *call.args, _timeout=call.timeout, **call.kwargs)
         except RemoteError as error:
             code = ErrorCode.EXCEPTION if error.code is None else error.code
             return MethodResult(int(code), error.text, {})
         return MethodResult(0, "OK", outputs)
 
-    async def start_call(
-        self, target: aio.RemoteObject, method: str, args: Sequence[object], kwargs: Values, timeout: float
-    ) -> int:
+    async def start_call(self, call: MethodCall) -> int:
         """Call a method in the background; the result goes to the console.
 
         Raises:
             CallerError: the session has no console; or the arguments are wrong.
         """
         if self._notifier.console is None:
-            raise CallerError(f"{method}(_async=True) needs a Session with a console, which gets the result")
-        target.check_call(method, *args, **kwargs)
+            raise CallerError(f"{call.method}(_async=True) needs a Session with a console, which gets the result")
+        call.target.check_call(call.method, *call.args, **call.kwargs)
         number = self._notifier.next_sequence()
-        self._tasks.spawn(self._answer(number, self.call(target, method, args, kwargs, timeout)))
+        self._tasks.spawn(self._answer(number, call))
         return number
-
-    async def packages(self) -> list[str]:
-        """Names of packages."""
-        return list(await self.client.packages())
-
-    async def classes(self, package: str) -> list[ClassKey]:
-        """Keys of the classes and events of a package."""
-        return [ClassKey(key) for key in await self.client.classes(package)]
 
     async def schema(self, key: ClassKey) -> SchemaClass:
         """The schema of a class or event."""
@@ -365,9 +351,9 @@ class BrokerConnection:
         except NetworkError as error:
             log.warning("%s: cannot bind: %s", self.broker.getUrl(), error)
 
-    async def _answer(self, number: int, work: Coroutine[Any, Any, MethodResult]) -> None:
+    async def _answer(self, number: int, call: MethodCall) -> None:
         try:
-            result = await work
+            result = await self.call(call)
         except (QmfError, ValueError) as error:
             result = MethodResult(int(ErrorCode.EXCEPTION), str(error), {})
         self._notifier.call("methodResponse", self.broker, number, result)

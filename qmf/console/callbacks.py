@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -73,41 +75,14 @@ class Console:
 class DebugConsole(Console):
     """Prints every callback."""
 
-    def brokerConnected(self, broker: Broker) -> None:
-        print("brokerConnected:", broker)
 
-    def brokerConnectionFailed(self, broker: Broker) -> None:
-        print("brokerConnectionFailed:", broker)
+def _printing(name: str) -> Callable[..., None]:
+    @functools.wraps(getattr(Console, name))
+    def callback(_: DebugConsole, *arguments: object) -> None:
+        print(f"{name}:", *arguments)
 
-    def brokerDisconnected(self, broker: Broker) -> None:
-        print("brokerDisconnected:", broker)
+    return callback
 
-    def newPackage(self, name: str) -> None:
-        print("newPackage:", name)
 
-    def newClass(self, kind: int, classKey: ClassKey) -> None:
-        print("newClass:", kind, classKey)
-
-    def newAgent(self, agent: Agent) -> None:
-        print("newAgent:", agent)
-
-    def delAgent(self, agent: Agent) -> None:
-        print("delAgent:", agent)
-
-    def objectProps(self, broker: Broker, record: Object) -> None:
-        print("objectProps:", broker, record)
-
-    def objectStats(self, broker: Broker, record: Object) -> None:
-        print("objectStats:", broker, record)
-
-    def event(self, broker: Broker, event: Event) -> None:
-        print("event:", broker, event)
-
-    def heartbeat(self, agent: Agent, timestamp: int) -> None:
-        print("heartbeat:", agent, timestamp)
-
-    def brokerInfo(self, broker: Broker) -> None:
-        print("brokerInfo:", broker)
-
-    def methodResponse(self, broker: Broker, seq: int, response: MethodResult) -> None:
-        print("methodResponse:", broker, seq, response)
+for _name in [name for name in vars(Console) if not name.startswith("_")]:
+    setattr(DebugConsole, _name, _printing(_name))

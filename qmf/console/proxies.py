@@ -31,32 +31,33 @@ class SessionApi(Protocol):
     """The methods of `Session` that are used through `Broker.session`, `Agent.session` and `Event.session`."""
 
     @property
-    def brokers(self) -> list[Broker]:
-        """The brokers added."""
+    def brokers(self) -> list[Broker]: ...
+    def close(self) -> None: ...
+    def delBroker(self, broker: Broker) -> None: ...
+    def getPackages(self) -> list[str]: ...
+    def getClasses(self, packageName: str) -> list[ClassKey]: ...
+    def getSchema(self, classKey: ClassKey) -> SchemaClass: ...
+    def getAgents(self, broker: Broker | None = None) -> list[Agent]: ...
+    def getObjects(self, **kwargs: Any) -> list[Object]: ...
+    def makeObject(self, classKey: ClassKey, **kwargs: Any) -> Object: ...
 
-    def close(self) -> None:
-        """See `Session.close`."""
 
-    def delBroker(self, broker: Broker) -> None:
-        """See `Session.delBroker`."""
+@attrs.frozen
+class MethodCall:
+    """A call of a method, as a program makes it.
 
-    def getPackages(self) -> list[str]:
-        """See `Session.getPackages`."""
+    Attributes:
+        target: the object.
+        method: name of the method.
+        args, kwargs: inputs by position and by name.
+        timeout: seconds to wait for the answer.
+    """
 
-    def getClasses(self, packageName: str) -> list[ClassKey]:
-        """See `Session.getClasses`."""
-
-    def getSchema(self, classKey: ClassKey) -> SchemaClass:
-        """See `Session.getSchema`."""
-
-    def getAgents(self, broker: Broker | None = None) -> list[Agent]:
-        """See `Session.getAgents`."""
-
-    def getObjects(self, **kwargs: Any) -> list[Object]:
-        """See `Session.getObjects`."""
-
-    def makeObject(self, classKey: ClassKey, **kwargs: Any) -> Object:
-        """See `Session.makeObject`."""
+    target: RemoteObject
+    method: str
+    args: Sequence[object]
+    kwargs: Mapping[str, object]
+    timeout: float
 
 
 class ConnectionApi(Protocol):
@@ -89,24 +90,10 @@ class ConnectionApi(Protocol):
     ) -> list[Object]:
         """`Agent.getObjects`."""
 
-    async def call(
-        self,
-        target: RemoteObject,
-        method: str,
-        args: Sequence[object],
-        kwargs: Mapping[str, object],
-        timeout: float,
-    ) -> MethodResult:
-        """Call a method."""
+    async def call(self, call: MethodCall) -> MethodResult:
+        """Call a method; an error that the agent answers is a result, too."""
 
-    async def start_call(
-        self,
-        target: RemoteObject,
-        method: str,
-        args: Sequence[object],
-        kwargs: Mapping[str, object],
-        timeout: float,
-    ) -> int:
+    async def start_call(self, call: MethodCall) -> int:
         """Call a method in the background; returns a sequence number."""
 
 
@@ -114,11 +101,7 @@ class Agent:
     """An agent, as reached through one broker.
 
     Attributes:
-        session, broker: the session and the broker through which it is reached.
         brokerBank: always 1.
-        agentBank: its name; ``0`` for the agent of the connected broker.
-        label: ``QMFv2 Agent``, or ``BrokerAgent`` for the agent of the connected broker.
-        epoch: number of its start; 0 when it announced none.
         isV2: always True.
     """
 
@@ -192,7 +175,6 @@ class Broker:
     """A connection to a broker, made by `Session.addBroker`.
 
     Attributes:
-        session: the session.
         host, port: its address.
         authUser: the user name for the connection, or None.
     """
@@ -430,10 +412,9 @@ class Object:
     def _caller(self, method: str) -> Callable[..., Any]:
         def caller(*args: Any, _timeout: float = SYNC_TIME, _async: bool = False, **kwargs: Any) -> Any:
             agent = self._managed()
-            start = agent.connection.start_call if _async else agent.connection.call
-            plain = [_plain(item) for item in args]
             named = {name: _plain(item) for name, item in kwargs.items()}
-            return agent.run(start(self._remote, method, plain, named, _timeout))
+            call = MethodCall(self._remote, method, [_plain(item) for item in args], named, _timeout)
+            return agent.run(agent.connection.start_call(call) if _async else agent.connection.call(call))
 
         caller.__name__ = method
         return caller

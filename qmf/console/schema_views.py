@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 from qmf.console.identity import ClassKey
-from qmf.schema import TYPES, Access, Argument, ClassSchema, EventSchema, Method, Property, Reference, Statistic
+from qmf.schema import TYPES, Access, Argument, ClassSchema, EventSchema, Method, Property, Statistic
 
 _ACCESS = {Access.RC: "1", Access.RW: "2", Access.RO: "3"}
 
@@ -17,7 +17,31 @@ class _Owner(enum.Enum):
     EVENT = enum.auto()
 
 
-class SchemaProperty:
+class _SchemaItem:
+    """What a schema describes by name; prints as that."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class _SchemaValue(_SchemaItem):
+    """What properties and arguments have in common."""
+
+    def __init__(self, core: Property | Argument, package: str) -> None:
+        self.name = core.name
+        self.type = core.type.code
+        self.refPackage = (core.references.package or package) if core.references else None
+        self.refClass = core.references.name if core.references else None
+        self.unit = core.unit
+        self.min = core.minimum
+        self.max = core.maximum
+        self.maxlen = core.max_len
+        self.desc = core.desc
+
+
+class SchemaProperty(_SchemaValue):
     """A property of a class.
 
     Attributes:
@@ -31,24 +55,14 @@ class SchemaProperty:
     """
 
     def __init__(self, core: Property, package: str) -> None:
+        super().__init__(core, package)
         self.core = core
-        self.name = core.name
-        self.type = core.type.code
         self.access = _ACCESS[core.access]
         self.index = core.index
         self.optional = core.optional
-        self.refPackage, self.refClass = _reference(core.references, package)
-        self.unit = core.unit
-        self.min = core.minimum
-        self.max = core.maximum
-        self.maxlen = core.max_len
-        self.desc = core.desc
-
-    def __repr__(self) -> str:
-        return self.name
 
 
-class SchemaStatistic:
+class SchemaStatistic(_SchemaItem):
     """One value of a statistic; a hilo has three of them, an mma four.
 
     Attributes:
@@ -64,11 +78,8 @@ class SchemaStatistic:
         self.unit = core.unit
         self.desc = f"{core.desc}{suffix}" if core.desc else None
 
-    def __repr__(self) -> str:
-        return self.name
 
-
-class SchemaArgument:
+class SchemaArgument(_SchemaValue):
     """An argument of a method or an event.
 
     Attributes:
@@ -82,21 +93,11 @@ class SchemaArgument:
     dir: str
 
     def __init__(self, core: Argument, package: str, owner: _Owner) -> None:
+        super().__init__(core, package)
         self.core = core
-        self.name = core.name
-        self.type = core.type.code
         if owner is _Owner.METHOD:
             self.dir = core.direction.value
-        self.refPackage, self.refClass = _reference(core.references, package)
-        self.unit = core.unit
-        self.min = core.minimum
-        self.max = core.maximum
-        self.maxlen = core.max_len
-        self.desc = core.desc
         self.default = core.default
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 class SchemaMethod:
@@ -178,7 +179,3 @@ class SchemaClass:
 def class_kind(key: ClassKey) -> int:
     """The number of a key's kind, for callbacks."""
     return SchemaClass.CLASS_KIND_EVENT if key.getType() == ClassKey.TYPE_EVENT else SchemaClass.CLASS_KIND_TABLE
-
-
-def _reference(core: Reference | None, package: str) -> tuple[str | None, str | None]:
-    return (core.package or package, core.name) if core else (None, None)

@@ -25,7 +25,7 @@ from qmf.console.aio.notifications import (
     NotificationStream,
     Overflow,
 )
-from qmf.console.aio.objects.object_query import ObjectFilters, ObjectSelection, P, Where, make_query
+from qmf.console.aio.objects.object_query import FilterArguments, P, QueryArguments, Where, make_query
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.rpc.requests import RequestCounts
 from qmf.console.aio.schemas import AnySchema
@@ -237,12 +237,12 @@ class Client:
 
     @overload
     async def objects(
-        self, name: type[P], *, timeout: float | None = None, **filters: Unpack[ObjectFilters]
+        self, name: type[P], *, timeout: float | None = None, **filters: Unpack[FilterArguments]
     ) -> Answers[P]: ...
 
     @overload
     async def objects(
-        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[ObjectSelection]
+        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[QueryArguments]
     ) -> Answers[RemoteObject]: ...
 
     async def objects(
@@ -282,12 +282,12 @@ class Client:
 
     @overload
     def each(
-        self, name: type[P], *, timeout: float | None = None, **filters: Unpack[ObjectFilters]
+        self, name: type[P], *, timeout: float | None = None, **filters: Unpack[FilterArguments]
     ) -> AsyncIterator[P]: ...
 
     @overload
     def each(
-        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[ObjectSelection]
+        self, name: str | None = None, *, timeout: float | None = None, **selection: Unpack[QueryArguments]
     ) -> AsyncIterator[RemoteObject]: ...
 
     async def each(
@@ -321,7 +321,7 @@ class Client:
         interval: float = 5.0,
         recheck: float = 60.0,
         size: int = 1000,
-        **filters: Unpack[ObjectFilters],
+        **filters: Unpack[FilterArguments],
     ) -> Follow[P]: ...
 
     @overload
@@ -332,7 +332,7 @@ class Client:
         interval: float = 5.0,
         recheck: float = 60.0,
         size: int = 1000,
-        **selection: Unpack[ObjectSelection],
+        **selection: Unpack[QueryArguments],
     ) -> Follow[RemoteObject]: ...
 
     def follow(

@@ -62,12 +62,12 @@ class PreparedMethod:
         """The same as `bind_inputs`, but faster for simple values given by position, as in most calls."""
         checks = self._checks
         if kwargs or len(args) != len(checks):
-            return bind_inputs(self.schema.name, self.method, args, kwargs)
+            return bind_inputs(self.schema.key.name, self.method, args, kwargs)
         inputs: dict[str, object] = {}
         for (name, check), value in zip(checks, args, strict=True):
             accepted = check(value)
             if accepted is None:
-                return bind_inputs(self.schema.name, self.method, args, kwargs)
+                return bind_inputs(self.schema.key.name, self.method, args, kwargs)
             inputs[name] = accepted
         return inputs
 

@@ -83,14 +83,14 @@ class ObjectQuery:
         return f"objects of {package}:{name}" if package else f"objects of {name}"
 
 
-class ObjectFilters(TypedDict, total=False):
+class FilterArguments(TypedDict, total=False):
     """Keyword arguments that select among the objects of a generated class, see `Client.objects`."""
 
     agent: str | Agent | None
     where: Where | None
 
 
-class ObjectSelection(ObjectFilters, total=False):
+class QueryArguments(FilterArguments, total=False):
     """Keyword arguments that select objects, see `Client.objects`."""
 
     package: str | None
