@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from agent.warehouse import PACKAGE, Belt, Shelf, ShelfImportResult, ShelfMoveResult, ShelfSpill, Site
+from agent.warehouse import PACKAGE, SHELF, Belt, Shelf, ShelfImportResult, ShelfMoveResult, ShelfSpill, Site
 from support.recording import Notifications, RecordingConsole
 from support.waiting import until
 
@@ -71,7 +71,7 @@ async def test_an_agent_is_read_called_changed_and_received(broker: Broker) -> N
         assert list(await client.packages()) == [PACKAGE]
         assert {key.name for key in await client.classes()} == {"site", "shelf", "belt", "shelfSpill"}
         (obj,) = await client.objects("Shelf")
-        assert obj.schema == Shelf._qmf_schema_
+        assert obj.schema == SHELF
         assert (obj.number, obj.label, obj.limit, obj.options, obj.class_) == (1, "top", 7, {"a": 1}, "wood")
         site = await obj.follow("siteRef")
         assert site is not None
@@ -125,9 +125,7 @@ async def test_events_updates_and_heartbeats_arrive(broker: Broker) -> None:
         client.listen(heard.append)
         async with agent:
             await until(lambda: heard.of(HeartbeatSeen) and len(heard.of(ClassSeen)) == 4)
-            await until(
-                lambda: any(item.object.class_key == Shelf._qmf_schema_.key for item in heard.of(ObjectUpdated))
-            )
+            await until(lambda: any(item.object.class_key == SHELF.key for item in heard.of(ObjectUpdated)))
             agent.raise_event(ShelfSpill(shelf=shelf, items=3, class_="oil"))
             await until(lambda: heard.of(EventRaised))
             event = heard.of(EventRaised)[0].event

@@ -17,8 +17,10 @@ from support.libqmf2 import PROTOCOLS, URL, address, compiled, driven, needs_lib
 from support.recording import Notifications, RecordingConsole
 from support.waiting import until
 
+from qmf.bus import AmqpBus
 from qmf.console import LoopThread, Session
-from qmf.console.aio import Client, EventRaised, FollowMode, RemoteObject
+from qmf.console.aio import Client, ClientOptions, EventRaised, FollowMode, RemoteObject
+from qmf.console.aio.core import ClientCore
 from qmf.console.aio.objects.object_query import ObjectQuery, compile_filter
 from qmf.errors import ConstraintError, NotFoundError, RemoteError
 from qmf.schema import ClassSchema, EventSchema, Severity
@@ -198,30 +200,30 @@ _predicates: st.SearchStrategy[Any] = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def shared(agents: None) -> Iterator[tuple[LoopThread, Client, list[RemoteObject]]]:
+def shared(agents: None) -> Iterator[tuple[LoopThread, ClientCore, list[RemoteObject]]]:
     loop = LoopThread("test-libqmf2")
-    client = Client(URL, timeout=10, settle=2)
+    core = ClientCore(AmqpBus(URL or ""), ClientOptions(settle=2))
 
     async def begin() -> list[RemoteObject]:
-        await client.open()
-        await until(lambda: {agent.name for agent in client.agents} >= set(NAMES))
-        return await widgets(client, NAMES[0])
+        await core.open(10)
+        await until(lambda: {agent.name for agent in core.agents} >= set(NAMES))
+        return await core.requests.query(core.agents.find(NAMES[0]), ObjectQuery("widget", PACKAGE), ())
 
     everything = loop.run(begin())
-    yield loop, client, everything
-    loop.run(client.close())
+    yield loop, core, everything
+    loop.run(core.close())
     loop.stop()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(predicate=_predicates)
 def test_our_evaluation_is_that_of_libqmf2(
-    shared: tuple[LoopThread, Client, list[RemoteObject]], predicate: Any
+    shared: tuple[LoopThread, ClientCore, list[RemoteObject]], predicate: Any
 ) -> None:
-    loop, client, everything = shared
+    loop, core, everything = shared
     _, fits = compile_filter(predicate, [])
     expected = sorted(obj.name for obj in everything if fits(obj))
     for name in NAMES:
         wanted = ObjectQuery("widget", PACKAGE)
-        found = loop.run(client._requests.query(client.agent(name), wanted, predicate, 5))
+        found = loop.run(core.requests.query(core.agents.find(name), wanted, predicate, 5))
         assert sorted(obj.name for obj in found) == expected, name

@@ -137,7 +137,7 @@ async def test_functions_return_what_is_not_a_value(proxy: Widget) -> None:
 
 
 async def test_proxies_of_the_same_object_are_equal(proxy: Widget) -> None:
-    other = Widget._qmf_wrap(remote_of(proxy))
+    other = Widget(remote_of(proxy))
     assert other == proxy
     assert len({other, proxy}) == 1
     assert proxy != remote_of(proxy)
@@ -352,7 +352,9 @@ async def test_events_have_the_types_of_the_schema(agent: ScriptedAgent, client:
 
 async def test_a_severity_that_qmf_does_not_define_stays_a_number(agent: ScriptedAgent, client: Client) -> None:
     event = attrs.evolve(await heard(agent, client, VALUES), severity=9)
-    assert WidgetAlarm._qmf_wrap(event).severity == 9
+    typed = typed_event(event, WidgetAlarm)
+    assert typed is not None
+    assert typed.severity == 9
 
 
 async def test_an_event_of_another_class(agent: ScriptedAgent, client: Client) -> None:
@@ -396,7 +398,7 @@ async def use(remote: RemoteObject, event: RemoteEvent) -> None:
     await queue.purge(0, {})
     assert_type(await follow(queue, broker.Queue.vhostRef, broker.Vhost), broker.Vhost | None)
     assert_type(typed_object(remote, broker.Queue), broker.Queue | None)
-    assert_type(broker.Exchange._qmf_wrap(remote), broker.Exchange)
+    assert_type(broker.Exchange(remote), broker.Exchange)
 
     main = broker.Broker(remote)
     assert_type(main.dataDir, str | None)

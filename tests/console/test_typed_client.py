@@ -17,6 +17,7 @@ from qmf.errors import CallerError
 from qmf.hostagent.agent import HostAgent
 from qmf.hostagent.settings import Settings
 from qmf.models.host.console import Agent, Cpu, Filesystem
+from qmf.models.host.schema import CPU
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +82,7 @@ async def test_a_generated_class_needs_no_other_argument(client: Client) -> None
     with pytest.raises(CallerError, match="Cpu is a class already"):
         await client.objects(Cpu, package="other")  # type: ignore[call-overload]
     with pytest.raises(CallerError):
-        client.follow(Cpu, class_key=Cpu._qmf_schema_.key)  # type: ignore[call-overload]
+        client.follow(Cpu, class_key=CPU.key)  # type: ignore[call-overload]
 
 
 async def test_an_agent_without_the_class_has_none_of_it(make_agent: MakeAgent, make_client: MakeClient) -> None:

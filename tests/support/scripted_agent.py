@@ -297,7 +297,7 @@ class ScriptedAgent:
         self.asked.append(message)
         match message.content:
             case SubscribeRequest() if type(message.content) not in self.mute and self.script(message.content) is None:
-                self._later(self._subscribe(message, message.content))
+                self._later(self.grant(message, message.content))
                 return
             case SubscribeCancel(subscription_id=name):
                 self.subscribers.pop(name, None)
@@ -311,7 +311,8 @@ class ScriptedAgent:
             for content, partial in self.answer(message.content):
                 self._later(self.reply(message, content, partial=partial))
 
-    async def _subscribe(self, message: Envelope, request: SubscribeRequest) -> None:
+    async def grant(self, message: Envelope, request: SubscribeRequest) -> None:
+        """Accept a subscription, and publish all its objects."""
         name = f"sub-{len([item for item in self.asked if isinstance(item.content, SubscribeRequest)])}"
         self.subscribers[name] = Subscriber(message)
         granted = SubscribeResponse(subscription_id=name, interval=request.interval, lifetime=self.lifetime)

@@ -13,7 +13,7 @@ from support.waiting import until
 
 from qmf.bus import Binding, ExchangeKind, MemoryBus, MemoryExchange, ReceivedMessage
 from qmf.codec import decode_message, encode_message
-from qmf.console.aio import Client, EventRaised, HeartbeatSeen, ObjectUpdated, RemoteObject
+from qmf.console.aio import Client, EventRaised, HeartbeatSeen, ObjectUpdated
 from qmf.errors import RemoteError
 from qmf.protocol import (
     BrokerRequest,
@@ -248,11 +248,27 @@ async def test_libqmf2_methods(exchange: MemoryExchange, make_client: MakeClient
     client, _ = await make_client(settle=3.0)
     obj = (await client.objects("widget"))[0]
     assert dict(await obj.call("echo", sequence=5, text="hi")) == {"sequence": 5, "reply": "HI"}
-    untyped = RemoteObject(obj.data, obj.object_id, obj.agent, None, client._requests)
+
+
+async def test_libqmf2_methods_without_schema(exchange: MemoryExchange, make_client: MakeClient, form: str) -> None:
+    answers = libqmf2(form)
+
+    def without_schemas(request: object) -> list[str]:
+        match request:
+            case QueryRequest(what=What.SCHEMA):
+                return [f"{form}-exception-text"]
+            case SchemaRequest():
+                return ["qpidd-v1-z-error"]
+        return answers(request)
+
+    await Replay(exchange, without_schemas).start()
+    client, _ = await make_client(settle=3.0)
+    obj = (await client.objects("widget"))[0]
+    assert obj.schema is None
     with pytest.raises(RemoteError, match="widget jammed"):
-        await untyped.call("fail")
+        await obj.call("fail")
     with pytest.raises(RemoteError) as caught:
-        await untyped.call("other")
+        await obj.call("other")
     assert caught.value.code is None
     assert caught.value.text
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import logging
+
 import attrs
+import pytest
 from console.aio.objects.remotes import AGENT, remote
 from console.conftest import MakeAgent, MakeClient
+from support.recording import Notifications
 from support.scripted_agent import ALARM, WIDGET, ScriptedAgent, part, widget
 from support.waiting import until
 
-from qmf.bus import MemoryExchange
+from qmf.bus import Binding, MemoryBus, MemoryExchange, ReceivedMessage
+from qmf.bus.base import MessageCallback
+from qmf.bus.memory.subscription import MemorySubscription
 from qmf.console.aio import (
     AgentAdded,
     AgentRestarted,
+    Client,
     EventRaised,
     ObjectUpdated,
 )
 from qmf.console.aio.indications import ObjectStore
-from qmf.protocol import Envelope, EventData, EventsIndication, ObjectId, QueryRequest
+from qmf.protocol import DATA_BINDING, Envelope, EventData, EventsIndication, ObjectId, QueryRequest
 from qmf.schema import Severity
 
 
@@ -38,7 +45,7 @@ def test_a_new_object_under_an_old_id_inherits_nothing() -> None:
 
 async def test_partial_updates_are_merged(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
-    client, heard = await make_client()
+    _, heard = await make_client()
     await agent.publish(widget("w", label="x", update=1))
     await agent.publish(part("w", {"turns": 8, "delayAvg": 21}, update=2))
     await agent.publish(part("w", {"name": "w", "level": 6, "enabled": False}, update=3))
@@ -51,12 +58,12 @@ async def test_partial_updates_are_merged(make_agent: MakeAgent, make_client: Ma
     assert (properties.object["level"], properties.object["turns"], properties.object["label"]) == (6, 8, None)
     assert full.object["turns"] == 7  # a notification is a snapshot
     assert properties.object.timestamps.update == 3
-    assert len(client._core.store) == 1
+    assert len({item.object.object_id for item in heard.of(ObjectUpdated)}) == 1
 
 
 async def test_a_deleted_object_is_reported_and_forgotten(make_agent: MakeAgent, make_client: MakeClient) -> None:
     agent = await make_agent()
-    client, heard = await make_client()
+    _, heard = await make_client()
     await agent.publish(widget("w"))
     await agent.publish(part("w", {}, delete=9))
     await until(lambda: len(heard.of(ObjectUpdated)) == 2)
@@ -64,12 +71,14 @@ async def test_a_deleted_object_is_reported_and_forgotten(make_agent: MakeAgent,
     assert gone.object.is_deleted
     assert gone.object["name"] == "w"
     assert gone.properties
-    assert len(client._core.store) == 0
+    await agent.publish(part("w", {"turns": 8}))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 3)
+    assert heard.of(ObjectUpdated)[2].object["name"] is None
 
 
 async def test_objects_are_distinguished_by_agent_and_epoch(make_agent: MakeAgent, make_client: MakeClient) -> None:
     one, two = await make_agent(), await make_agent("example.org:widgets:2")
-    client, heard = await make_client()
+    _, heard = await make_client()
     await one.publish(widget("w", epoch=0))
     await one.publish(widget("w", epoch=1))
     await two.publish(widget("w", epoch=1))
@@ -82,7 +91,15 @@ async def test_objects_are_distinguished_by_agent_and_epoch(make_agent: MakeAgen
     one.restart()
     await one.heartbeat()
     await until(lambda: heard.of(AgentRestarted))
-    assert len(client._core.store) == 2  # the transient object of the old run is gone
+    for sender, epoch in ((one, 0), (one, 1), (two, 1)):
+        await sender.publish(part("w", {"turns": 8}, epoch=epoch))
+    await until(lambda: len(heard.of(ObjectUpdated)) == 6)
+    names = {item.object.object_id: item.object["name"] for item in heard.of(ObjectUpdated)[3:]}
+    assert names == {
+        ObjectId("w", one.info.name): "w",
+        ObjectId("w", one.info.name, 1): None,  # the transient object of the old run is gone
+        ObjectId("w", two.info.name, 1): "w",
+    }
 
 
 async def test_a_queried_object_completes_later_updates(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -119,17 +136,35 @@ async def test_indications_wait_for_their_schema_in_order(
     assert [item.object["turns"] for item in heard.of(ObjectUpdated)] == [0, 1, 2, 3, 4]
 
 
-async def test_waiting_indications_hold_back_the_broker(make_agent: MakeAgent, make_client: MakeClient) -> None:
+class CountingBus(MemoryBus):
+    """Counts the messages that come through bindings of data."""
+
+    received = 0
+
+    async def subscribe(
+        self, binding: Binding, on_message: MessageCallback, *, prefetch: int = 200
+    ) -> MemorySubscription:
+        def count(message: ReceivedMessage) -> None:
+            self.received += binding.key == DATA_BINDING
+            on_message(message)
+
+        return await super().subscribe(binding, count, prefetch=prefetch)
+
+
+async def test_waiting_indications_hold_back_the_broker(make_agent: MakeAgent, exchange: MemoryExchange) -> None:
     agent = await make_agent()
     agent.mute = {QueryRequest}
-    client, heard = await make_client()
-    for number in range(300):
-        await agent.publish(widget("w", turns=number))
-    await until(lambda: questions(agent))
-    assert 0 < client._core.indications.waiting <= 200  # the prefetch
-    (request,) = questions(agent)
-    await agent.reply(request, agent.answer(request.content)[0][0])
-    await until(lambda: len(heard.of(ObjectUpdated)) == 300)
+    bus, heard = CountingBus(exchange), Notifications()
+    async with Client(bus, timeout=5, settle=0) as client:
+        client.listen(heard.append)
+        await until(lambda: client.agents)
+        for number in range(300):
+            await agent.publish(widget("w", turns=number))
+        await until(lambda: questions(agent))
+        assert 0 < bus.received <= 200  # the prefetch
+        (request,) = questions(agent)
+        await agent.reply(request, agent.answer(request.content)[0][0])
+        await until(lambda: len(heard.of(ObjectUpdated)) == 300)
 
 
 async def test_an_event_is_typed_and_ordered_by_its_schema(make_agent: MakeAgent, make_client: MakeClient) -> None:
@@ -179,11 +214,12 @@ async def test_one_message_may_mix_classes(make_agent: MakeAgent, make_client: M
 
 
 async def test_indications_that_name_no_agent_are_skipped(
-    make_client: MakeClient, make_agent: MakeAgent, exchange: MemoryExchange
+    make_client: MakeClient, make_agent: MakeAgent, caplog: pytest.LogCaptureFixture
 ) -> None:
     agent: ScriptedAgent = await make_agent()
-    client, heard = await make_client()
+    _, heard = await make_client()
     content = EventsIndication([EventData(values={})])
-    await agent.send(Envelope(content=content, to="qmf.default.topic", subject="agent.ind.event"))
-    await until(lambda: client._core.stray_messages == 1)
+    with caplog.at_level(logging.DEBUG, "qmf.console"):
+        await agent.send(Envelope(content=content, to="qmf.default.topic", subject="agent.ind.event"))
+        await until(lambda: "skipped an indication without the name of its agent" in caplog.text)
     assert heard.of(EventRaised) == []

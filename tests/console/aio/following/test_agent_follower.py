@@ -93,7 +93,7 @@ async def test_a_subscription_granted_too_late_is_cancelled(make_agent: MakeAgen
         await until(lambda: asked(agent, SubscribeRequest))
         (request, *_) = [item for item in agent.asked if isinstance(item.content, SubscribeRequest)]
         assert isinstance(request.content, SubscribeRequest)
-        await agent._subscribe(request, request.content)
+        await agent.grant(request, request.content)
         await until(lambda: not agent.subscribers)
         assert asked(agent, SubscribeCancel)
         agent.mute = set()

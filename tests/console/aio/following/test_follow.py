@@ -20,6 +20,7 @@ from qmf.console.aio import (
     Client,
     FollowMode,
 )
+from qmf.console.aio.following.follow import Follower
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol import (
     ObjectData,
@@ -203,7 +204,7 @@ async def test_leaving_a_loop_early_ends_the_work(make_agent: MakeAgent, make_cl
         break
     gc.collect()
     await until(lambda: not agent.subscribers)
-    assert client._core.followers == set()
+    assert [item for item in gc.get_objects() if isinstance(item, Follower) and not item.closed] == []
 
 
 async def test_a_timeout_of_one_step_leaves_the_follow_usable(make_agent: MakeAgent, make_client: MakeClient) -> None:

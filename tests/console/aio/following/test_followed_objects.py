@@ -100,7 +100,7 @@ def test_what_waits_is_bounded_and_what_is_dropped_is_counted(steps: Sequence[tu
             reader.read()
         else:
             followed.remove(obj, ChangeKind.LOST)
-        assert len(followed._waiting) <= len(followed) + size
+        assert followed.waiting <= len(followed) + size
     followed.put(thing(99, 0), properties=True, statistics=True)
     while reader.read():
         pass

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Sequence
+from typing import Any
+
 import attrs
 import pytest
 from hypothesis import given
@@ -105,7 +109,7 @@ def test_what_is_kept_does_not_keep_its_message() -> None:
     kept = store.update(remote(first)).data.values
     assert isinstance(kept, LazyValues)
     assert kept == first.values
-    assert kept._data == kept.raw()  # type: ignore[attr-defined]
+    assert [item for item in gc.get_referents(kept) if isinstance(item, bytes)] == [kept.raw()]
     assert remote(attrs.evolve(first, values={"name": "w"})).detached().data.values == {"name": "w"}
 
 
@@ -180,11 +184,25 @@ def test_remote_objects_are_what_they_would_be_one_by_one(agent: str | None) -> 
         found[0].object_id = ids[1]  # type: ignore[misc]
 
 
+class ReadObjects(list[ObjectData]):
+    """Objects that note which of them are read."""
+
+    def __init__(self, objects: Sequence[ObjectData]) -> None:
+        super().__init__(objects)
+        self.read: list[object] = []
+
+    def __getitem__(self, index: Any) -> Any:
+        self.read.append(index)
+        return super().__getitem__(index)
+
+
 def test_remote_objects_are_not_made_before_they_are_looked_at() -> None:
-    first, second = remote_objects(rows(*VALUES), AGENT, FIELDS, None)
+    objects = ReadObjects(rows(*VALUES))
+    first, second = remote_objects(objects, AGENT, FIELDS, None)
     assert first["turns"] == 1
-    assert isinstance(first._received, ObjectData)
-    assert isinstance(second._received, RowObjects)
+    assert objects.read == [0]
+    assert second["turns"] == 2
+    assert objects.read == [0, 1]
 
 
 def test_runs_of_a_class() -> None:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from qmf.agent import Agent
 from qmf.bus import MemoryBus, MemoryExchange
 from qmf.console import LoopThread
-from qmf.console.aio import Client, FollowMode
-from qmf.console.aio.objects.object_query import compile_filter
+from qmf.console.aio import Client, ClientOptions, FollowMode
+from qmf.console.aio.core import ClientCore
+from qmf.console.aio.objects.object_query import ObjectQuery, compile_filter
 
 pytestmark = pytest.mark.slow
 
@@ -68,10 +69,13 @@ class Site:
         await self.agent.start()
         self.client = Client(MemoryBus(exchange), settle=5)
         await self.client.open()
+        self.core = ClientCore(MemoryBus(exchange), ClientOptions(settle=5))
+        await self.core.open(5)
         self.everything = await self.client.objects("shelf")
 
     def close(self) -> None:
         async def end() -> None:
+            await self.core.close()
             await self.client.close()
             await self.agent.close()
 
@@ -96,12 +100,10 @@ def here(site: Site, predicate: Any) -> list[int]:
 @given(predicate=PREDICATES)
 def test_agent_and_console_agree(site: Site, predicate: Any) -> None:
     async def ask() -> tuple[list[int], bool]:
-        agent = site.client.agents[0]
-        from qmf.console.aio.objects.object_query import ObjectQuery
-
+        (agent,) = site.core.agents
         sent, _ = compile_filter(predicate, [])
-        found = await site.client._requests.query(agent, ObjectQuery("shelf"), predicate, 5)
-        asked = await site.client._requests.query(agent, ObjectQuery("shelf"), sent, 5)
+        found = await site.core.requests.query(agent, ObjectQuery("shelf"), predicate, 5)
+        asked = await site.core.requests.query(agent, ObjectQuery("shelf"), sent, 5)
         local = here(site, predicate)
         return sorted(obj["number"] for obj in found), set(local) <= {obj["number"] for obj in asked}
 
