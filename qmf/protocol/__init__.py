@@ -49,7 +49,7 @@ from qmf.protocol.contents import (
     What,
 )
 from qmf.protocol.decode import decode
-from qmf.protocol.encode import MessageTemplate, RequestEncoder, encode
+from qmf.protocol.encode import MessageTemplate, encode, encode_request
 from qmf.protocol.errors import ContentError, UnknownOpcode
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.objects.decoder import ObjectDecoder
@@ -116,7 +116,6 @@ __all__ = [
     "PackagesRequest",
     "Predicate",
     "QueryRequest",
-    "RequestEncoder",
     "SchemaIdsResponse",
     "SchemaRequest",
     "SchemaResponse",
@@ -136,6 +135,7 @@ __all__ = [
     "direct_exchange",
     "encode",
     "encode_frames",
+    "encode_request",
     "event_key",
     "from_wire",
     "heartbeat_key",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,7 +13,7 @@ import qmf.protocol.wire_names as wire
 from qmf.codec import amqp010, amqp10
 from qmf.codec.amqp010 import encode_map_into
 from qmf.codec.errors import escaped
-from qmf.codec.message import Message, Section, encode_message
+from qmf.codec.message import Message, Section, encode_content, encode_message
 from qmf.codec.types import Symbol, UInt32, UInt64
 from qmf.protocol.contents import (
     Envelope,
@@ -79,10 +80,7 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010, 
     encoded: object = body
     if body is None:
         value = kind.body(message.content)
-        if form is BodyForm.DATA010:
-            encoded = amqp010.encode_map(value) if isinstance(value, Mapping) else amqp010.encode_list(value)
-        else:
-            encoded = value
+        encoded = _data010(value) if form is BodyForm.DATA010 else value
     return encode_message(
         Message(
             ttl=message.ttl,
@@ -97,6 +95,10 @@ def encode(message: Envelope | V1Message, *, form: BodyForm = BodyForm.DATA010, 
             body=encoded,
         )
     )
+
+
+def _data010(value: _Body) -> bytes:
+    return amqp010.encode_map(value) if isinstance(value, Mapping) else amqp010.encode_list(value)
 
 
 class MessageTemplate:
@@ -121,7 +123,7 @@ class MessageTemplate:
     def encode(self, number: int | None, body: bytes) -> bytes:
         """One message; `number` is None when the example has none."""
         count = b"" if number is None else _pack_u64(number)
-        return b"".join((self._head, count, _DATA32(0, 0x53, 0x75, 0xB0, len(body)), body))
+        return b"".join((self._head, count, _pack_data32(0, 0x53, 0x75, 0xB0, len(body)), body))
 
 
 _WIDEST = (1 << 64) - 1
@@ -129,71 +131,32 @@ _EMPTY_BODY = b"\x00\x53\x75\xa0\x00"
 _pack_u64 = struct.Struct(">Q").pack
 
 
-class RequestEncoder:
-    """Encodes requests like `encode`, and remembers what is the same in all to one address, and to one method.
-
-    One for each connection.
-    """
-
-    def __init__(self) -> None:
-        self._frames: dict[tuple[str | None, str | None, str | None, type], tuple[bytes, bytes, bytes]] = {}
-        self._calls: dict[tuple[str, ObjectId | None], tuple[bytes, bytes]] = {}
-
-    def encode(self, message: Envelope) -> bytes:
-        """The same as ``encode(message)``."""
-        number = message.correlation_id
-        if number is None or not number.isascii() or len(number) > _LONGEST_ID or not _is_plain(message):
-            return encode(message)
-        key = (message.to, message.subject, message.reply_to, type(message.content))
-        frame = self._frames.get(key)
-        if frame is None:
-            if len(self._frames) >= MAX_FRAMES:
-                self._frames.clear()
-            frame = self._frames[key] = _frame(message)
-        before, behind, properties = frame
-        content = message.content
-        if type(content) is MethodRequest and not content.subtypes:
-            body = self._call(content)
-        else:
-            value = _KINDS[key[3]].body(content)
-            body = amqp010.encode_map(value) if isinstance(value, Mapping) else amqp010.encode_list(value)
-        fields = b"".join((before, bytes((0xA1, len(number))), number.encode(), behind))
-        return b"".join(
-            (
-                b"\x00\x53\x73",
-                _LIST8(0xC0, len(fields) + 1, 7) if len(fields) < 0xFF else _LIST32(0xD0, len(fields) + 4, 7),
-                fields,
-                properties,
-                _DATA8(0, 0x53, 0x75, 0xA0, len(body))
-                if len(body) <= 0xFF
-                else _DATA32(0, 0x53, 0x75, 0xB0, len(body)),
-                body,
-            )
-        )
-
-    def _call(self, content: MethodRequest) -> bytes:
-        """The body of a call: a map of the method's name, the arguments, and the id of the object if there is one."""
-        key = content.method, content.object_id
-        frame = self._calls.get(key)
-        if frame is None:
-            if len(self._calls) >= MAX_FRAMES:
-                self._calls.clear()
-            frame = self._calls[key] = _call_frame(content)
-        before, behind = frame
-        arguments = bytearray()
-        encode_map_into(arguments, wire_values(content.arguments), 1)
-        size = len(before) + len(arguments) + len(behind) + 4
-        return b"".join((_MAP(size, 3 if behind else 2), before, arguments, behind))
-
-
-#: Addresses that a `RequestEncoder` remembers, and calls; and the longest correlation id that fits its frames.
+#: Addresses that are remembered, and methods of objects; and the longest correlation id that is spliced in.
 MAX_FRAMES, _LONGEST_ID = 500, 100
 
-_LIST8, _LIST32 = struct.Struct(">BBB").pack, struct.Struct(">BII").pack
-_MAP = struct.Struct(">II").pack
-_DATA8, _DATA32 = struct.Struct(">BBBBB").pack, struct.Struct(">BBBBI").pack
+_pack_list8, _pack_list32 = struct.Struct(">BBB").pack, struct.Struct(">BII").pack
+_pack_data8, _pack_data32 = struct.Struct(">BBBBB").pack, struct.Struct(">BBBBI").pack
+_pack_map = struct.Struct(">II").pack
 #: Bytes of an AMQP 0-10 map before its first entry: size and count.
 _MAP_HEAD = 8
+
+
+def encode_request(message: Envelope) -> bytes:
+    """The same as ``encode(message)``; remembers what is the same in all requests to one address, and to one method."""
+    number, content = message.correlation_id, message.content
+    if number is None or not number.isascii() or len(number) > _LONGEST_ID or not _is_plain(message):
+        return encode(message)
+    kind: type = type(content)
+    before, behind, properties = _frame(message.to, message.subject, message.reply_to, kind)
+    if isinstance(content, MethodRequest) and not content.subtypes:
+        body = _call(content)
+    else:
+        body = _data010(_KINDS[kind].body(content))
+    fields = b"".join((before, bytes((0xA1, len(number))), number.encode(), behind))
+    size, length = len(fields), len(body)
+    head = _pack_list8(0xC0, size + 1, 7) if size < 0xFF else _pack_list32(0xD0, size + 4, 7)
+    data = _pack_data8(0, 0x53, 0x75, 0xA0, length) if length <= 0xFF else _pack_data32(0, 0x53, 0x75, 0xB0, length)
+    return b"".join((b"\x00\x53\x73", head, fields, properties, data, body))
 
 
 def _is_plain(message: Envelope) -> bool:
@@ -209,22 +172,32 @@ def _is_plain(message: Envelope) -> bool:
     )
 
 
-def _frame(message: Envelope) -> tuple[bytes, bytes, bytes]:
+@functools.lru_cache(MAX_FRAMES)
+def _frame(to: str | None, subject: str | None, reply_to: str | None, content: type) -> tuple[bytes, bytes, bytes]:
     """The encoded properties before and behind the correlation id, and the section of the application properties."""
-    kind = _KINDS[type(message.content)]
-    # Encoding the whole message first refuses what no message may have.
-    encode(message)
-    before = b"".join(amqp10.encode(item) for item in (None, None, message.to, message.subject, message.reply_to))
+    encode_message(Message(to=to, subject=subject, reply_to=reply_to))  # refuses what no message may have
+    kind = _KINDS[content]
+    before = b"".join(amqp10.encode(item) for item in (None, None, to, subject, reply_to))
     behind = amqp10.encode(Symbol(wire.MAP_TYPE if kind.is_map else wire.LIST_TYPE))
-    return before, behind, b"\x00\x53\x74" + amqp10.encode(_properties(message, kind))
+    return before, behind, encode_content(_kind_properties(kind), Section.NONE, None)
 
 
-def _call_frame(content: MethodRequest) -> tuple[bytes, bytes]:
+def _call(content: MethodRequest) -> bytes:
+    """The body of a call: a map of the method's name, the arguments, and the id of the object if there is one."""
+    before, behind = _call_frame(content.method, content.object_id)
+    arguments = bytearray()
+    encode_map_into(arguments, wire_values(content.arguments), 1)
+    size = len(before) + len(arguments) + len(behind) + 4
+    return b"".join((_pack_map(size, 3 if behind else 2), before, arguments, behind))
+
+
+@functools.lru_cache(MAX_FRAMES)
+def _call_frame(method: str, object_id: ObjectId | None) -> tuple[bytes, bytes]:
     """The encoded entries of a call's body: up to the type code of the arguments' map, and behind that map."""
-    before = amqp010.encode_map({"_method_name": content.method})[_MAP_HEAD:] + b"\x0a_arguments\xa8"
-    if content.object_id is None:
+    before = amqp010.encode_map({"_method_name": method})[_MAP_HEAD:] + b"\x0a_arguments\xa8"
+    if object_id is None:
         return before, b""
-    return before, amqp010.encode_map({"_object_id": object_id_to_map(content.object_id)})[_MAP_HEAD:]
+    return before, amqp010.encode_map({"_object_id": object_id_to_map(object_id)})[_MAP_HEAD:]
 
 
 def _v1(message: V1Message) -> Message:
@@ -280,12 +253,17 @@ class _Kind:
     is_map: bool = True
 
 
-def _properties(message: Envelope, kind: _Kind) -> dict[str, object]:
+def _kind_properties(kind: _Kind, agent: str | None = None) -> dict[str, object]:
     properties: dict[str, object] = {wire.METHOD: kind.method, wire.OPCODE: kind.opcode, wire.APP_ID: wire.QMF2}
-    if message.agent is not None:
-        properties[wire.AGENT] = message.agent
+    if agent is not None:
+        properties[wire.AGENT] = agent
     if kind.content is not None:
         properties[wire.CONTENT] = kind.content
+    return properties
+
+
+def _properties(message: Envelope, kind: _Kind) -> dict[str, object]:
+    properties = _kind_properties(kind, message.agent)
     if message.partial:
         properties[wire.PARTIAL] = ""
     if message.subscription is not None:

@@ -16,11 +16,11 @@ from qmf.protocol import (
     ObjectId,
     ObjectsResponse,
     QueryRequest,
-    RequestEncoder,
     SubscribeRequest,
     What,
     decode,
     encode,
+    encode_request,
 )
 from qmf.protocol.encode import MAX_FRAMES
 
@@ -50,10 +50,9 @@ TEXTS = st.none() | st.text(st.characters(codec="utf-8"), max_size=300)
 def test_a_request_encoder_does_what_encode_does(
     content: Content, to: str | None, subject: str | None, reply_to: str | None, number: str | None, again: str
 ) -> None:
-    encoder = RequestEncoder()
     for correlation_id in (number, again, number):
         envelope = Envelope(content=content, to=to, subject=subject, reply_to=reply_to, correlation_id=correlation_id)
-        assert encoder.encode(envelope) == encode(envelope)
+        assert encode_request(envelope) == encode(envelope)
 
 
 @pytest.mark.parametrize(
@@ -62,21 +61,19 @@ def test_a_request_encoder_does_what_encode_does(
 )
 def test_unusual_messages_are_encoded_too(others: dict[str, object]) -> None:
     envelope = Envelope(content=CONTENTS[2], to="x", correlation_id="1", **others)  # type: ignore[arg-type]
-    assert RequestEncoder().encode(envelope) == encode(envelope)
+    assert encode_request(envelope) == encode(envelope)
 
 
 def test_what_cannot_be_encoded_is_refused_each_time() -> None:
-    encoder = RequestEncoder()
     for _ in range(2):
         with pytest.raises(EncodeError):
-            encoder.encode(Envelope(content=CONTENTS[2], to="\udcff", correlation_id="1"))
+            encode_request(Envelope(content=CONTENTS[2], to="\udcff", correlation_id="1"))
 
 
-def test_what_is_remembered_is_bounded() -> None:
-    encoder = RequestEncoder()
+def test_requests_to_more_addresses_than_are_remembered() -> None:
     for number in range(MAX_FRAMES + 5):
-        encoder.encode(Envelope(content=CONTENTS[0], subject=str(number), correlation_id="1"))
-    assert len(encoder._frames) <= MAX_FRAMES
+        envelope = Envelope(content=CONTENTS[0], subject=str(number), correlation_id="1")
+        assert encode_request(envelope) == encode(envelope)
 
 
 @pytest.mark.parametrize("content", [QueryRequest(what=What.OBJECT, row_form=1), SubscribeRequest(row_form=1)])
@@ -109,19 +106,17 @@ def test_a_body_that_is_encoded_already_is_sent_as_it_is() -> None:
 
 
 def test_calls_of_several_methods_and_objects_do_not_mix() -> None:
-    encoder = RequestEncoder()
     targets = [None, ObjectId("n"), ObjectId("n", "a"), ObjectId("n", "a", 1), ObjectId("o", "a", 1)]
     for number in range(3):
         for target in targets:
             for method in ("echo", "reset"):
                 content = MethodRequest(method=method, object_id=target, arguments={"n": number})
                 envelope = Envelope(content=content, to="x", correlation_id=str(number))
-                assert encoder.encode(envelope) == encode(envelope)
-                assert decode(encoder.encode(envelope)) == envelope
+                assert encode_request(envelope) == encode(envelope)
+                assert decode(encode_request(envelope)) == envelope
 
 
 def test_arguments_that_cannot_be_encoded_are_refused_each_time() -> None:
-    encoder = RequestEncoder()
     deep: object = 1
     for _ in range(MAX_DEPTH):
         deep = [deep]
@@ -131,7 +126,7 @@ def test_arguments_that_cannot_be_encoded_are_refused_each_time() -> None:
             with pytest.raises(EncodeError) as expected:
                 encode(envelope)
             with pytest.raises(EncodeError) as caught:
-                encoder.encode(envelope)
+                encode_request(envelope)
             assert str(caught.value) == str(expected.value)
 
 
@@ -140,11 +135,10 @@ def test_values_as_deep_as_can_be_are_encoded_alike() -> None:
     for _ in range(MAX_DEPTH - 3):
         deep = [deep]
     envelope = Envelope(content=MethodRequest(method="echo", arguments={"x": deep}), correlation_id="1")
-    assert RequestEncoder().encode(envelope) == encode(envelope)
+    assert encode_request(envelope) == encode(envelope)
 
 
-def test_calls_remembered_are_bounded() -> None:
-    encoder = RequestEncoder()
+def test_calls_of_more_methods_than_are_remembered() -> None:
     for number in range(MAX_FRAMES + 5):
-        encoder.encode(Envelope(content=MethodRequest(method=f"m{number}"), correlation_id="1"))
-    assert 0 < len(encoder._calls) <= MAX_FRAMES
+        envelope = Envelope(content=MethodRequest(method=f"m{number}"), correlation_id="1")
+        assert encode_request(envelope) == encode(envelope)

@@ -33,6 +33,9 @@ from qmf.protocol.values import ObjectId
 CELLS_OF_OBJ = "obj._qmf_cells"
 TIMES_OF_OBJ = "obj._qmf_update_ts, obj._qmf_create_ts"
 
+#: Slots for encoded properties: as entries of a message's map, and as the prepared part of a row.
+ENTRIES, LEAD = "_qmf_entries", "_qmf_lead"
+
 Getter = Callable[[Any], Any]
 Setter = Callable[[Any, Any], None]
 
@@ -327,42 +330,25 @@ def mark_statistics(obj: StatefulObject) -> None:
 # -- encoded properties
 
 
-def kept_entries(obj: StatefulObject, tick: Callable[[], int]) -> Entries | None:
-    """The properties as they were last encoded for messages, or None if they changed since then.
+def kept_encoding(obj: StatefulObject, slot: str, tick: Callable[[], int]) -> Any:
+    """The properties as they were last encoded, or None if they changed since then.
 
     Args:
         obj: any object.
+        slot: `ENTRIES` for messages, `LEAD` for rows.
         tick: gives the next tick for `note_changes`.
     """
     cells = obj._qmf_cells
     if cells[PROPERTIES_CELL]:
         note_changes(obj, tick())
-    return None if cells[PROPERTIES_CELL] else obj._qmf_entries
+    return None if cells[PROPERTIES_CELL] else getattr(obj, slot)
 
 
-def keep_entries(obj: StatefulObject, entries: Entries) -> None:
-    """Keep the properties that were just encoded for messages until a change of them is noted."""
-    if _may_be_kept(obj):
-        obj._qmf_entries = entries
-
-
-def kept_lead(obj: StatefulObject, tick: Callable[[], int]) -> Lead | None:
-    """As `kept_entries`, for rows."""
-    cells = obj._qmf_cells
-    if cells[PROPERTIES_CELL]:
-        note_changes(obj, tick())
-    return None if cells[PROPERTIES_CELL] else obj._qmf_lead
-
-
-def keep_lead(obj: StatefulObject, lead: Lead) -> None:
-    """As `keep_entries`, for rows."""
-    if _may_be_kept(obj):
-        obj._qmf_lead = lead
-
-
-def _may_be_kept(obj: StatefulObject) -> bool:
+def keep_encoding(obj: StatefulObject, slot: str, encoding: Entries | Lead) -> None:
+    """Keep the properties that were just encoded until a change of them is noted; arguments as of `kept_encoding`."""
     # Not while a property changed meanwhile, nor while a reference is held as an object: its id may change unnoticed.
     cells = obj._qmf_cells
     if cells[PROPERTIES_CELL] or obj._qmf_pending:
-        return False
-    return not any(isinstance(cells[field.cell], Referable) for field in obj._qmf_layout.references)
+        return
+    if not any(isinstance(cells[field.cell], Referable) for field in obj._qmf_layout.references):
+        setattr(obj, slot, encoding)

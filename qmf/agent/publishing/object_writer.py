@@ -9,16 +9,18 @@ Belongs to the event loop's thread: encodings are dropped there when a change is
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, ClassLayout, FieldLayout
+from qmf.agent.layout.object_state import ENTRIES
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.object_values import value_reader, values_by_name
 from qmf.agent.model.value_readers import RawValues
 from qmf.agent.objects.object_store import ManagedObjectStore, object_data
 from qmf.protocol import BodyForm, ObjectData, ObjectId, ObjectsIndication, ObjectsResponse
-from qmf.protocol.objects import Column, ObjectEncoder, encode_object, list_body
+from qmf.protocol.objects import Column, Encode, ObjectEncoder, encode_object, entry_encoder, list_body
 
 #: An object in a message: encoded, or for the general encoder.
 Item = bytes | ObjectData
@@ -45,14 +47,13 @@ class ObjectWriter:
         if self._plain:
             return object_data(obj, obj._qmf_values())
         writer = self._class(obj)
-        encoder = writer.encoder
-        known = object_state.kept_entries(obj, self._tick)
+        known = object_state.kept_encoding(obj, ENTRIES, self._tick)
         if known is None:
-            known = encoder.entries(PROPERTIES, writer.read_properties(obj))
-            object_state.keep_entries(obj, known)
+            known = writer.encoder(PROPERTIES)(writer.read_properties(obj))
+            object_state.keep_encoding(obj, ENTRIES, known)
         properties, count = known
-        statistics, more = encoder.entries(STATISTICS, writer.read_statistics(obj))
-        return encoder.object(*object_state.id_and_times(obj), (properties + statistics, count + more))
+        statistics, more = writer.encode_statistics(writer.read_statistics(obj))
+        return writer.object(*object_state.id_and_times(obj), (properties + statistics, count + more))
 
     def part(self, obj: ManagedObject, groups: int, raw: RawValues) -> Item:
         """An object of the store with some values that were read before.
@@ -62,14 +63,14 @@ class ObjectWriter:
         """
         if self._plain:
             return object_data(obj, values_by_name(object_state.layout(obj), groups, raw))
-        encoder = self._class(obj).encoder
-        return encoder.object(*object_state.id_and_times(obj), encoder.entries(groups, raw))
+        writer = self._class(obj)
+        return writer.object(*object_state.id_and_times(obj), writer.encoder(groups)(raw))
 
     def name_only(self, obj: ManagedObject) -> Item:
         """An object of the store without values."""
         if self._plain:
             return object_data(obj, {})
-        return self._class(obj).encoder.object(*object_state.id_and_times(obj), (b"", 0))
+        return self._class(obj).object(*object_state.id_and_times(obj), (b"", 0))
 
     def data(self, data: ObjectData) -> Item:
         """Any object.
@@ -93,13 +94,17 @@ class ObjectWriter:
 
 
 class _ClassWriter:
-    """Encoder of one class, and the functions that read the values of its objects."""
+    """The functions that read the values of one class's objects, encode them, and put an object together."""
 
-    __slots__ = ("encoder", "read_properties", "read_statistics")
+    __slots__ = ("encode_statistics", "encoder", "object", "read_properties", "read_statistics")
 
     def __init__(self, layout: ClassLayout, empty: ObjectId) -> None:
-        parts = {groups: columns_of(layout, groups) for groups in layout.wire}
-        self.encoder = ObjectEncoder(layout.key, empty, parts)
+        def encoder(groups: int) -> Encode:
+            return entry_encoder(columns_of(layout, groups), layout.schema.name)
+
+        self.object = ObjectEncoder(layout.key, empty).object
+        self.encoder = functools.cache(encoder)
+        self.encode_statistics = self.encoder(STATISTICS)
         self.read_properties = value_reader(layout, PROPERTIES)
         self.read_statistics = value_reader(layout, STATISTICS)
 

@@ -14,7 +14,7 @@ import attrs
 
 from qmf.agent.layout import object_state
 from qmf.agent.layout.class_layout import BOTH, PROPERTIES, ClassLayout
-from qmf.agent.layout.object_state import TIMES_OF_OBJ
+from qmf.agent.layout.object_state import LEAD, TIMES_OF_OBJ
 from qmf.agent.model.managed_object import ManagedObject
 from qmf.agent.model.object_values import read_raw_values
 from qmf.agent.model.value_readers import RawValues, statistics_source
@@ -45,10 +45,10 @@ class RowWriter:
         selection = self._whole.get(type(obj))
         if selection is None:
             selection = self._whole[type(obj)] = self._make(object_state.layout(obj), None, loose=False)
-        lead = object_state.kept_lead(obj, self._tick)
+        lead = object_state.kept_encoding(obj, LEAD, self._tick)
         if lead is None:
             lead = selection.encoder.lead(object_state.object_name(obj), read_raw_values(obj, PROPERTIES))
-            object_state.keep_lead(obj, lead)
+            object_state.keep_encoding(obj, LEAD, lead)
         assert selection.whole is not None
         return selection, selection.whole(obj, lead)
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 from qmf.protocol.objects.columns import Column
 from qmf.protocol.objects.decoder import ObjectDecoder
 from qmf.protocol.objects.encoder import EventEncoder, ObjectEncoder, encode_event, encode_object
-from qmf.protocol.objects.keyed_encoding import Entries, list_body
+from qmf.protocol.objects.keyed_encoding import Encode, Entries, entry_encoder, list_body
 from qmf.protocol.objects.merged_values import as_dict, compare_bytes, detached_values, merge_values, shared_names
 from qmf.protocol.objects.row_encoding import Lead, RowEncoder
 from qmf.protocol.objects.row_objects import class_runs
 
 __all__ = [
     "Column",
+    "Encode",
     "Entries",
     "EventEncoder",
     "Lead",
@@ -30,6 +31,7 @@ __all__ = [
     "detached_values",
     "encode_event",
     "encode_object",
+    "entry_encoder",
     "list_body",
     "merge_values",
     "shared_names",

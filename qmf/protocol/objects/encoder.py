@@ -6,7 +6,7 @@ The bytes are those that the general encoder makes of the map of an object or ev
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from qmf.codec.errors import EncodeError
@@ -14,7 +14,7 @@ from qmf.codec.type_codes import MAP, UINT8, UINT64
 from qmf.protocol.maps import class_key_to_map, object_id_to_map
 from qmf.protocol.objects.columns import Column
 from qmf.protocol.objects.general import event_to_map, object_to_map
-from qmf.protocol.objects.keyed_encoding import Encode, Entries, entry_encoder, key, text_bytes, value_bytes
+from qmf.protocol.objects.keyed_encoding import Entries, entry_encoder, key, text_bytes, value_bytes
 from qmf.protocol.values import EventData, ObjectData, ObjectId
 from qmf.schema import ClassKey
 
@@ -52,17 +52,10 @@ def _with_fields(entries: Entries, fields: bytes, count: int) -> bytes:
 class ObjectEncoder:
     """Encodes the objects of one class at one agent, keyed."""
 
-    def __init__(self, class_key: ClassKey, agent: ObjectId, parts: Mapping[int, Sequence[Column]]) -> None:
-        """Make one.
+    __slots__ = ("_id_count", "_id_size", "_rest")
 
-        Args:
-            class_key: of the objects.
-            agent: any id of the agent that has them: its name and epoch count.
-            parts: columns of the sets of values that are sent, by numbers of the caller's.
-        """
-        self._class_key = class_key
-        self._parts = parts
-        self._encoders: dict[int, Encode] = {}
+    def __init__(self, class_key: ClassKey, agent: ObjectId) -> None:
+        """Make one; `agent` is any id of the agent that has the objects: its name and epoch count."""
         others = object_id_to_map(agent)
         del others["_object_name"]
         id_rest = b"".join(key(name) + value_bytes(value) for name, value in others.items())
@@ -70,24 +63,13 @@ class ObjectEncoder:
         self._id_size = _ID_SIZE + len(id_rest)
         self._rest = id_rest + key("_schema_id") + value_bytes(class_key_to_map(class_key))
 
-    def entries(self, part: int, values: Sequence[Any]) -> Entries:
-        """The values of a part, in the order of its columns, encoded; what is None is left out.
-
-        Raises:
-            EncodeError: a value cannot be encoded.
-        """
-        encode = self._encoders.get(part)
-        if encode is None:
-            encode = self._encoders[part] = entry_encoder(self._parts[part], self._class_key.name)
-        return encode(values)
-
     def object(self, object_id: ObjectId, update_ts: int, create_ts: int, entries: Entries) -> bytes:
         """An object that is not deleted, as an item of a message's list.
 
         Args:
             object_id: of the agent.
             update_ts, create_ts: nanoseconds since 1970.
-            entries: its values, of one part or of several ones joined.
+            entries: its values.
 
         Raises:
             EncodeError: a time is out of range, or the name cannot be encoded.

@@ -159,11 +159,12 @@ def entry_encoder(columns: Sequence[Column], owner: str) -> Encode:
         else:
             for number, column in group:
                 pieces += _value_source(number, column, lines, names)
+    whole = pieces[0] if len(pieces) == 1 else f"b''.join(({''.join(f'{piece}, ' for piece in pieces)}))"
     source = [
         "def encode(values):",
         "    try:",
         *(f"        {line}" for line in lines),
-        f"        return b''.join(({''.join(f'{piece}, ' for piece in pieces)})), count",
+        f"        return {whole}, count",
         "    except (IndexError, UnicodeEncodeError):",  # text that is not short, or holds lone surrogates
         "        return general(values)",
         "    except (StructError, OverflowError) as error:",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-
-import attrs
+from typing import NamedTuple
 
 from qmf.codec.amqp010 import decode_map_at
 from qmf.codec.type_codes import BINARY16, TEXT16
@@ -17,23 +16,24 @@ from qmf.protocol.values import ObjectId
 #: Frames remembered, and bytes that each may have. Of a full list the last one goes, not used for longest.
 MAX_FRAMES, MAX_FRAME_SIZE = 32, 1000
 
+_ERRORS = {TEXT16: "strict", BINARY16: "surrogateescape"}
+
 #: How deep an id is inside the list of a message.
 _DEPTH = 2
 
 
-@attrs.frozen
-class _IdFrame:
+class _IdFrame(NamedTuple):
     """What the ids of one agent's objects have in common.
 
     Attributes:
         head, tail: the bytes before and behind the name.
-        text: the name is sent as text, not as binary.
+        errors: how the name is decoded, which is sent as text or as binary.
         agent_name, agent_epoch: what they mean.
     """
 
     head: bytes
     tail: bytes
-    text: bool
+    errors: str
     agent_name: str | None
     agent_epoch: int
 
@@ -56,34 +56,30 @@ class ObjectIdDecoder:
         """
         frames = self.frames
         for frame in frames:
-            if not data.startswith(frame.head, pos + 4):
+            head, tail, errors, agent_name, agent_epoch = frame
+            if not data.startswith(head, pos + 4):
                 continue
-            at = pos + 4 + len(frame.head)
-            stop = end - len(frame.tail)
-            if at + 2 > stop:
-                continue
-            if at + 2 + (data[at] << 8) + data[at + 1] != stop or not data.startswith(frame.tail, stop):
+            at, stop = pos + 4 + len(head), end - len(tail)
+            if at + 2 > stop or at + 2 + (data[at] << 8) + data[at + 1] != stop or not data.startswith(tail, stop):
                 continue
             if frame is not frames[0]:
                 frames.remove(frame)
                 frames.insert(0, frame)
-            raw = data[at + 2 : stop]
             try:
-                name = raw.decode() if frame.text else raw.decode(errors="surrogateescape")
+                return make_id(data[at + 2 : stop].decode("utf-8", errors), agent_name, agent_epoch)
             except UnicodeDecodeError:
                 break
-            return make_id(name, frame.agent_name, frame.agent_epoch)
         object_id = object_id_from_map(decoded_map(data, pos, end, _DEPTH))
         self._learn(data, pos, end, object_id)
         return object_id
 
     def _learn(self, data: bytes, pos: int, end: int, object_id: ObjectId) -> None:
-        entries = map_entries(data, pos + 4)
-        name = next((entry for entry in entries or () if entry.name == "_object_name"), None)
-        if name is None or name.code not in (TEXT16, BINARY16) or end - pos - (name.end - name.begin) > MAX_FRAME_SIZE:
+        entries = map_entries(data, pos + 4) or ()
+        name = next((entry for entry in entries if entry.name == "_object_name"), None)
+        if name is None or name.code not in _ERRORS or end - pos - (name.end - name.begin) > MAX_FRAME_SIZE:
             return
         head, tail = data[pos + 4 : name.begin], data[name.end : end]
-        frame = _IdFrame(head, tail, name.code == TEXT16, object_id.agent_name, object_id.agent_epoch)
+        frame = _IdFrame(head, tail, _ERRORS[name.code], object_id.agent_name, object_id.agent_epoch)
         self.frames.insert(0, frame)
         del self.frames[MAX_FRAMES:]
 

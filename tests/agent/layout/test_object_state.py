@@ -27,20 +27,20 @@ def test_encoded_properties_are_kept_until_they_change() -> None:
     def tick() -> int:
         return next(ticks)
 
-    assert object_state.kept_entries(shelf, tick) is None
-    object_state.keep_entries(shelf, (b"entries", 1))
+    assert object_state.kept_encoding(shelf, object_state.ENTRIES, tick) is None
+    object_state.keep_encoding(shelf, object_state.ENTRIES, (b"entries", 1))
     lead = (1, b"name", b"lengths", b"values")
-    object_state.keep_lead(shelf, lead)
+    object_state.keep_encoding(shelf, object_state.LEAD, lead)
     shelf.in_.inc()
-    assert object_state.kept_entries(shelf, tick) == (b"entries", 1)
-    assert object_state.kept_lead(shelf, tick) == lead
+    assert object_state.kept_encoding(shelf, object_state.ENTRIES, tick) == (b"entries", 1)
+    assert object_state.kept_encoding(shelf, object_state.LEAD, tick) == lead
     shelf.label = "new"
-    assert object_state.kept_entries(shelf, tick) is None
-    assert object_state.kept_lead(shelf, tick) is None
+    assert object_state.kept_encoding(shelf, object_state.ENTRIES, tick) is None
+    assert object_state.kept_encoding(shelf, object_state.LEAD, tick) is None
 
 
 def test_properties_with_a_reference_to_an_object_are_not_kept() -> None:
     shelf = Shelf(number=1, nextRef=Site(name="north"))
     object_state.note_changes(shelf, 1)
-    object_state.keep_entries(shelf, (b"entries", 1))
-    assert object_state.kept_entries(shelf, lambda: 2) is None
+    object_state.keep_encoding(shelf, object_state.ENTRIES, (b"entries", 1))
+    assert object_state.kept_encoding(shelf, object_state.ENTRIES, lambda: 2) is None

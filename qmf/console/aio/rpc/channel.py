@@ -44,12 +44,12 @@ from qmf.protocol import (
     LocateRequest,
     PackageResponse,
     QueryRequest,
-    RequestEncoder,
     SchemaResponse,
     V1Message,
     console_key,
     direct_exchange,
     encode_frames,
+    encode_request,
     topic_exchange,
 )
 
@@ -91,7 +91,6 @@ class RpcChannel:
         self._ended: collections.Counter[RequestState] = collections.Counter()
         self._late = 0
         self._sending = BackgroundTasks()
-        self._encoder = RequestEncoder()
         self._replies: list[Subscription] = []
         self._v1_bound = False
         self._v1_refusal: LinkError | None = None
@@ -331,7 +330,7 @@ class RpcChannel:
         return Address(self._direct, agent.name)
 
     def _encoded(self, content: Content, address: Address, correlation_id: str | None) -> bytes:
-        return self._encoder.encode(
+        return encode_request(
             Envelope(
                 content=content,
                 to=address.exchange,
