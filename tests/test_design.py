@@ -33,6 +33,7 @@ ALLOWED: dict[str, set[str]] = {
 OPEN = {
     "qmf",
     "qmf._arguments",
+    "qmf._background_tasks",
     "qmf._compile",
     "qmf._entry",
     "qmf._event_loop",

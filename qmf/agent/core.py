@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
+from qmf._background_tasks import BackgroundTasks
 from qmf.agent.agent_identity import make_identity
 from qmf.agent.metrics import AgentMetrics, AgentStatistics
 from qmf.agent.objects.object_sources import ObjectSources
@@ -96,7 +96,7 @@ class AgentCore:
             debug=options.debug,
         )
         self._bindings: list[Subscription] = []
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
         self._unwatch: Callable[[], None] | None = None
         self._goodbye = options.goodbye
         self._opened = self._started = self._closed = False
@@ -138,8 +138,8 @@ class AgentCore:
             self._goodbye = False
             await self.close()
             raise
-        self._spawn(self.events.run())
-        self._spawn(self.publisher.run())
+        self._tasks.spawn(self.events.run())
+        self._tasks.spawn(self.publisher.run())
 
     async def close(self) -> None:
         """See `Agent.close`."""
@@ -151,10 +151,7 @@ class AgentCore:
         for binding in self._bindings:
             await binding.close()
         await self._dispatcher.close()
-        tasks, self._tasks = self._tasks, set()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT):
                 await self._finish()
@@ -189,7 +186,7 @@ class AgentCore:
         if isinstance(event, Connected) and event.again:
             _log.info("agent %s is connected again", self.identity.name)
             self.events.wake()
-            self._spawn(self.publisher.announce())
+            self._tasks.spawn(self.publisher.announce())
         elif isinstance(event, Disconnected):
             level = logging.INFO if event.retry is not None else logging.WARNING
             _log.log(level, "agent %s lost its connection: %s", self.identity.name, event.reason)
@@ -197,11 +194,6 @@ class AgentCore:
             _log.warning(
                 "agent %s cannot use %r: %s", self.identity.name, event.address, event.description or event.condition
             )
-
-    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def make_bus(url_or_bus: str | Bus) -> Bus:

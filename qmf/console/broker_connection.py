@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
+from qmf._background_tasks import BackgroundTasks
 from qmf.console import aio
-from qmf.console.aio.tasks import BackgroundTasks
 from qmf.console.broker_options import BrokerOptions
 from qmf.console.console_notifier import ConsoleNotifier
 from qmf.console.events import Event

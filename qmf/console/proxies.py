@@ -379,7 +379,7 @@ class Object:
             if found.core.access is not Access.RW:
                 where = f"{self.getClassKey().getClassName()}.{name}"
                 raise AttributeError(f"{where} has access {found.core.access.value}: only its agent changes it")
-            self._agent.run(self._remote.set(_timeout=None, **{name: _plain(value)}))
+            self._agent.run(self._remote.set(_timeout=None, **{name: plain_value(value)}))
             return
         data = self._remote.data
         self.__dict__["_remote"] = self._remote.merged(attrs.evolve(data, values={**data.values, name: value}))
@@ -412,8 +412,8 @@ class Object:
     def _caller(self, method: str) -> Callable[..., Any]:
         def caller(*args: Any, _timeout: float = SYNC_TIME, _async: bool = False, **kwargs: Any) -> Any:
             agent = self._managed()
-            named = {name: _plain(item) for name, item in kwargs.items()}
-            call = MethodCall(self._remote, method, [_plain(item) for item in args], named, _timeout)
+            named = {name: plain_value(item) for name, item in kwargs.items()}
+            call = MethodCall(self._remote, method, [plain_value(item) for item in args], named, _timeout)
             return agent.run(agent.connection.start_call(call) if _async else agent.connection.call(call))
 
         caller.__name__ = method
@@ -433,7 +433,7 @@ def object_id(core: CoreId, agent: Agent | None) -> ObjectId:
     return ObjectId(core, name)
 
 
-def _plain(value: object) -> object:
+def plain_value(value: object) -> object:
     """A value as the asynchronous client expects it."""
     if isinstance(value, Object):
         return value._remote.object_id

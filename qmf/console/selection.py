@@ -9,7 +9,7 @@ import attrs
 
 from qmf import schema
 from qmf.console.identity import ClassKey, ObjectId
-from qmf.console.proxies import Agent, Broker
+from qmf.console.proxies import Agent, Broker, plain_value
 from qmf.console.schema_views import SchemaClass
 from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol import ObjectId as CoreId
@@ -63,7 +63,7 @@ def select(arguments: Mapping[str, Any]) -> Selection:
         )
     if "_package" in given and ways != ["_class"]:
         raise CallerError(f"getObjects: _package goes with _class, not with {ways[0]}")
-    values = {name: _plain(value) for name, value in given.items() if not name.startswith("_")}
+    values = {name: plain_value(value) for name, value in given.items() if not name.startswith("_")}
     chosen: SchemaClass | None = _argument(given, "_schema", SchemaClass)
     key: ClassKey | None = chosen.getKey() if chosen else _argument(given, "_key", ClassKey)
     wanted: ObjectId | None = _argument(given, "_objectId", ObjectId)
@@ -90,7 +90,3 @@ def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         raise ConstraintError("argument _timeout of getObjects", "seconds", value, "must be a number from 0")
     return float(value)
-
-
-def _plain(value: object) -> object:
-    return value.core if isinstance(value, ObjectId) else value

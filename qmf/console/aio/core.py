@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
+from qmf._background_tasks import BackgroundTasks
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, ReceivedMessage
 from qmf.console.aio.agent_requests import AgentRequests
 from qmf.console.aio.agents import Agent, AgentChange, AgentChangeKind, AgentEvent, AgentTracker
@@ -36,7 +37,6 @@ from qmf.console.aio.notifications import (
 from qmf.console.aio.receiver import MessageReceiver
 from qmf.console.aio.rpc.channel import LOCATE_BROKER, RpcChannel
 from qmf.console.aio.schemas import SchemaDiscovery
-from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import ConnectError, DisconnectedError, QmfError, RemoteError
 from qmf.protocol import (
     DATA_BINDING,
@@ -114,8 +114,6 @@ class ClientCore:
         """Make the parts; nothing is connected yet."""
         self.bus = bus
         self.options = options
-        self.stray_messages = 0
-        """Messages received that no console expects."""
         self.publisher = NotificationPublisher()
         publish = self.publisher.publish
         self.rpc = RpcChannel(bus, options.domain)
@@ -252,18 +250,16 @@ class ClientCore:
                 error = RemoteError(content.text or "no reason given", content.code, agent, dict(content.values))
                 self.rpc.failed(envelope.correlation_id, error)
             case _:
-                self.stray_messages += 1
                 log.debug("skipped a %s, which no console expects", type(content).__name__)
 
     def _v1_message(self, message: V1Message) -> None:
         if message.agent:
             self.tracker.mentioned(message.agent)
-        self.stray_messages += self.rpc.answered_v1(message)
+        self.rpc.answered_v1(message)
 
     def _indication(self, envelope: Envelope, received: ReceivedMessage) -> None:
         agent = self.agents.get(envelope.agent) if envelope.agent else None
         if agent is None:
-            self.stray_messages += 1
             log.debug("skipped an indication without the name of its agent")
             received.settle()
             return

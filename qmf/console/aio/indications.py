@@ -7,9 +7,12 @@ nothing has to be dropped. If a schema can't be fetched, the values are publishe
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TypeVar
 
+from qmf._background_tasks import BackgroundTasks
 from qmf._compile import fast_constructor
 from qmf.bus.base import ReceivedMessage
 from qmf.console.aio.agents import Agent, AgentRegistry
@@ -19,12 +22,13 @@ from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, ar
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.receiver import key_matches
 from qmf.console.aio.schemas import SchemaCache
-from qmf.console.aio.tasks import BackgroundTasks
 from qmf.protocol import Envelope, EventData, EventsIndication, ObjectData, ObjectId, ObjectsIndication
 from qmf.protocol.objects import class_runs
 from qmf.schema import ClassKey, EventSchema, QmfType
 
 log = logging.getLogger("qmf.console")
+
+T = TypeVar("T")
 
 #: Routing keys remembered per agent, so that an agent that uses ever new ones does not fill the memory.
 MAX_SUBJECTS = 1000
@@ -71,9 +75,6 @@ class ObjectStore:
     def __init__(self) -> None:
         self._objects: dict[str, dict[ObjectId, RemoteObject]] = {}
         self._publishers: set[str] = set()
-
-    def __len__(self) -> int:
-        return sum(map(len, self._objects.values()))
 
     def get(self, object_id: ObjectId) -> RemoteObject | None:
         """The object with this id, agent name included."""
@@ -161,25 +162,11 @@ class IndicationHandler:
         """Handle an indication of an agent; `message` is settled in the end."""
         self.count(envelope, agent)
         content = envelope.content
-        # A message holds objects of one class; if an agent mixes them, each run of a class waits for its own schema.
         if isinstance(content, ObjectsIndication):
             self._store.add_publisher(agent.name)
-            updated = class_runs(content.objects)
-            self._schemas.saw_all((key for key, _ in updated), agent)
-            done = _countdown(len(updated), message)
-            for key, objects in updated:
-                self._when_known(key, lambda objects=objects: self._update(objects, agent), done)  # type: ignore[misc]
+            self._handle(class_runs(content.objects), self._update, agent, message)
         elif isinstance(content, EventsIndication):
-            raised = class_runs(content.events)
-            self._schemas.saw_all((key for key, _ in raised), agent)
-            done = _countdown(len(raised), message)
-            for key, events in raised:
-                self._when_known(key, lambda events=events: self._raise(events, agent), done)  # type: ignore[misc]
-
-    @property
-    def waiting(self) -> int:
-        """How many indications wait for a schema; one that holds several classes counts for each of them."""
-        return sum(map(len, self._waiting.values()))
+            self._handle(class_runs(content.events), self._raise, agent, message)
 
     def count(self, envelope: Envelope, agent: Agent) -> None:
         """Check the sequence number of a published message, and report those that did not arrive."""
@@ -204,6 +191,19 @@ class IndicationHandler:
         """Drop all indications that wait."""
         await self._tasks.cancel()
         self._waiting.clear()
+
+    def _handle(
+        self,
+        runs: Sequence[tuple[ClassKey | None, Sequence[T]]],
+        handle: Callable[[Sequence[T], Agent], None],
+        agent: Agent,
+        message: ReceivedMessage,
+    ) -> None:
+        """Handle what a message holds: mostly one class; each further one waits for its own schema."""
+        self._schemas.saw_all((key for key, _ in runs), agent)
+        done = _countdown(len(runs), message)
+        for key, run in runs:
+            self._when_known(key, functools.partial(handle, run, agent), done)
 
     def _when_known(self, key: ClassKey | None, handle: Callable[[], None], done: Callable[[], None]) -> None:
         def step() -> None:

@@ -19,12 +19,12 @@ from uuid import UUID
 
 import attrs
 
+from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.notifications import ClassSeen, Notification, PackageSeen
 from qmf.console.aio.objects.class_fields import ClassFields
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.console.aio.rpc.requests import AgentLost
-from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import DisconnectedError, NotFoundError, PeerError, QmfError, RemoteError
 from qmf.protocol import (
     BrokerRequest,

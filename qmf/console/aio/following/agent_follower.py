@@ -22,6 +22,7 @@ import logging
 
 import attrs
 
+from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio.agent_requests import AgentRequests
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.following.follow_state import TRANSITIONS, FollowEvent, FollowState
@@ -34,7 +35,6 @@ from qmf.console.aio.objects.object_query import ObjectQuery, Test
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.aio.receiver import MessageReceiver, any_package_key, class_keys
 from qmf.console.aio.schemas import SchemaDiscovery
-from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout
 from qmf.protocol import DATA_BINDING, ROW_FORM, Envelope, ObjectsIndication, Predicate, SubscribeRequest
 from qmf.protocol.objects import class_runs

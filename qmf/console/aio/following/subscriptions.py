@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 import attrs
 
+from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.rpc.channel import RpcChannel
-from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import NetworkError
 from qmf.protocol import (
     Envelope,

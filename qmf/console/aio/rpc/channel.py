@@ -17,11 +17,11 @@ from typing import TypeVar
 
 import attrs
 
+from qmf._background_tasks import BackgroundTasks
 from qmf.bus.base import Binding, Bus, ExchangeKind, MessageCallback, Subscription
 from qmf.codec import Message, Section, encode_message
 from qmf.console.aio.agents import Agent
 from qmf.console.aio.rpc.requests import AgentLost, Request, RequestCounts, RequestEvent, RequestState
-from qmf.console.aio.tasks import BackgroundTasks
 from qmf.errors import (
     DisconnectedError,
     LinkError,
@@ -366,21 +366,15 @@ class RpcChannel:
         """An agent answered with an exception, or its answer is not valid."""
         self._refuse(_number(correlation_id), error)
 
-    def answered_v1(self, message: V1Message) -> int:
-        """An agent sent QMFv1 frames.
-
-        Returns:
-            the number of frames that answer nothing.
-        """
-        strays = 0
+    def answered_v1(self, message: V1Message) -> None:
+        """An agent sent QMFv1 frames."""
         for frame in message.frames:
             if isinstance(frame, CommandComplete) and frame.code:
                 self._refuse(frame.sequence, RemoteError(frame.text or "refused", frame.code, message.agent))
             elif isinstance(frame, _V1_ANSWERS):
                 self._add_part(frame.sequence, frame, last=isinstance(frame, _V1_LAST))
             else:
-                strays += 1
-        return strays
+                log.debug("skipped a %s, which answers nothing", type(frame).__name__)
 
     def agent_lost(self, agent: str, reason: str) -> None:
         """An agent is gone or has restarted: its pending requests fail."""

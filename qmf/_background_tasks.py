@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from typing import Any
 
 
 class BackgroundTasks:
     """Tasks that run until they end or their owner cancels them."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
-    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
         """Start a task."""
         task = asyncio.get_running_loop().create_task(work)
         self.keep(task)
         return task
 
-    def keep(self, task: asyncio.Task[None]) -> None:
+    def keep(self, task: asyncio.Task[Any]) -> None:
         """Keep a task that was started elsewhere until it is done."""
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
