@@ -123,6 +123,12 @@ class AmqpTransport(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def give_up(self) -> None:
+        """Abort when `create_connection` was cancelled. uvloop closes the transport then without reporting its end."""
+        if self._transport is not None:
+            self._transport.abort()
+            self.connection_lost(None)
+
     @property
     def connected(self) -> bool:
         """True from `on_connected` until `on_disconnected`."""
@@ -185,6 +191,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See asyncio."""
+        if self._transport is None:  # after `give_up`
+            return
         self._transport = None
         for handle in (self._timer, self._scheduled, self._accept_timer):
             if handle is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -13,6 +14,7 @@ import pytest
 from support.proxy import Proxy
 from support.waiting import wait_until
 
+from qmf.broker import EmbeddedBroker
 from qmf.messaging import (
     Connection,
     ConnectionClosed,
@@ -169,6 +171,18 @@ def test_reconnecting_ends_at_its_limit(proxy: Proxy) -> None:
         wait_until(lambda: connection.get_error() is not None)
         with pytest.raises(ConnectionError):
             sender.send("x")
+
+
+def test_a_connection_that_is_closed_while_it_reconnects_ends_at_once() -> None:
+    """Whatever moment of an attempt is interrupted."""
+    for _ in range(8):
+        with EmbeddedBroker() as broker, Proxy(broker.url) as proxy:
+            connection = Connection.establish(proxy.url, timeout=10, **QUICK)
+            connection.session().sender(f"q; {QUEUE}")
+            broker.close()
+            started = time.monotonic()
+            connection.close()
+            assert time.monotonic() - started < 5
 
 
 def test_other_urls_are_tried(proxy: Proxy, embedded: str) -> None:

@@ -121,6 +121,7 @@ class Driver:
         Cancelling closes it as well.
         """
         tls = self.url.tls
+        connected = False
         try:
             await asyncio.get_running_loop().create_connection(
                 lambda: self.transport,
@@ -129,11 +130,16 @@ class Driver:
                 ssl=self._ssl_context if tls else None,
                 server_hostname=self.url.host if tls else None,
             )
+            connected = True
             await self._opened
         except (OSError, UnicodeError) as error:
             await self._discard()
             raise ConnectError(text=f"cannot connect to {self.url}: {failure_reason(error, self.url)}") from error
         except BaseException:
+            if not connected:
+                self._closing = True
+                self._opened.cancel()
+                self.transport.give_up()
             await self._discard()
             raise
 
