@@ -10,11 +10,12 @@ Source: High Level Client API, "Addresses"; AMQP 1.0, part 3.5.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import attrs
 
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import DescribedProperty, Durability, Filter, Terminus
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import Mode, NodeType, Reliability
@@ -66,13 +67,14 @@ class LinkRequest:
     properties: Mapping[str, object] = attrs.field(factory=dict)
 
 
-def resolve(address: Address, *, sending: bool, product: str) -> LinkRequest:
+def resolve(address: Address, *, sending: bool, product: str, capabilities: Collection[str] = ()) -> LinkRequest:
     """The link for an address.
 
     Args:
         address: of the sender or receiver.
         sending: True for a sender.
         product: what the broker calls itself.
+        capabilities: that the broker offers.
 
     Raises:
         InvalidOption: the broker cannot provide what an option asks for.
@@ -80,7 +82,7 @@ def resolve(address: Address, *, sending: bool, product: str) -> LinkRequest:
     options = address.options
     name = options.link.name or f"{'null' if address.anonymous else address.name}_{uuid.uuid4()}"
     if options.link.reliability is Reliability.EXACTLY_ONCE:
-        raise _refusal(address, product, "link.reliability: exactly-once")
+        _check_exactly_once(address, product, capabilities)
     if options.link.declare.arguments or options.link.declare.type or options.link.subscribe:
         raise _refusal(address, product, "link.x-declare" if options.link.declare.arguments else "link.x-subscribe")
     if product not in _BINDING and has_bindings(address):
@@ -135,6 +137,19 @@ def passes_lists(product: str) -> bool:
 def can_drain(product: str) -> bool:
     """True if a broker reports that it has no message for the credit given; RabbitMQ 3 ends the session instead."""
     return product != RABBITMQ
+
+
+def _check_exactly_once(address: Address, product: str, capabilities: Collection[str]) -> None:
+    option = "link.reliability: exactly-once"
+    if LINK_RESUMPTION not in capabilities:
+        refusal = _refusal(address, product, option)
+        raise InvalidOption(
+            text=f"{refusal.text}: it does not offer {LINK_RESUMPTION}, to keep the state of lost links"
+        )
+    if address.options.mode is Mode.BROWSE:
+        raise InvalidOption(text=f"address {str(address)!r}, {option} is not possible with mode: browse")
+    if address.temporary:
+        raise InvalidOption(text=f"address {str(address)!r}, {option} is not possible with a temporary node")
 
 
 def _is_unreliable(address: Address, *, sending: bool) -> bool:

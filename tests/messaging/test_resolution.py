@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import DescribedProperty, Durability, Filter, Terminus
 from qmf.messaging import Address, InvalidOption
-from qmf.messaging.resolution import ARTEMIS, RABBITMQ, LinkRequest, resolve
+from qmf.messaging.resolution import ARTEMIS, EMBEDDED, RABBITMQ, LinkRequest, resolve
 
 QPID = "qpid-cpp"
 SELECTOR = "apache.org:selector-filter:string"
@@ -133,10 +134,22 @@ def test_rabbitmq(text: str, sending: bool, address: str) -> None:
     assert terminus(text, sending=sending, product=RABBITMQ).address == address
 
 
+def test_exactly_once_needs_a_broker_that_keeps_the_state_of_links() -> None:
+    address = Address("q; {link: {reliability: exactly-once, timeout: 20}}")
+    request = resolve(address, sending=True, product=EMBEDDED, capabilities=[LINK_RESUMPTION])
+    assert not request.settled
+    assert request.terminus.timeout == 20
+    with pytest.raises(InvalidOption) as caught:
+        resolve(address, sending=True, product=QPID, capabilities=["ANONYMOUS-RELAY"])
+    assert caught.value.text == (
+        "address 'q; {link: {reliability: exactly-once, timeout: 20}}', link.reliability: exactly-once is not "
+        "supported by qpid-cpp: it does not offer qmf.link-resumption, to keep the state of lost links"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "product", "option"),
     [
-        ("q; {link: {reliability: exactly-once}}", QPID, "link.reliability: exactly-once"),
         ("q; {node: {x-bindings: [{exchange: e}]}}", ARTEMIS, "x-bindings"),
         ("q; {delete: always}", RABBITMQ, "delete"),
         ("q; {link: {x-subscribe: {a: 1}}}", QPID, "link.x-subscribe"),

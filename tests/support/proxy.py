@@ -83,12 +83,23 @@ class Proxy:
         with contextlib.suppress(OSError):
             there, back = await asyncio.open_connection(*self._target)
             self._writers |= {writer, back}
-            await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
+            await asyncio.gather(
+                self._pass(reader, back, writer, to_broker=True), self._pass(there, writer, back, to_broker=False)
+            )
         for end in (writer, *({back} if "back" in locals() else ())):
             self._writers.discard(end)
             end.close()
 
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        opposite: asyncio.StreamWriter,
+        *,
+        to_broker: bool,
+    ) -> None:
+        """Pass bytes in one direction; `opposite` writes in the other one."""
+        del opposite, to_broker
         with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 writer.write(data)

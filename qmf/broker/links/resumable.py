@@ -153,16 +153,18 @@ class ResumableOutgoingLink(OutgoingLink):
             the deliveries that remain.
         """
         unsettled, self._unsettled = self._unsettled, {}
-        lost: list[Message] = []
+        returned: list[Message] = []
         for tag, message in unsettled.items():
-            if tag not in listed:
-                lost.append(message)
-            elif (outcome := listed[tag]) is None:
+            outcome = listed.get(tag, Outcome.RELEASED)
+            if outcome is None:
                 self._unsettled[tag] = message
+            elif outcome is Outcome.RELEASED:
+                returned.append(message)
+            elif outcome is Outcome.MODIFIED:
+                returned.append(message.after_failure())
             else:
-                failed = outcome is Outcome.MODIFIED
-                self.settle(message, OutcomeReceived(self.link, tag, outcome, failed=failed))
-        self.queue.requeue(lost)
+                self.settle(message, OutcomeReceived(self.link, tag, outcome))
+        self.queue.requeue(returned)
         self._resuming = deque(self._unsettled)
         return dict.fromkeys(self._unsettled)
 

@@ -167,8 +167,8 @@ class Engine(LinkLayer):
     def free(self) -> None:
         """Free proton's objects. A second call does nothing.
 
-        Of the other methods only `settle`, `detach`, `add_credit`, `credit`, `answer_drain` and `backlog` may be called
-        afterwards, and do nothing.
+        Of the other methods only `settle`, `set_outcome`, `detach`, `add_credit`, `credit`, `answer_drain` and
+        `backlog` may be called afterwards, and do nothing.
         """
         if not self._handlers:
             return

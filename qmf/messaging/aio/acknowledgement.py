@@ -50,8 +50,14 @@ class Acknowledgements:
             delivery.modify(failed=True)
         self._unacknowledged.clear()
 
+    def lose(self) -> None:
+        """The connection is gone: forget the messages that the broker delivers again."""
+        for delivery in list(self._unacknowledged):
+            if delivery.stale:
+                self._unacknowledged.pop(delivery, None)
+
     def clear(self) -> None:
-        """Forget the messages: the broker delivers them again."""
+        """Forget the messages."""
         self._unacknowledged.clear()
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Protocol
 
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.driver import Driver
 from qmf.messaging.exceptions import MessagingError
+
+_numbers = itertools.count()
 
 
 class DeliveryReceiver(Protocol):
@@ -30,7 +33,7 @@ class ReceivedDelivery:
         receiver: on which it arrived.
         data: the encoded message.
         delivery_tag: None if the broker settled it.
-        number: in the order of arrival on the connection.
+        number: in the order of arrival, over all connections.
         confirmed: True when the broker has confirmed its acknowledgement.
     """
 
@@ -40,7 +43,7 @@ class ReceivedDelivery:
         self.receiver = receiver
         self.data = delivery.data
         self.delivery_tag = delivery.delivery_tag
-        self.number = next(driver.arrivals)
+        self.number = next(_numbers)
         self.confirmed = False
         self._driver = driver
         self._link = delivery.link

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import os
 import sys
 import uuid
@@ -85,7 +84,6 @@ class Driver:
         engine, transport: what links are opened with.
         product: what the broker calls itself, once connected; or empty.
         capabilities: what the broker offers, once connected.
-        arrivals: numbers the messages that arrive.
     """
 
     def __init__(self, url: BusUrl, options: ConnectionOptions, on_lost: Callable[[ConnectionError], None]) -> None:
@@ -98,7 +96,6 @@ class Driver:
         self.url = url
         self.product = ""
         self.capabilities: frozenset[str] = frozenset()
-        self.arrivals = itertools.count()
         self._settings = _settings(url, options)
         self._ssl_context = options.ssl_context
         self._on_lost = on_lost

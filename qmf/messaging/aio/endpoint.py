@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import uuid
+from collections.abc import Mapping
 from typing import Protocol
 
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.session import EngineSession
+from qmf.bus.engine.values import Outcome
 from qmf.messaging.addresses import Address
+from qmf.messaging.addresses.options import Reliability
 from qmf.messaging.aio import management
 from qmf.messaging.aio.driver import Driver, LinkOwner
 from qmf.messaging.aio.failures import attach_error, detach_error
 from qmf.messaging.aio.link_states import TRANSITIONS, LinkState, LinkTrigger
 from qmf.messaging.aio.waiting import Condition
 from qmf.messaging.bindings import bindings_of
-from qmf.messaging.exceptions import LinkClosed, MessagingError, Timeout
+from qmf.messaging.exceptions import LinkClosed, LinkError, MessagingError, Timeout
 from qmf.messaging.resolution import (
     binds_by_management,
     check_assertion,
@@ -51,6 +56,7 @@ class Endpoint(LinkOwner, abc.ABC):
         address: as the program gave it.
         node: the same; of a temporary node the address that the broker gave it.
         error: why it failed, or None.
+        resumable: True with exactly-once: the link is resumed after the loss of a connection.
     """
 
     _sending: bool
@@ -65,6 +71,9 @@ class Endpoint(LinkOwner, abc.ABC):
         self._name: str | None = None
         self._settled = False
         self._asserted = False
+        self.resumable = self.address.options.link.reliability is Reliability.EXACTLY_ONCE
+        #: Identifies the link over connections, if it can be resumed.
+        self._id = uuid.uuid4().hex
         #: Makes the bindings of the address by the broker's management.
         self._binding: asyncio.Task[None] | None = None
 
@@ -102,7 +111,9 @@ class Endpoint(LinkOwner, abc.ABC):
             return
         self._state = TRANSITIONS.next(self._state, LinkTrigger.ATTACH)
         try:
-            request = resolve(self.address, sending=self._sending, product=driver.product)
+            request = resolve(
+                self.address, sending=self._sending, product=driver.product, capabilities=driver.capabilities
+            )
         except MessagingError as error:
             self.fail(error)
             return
@@ -116,6 +127,7 @@ class Endpoint(LinkOwner, abc.ABC):
             presettled=request.settled,
             session=session,
             properties=request.properties,
+            resumption=Resumption(self._id, self.listed()) if self.resumable else None,
         )
         driver.own(self._link, self)
         driver.transport.flush_soon()
@@ -190,6 +202,8 @@ class Endpoint(LinkOwner, abc.ABC):
         try:
             check_assertion(self.address, self._link)
             check_subject(self.address, self._link)
+            if self.resumable:
+                self._check_resumption(self._link)
         except MessagingError as error:
             assert self._driver is not None
             self._driver.disown(self._link)
@@ -205,6 +219,16 @@ class Endpoint(LinkOwner, abc.ABC):
         if driver is not None and binds_by_management(self.address, driver.product):
             self._binding = asyncio.get_running_loop().create_task(self._bind(driver))
         self._session.condition.notify()
+
+    def _check_resumption(self, link: Link) -> None:
+        """Raise if the broker does not know what became of messages."""
+        if link.resumption is None:
+            raise LinkError(text=f"the broker does not resume the link to {self.address.name!r}")
+        if not link.resumption.resumed and (count := self.discard_unknown()):
+            raise LinkError(
+                text=f"the broker no longer has the state of the link to {self.address.name!r}: "
+                f"what became of {count} messages is unknown"
+            )
 
     async def _bind(self, driver: Driver) -> None:
         try:
@@ -223,6 +247,22 @@ class Endpoint(LinkOwner, abc.ABC):
         """See `LinkOwner`."""
         make = attach_error if self._state is LinkState.ATTACHING else detach_error
         self.fail(make(self.address.name, condition, description))
+
+    # With exactly-once
+
+    @abc.abstractmethod
+    def listed(self) -> Mapping[int, Outcome | None]:
+        """The deliveries that are not settled, by delivery tag."""
+
+    @abc.abstractmethod
+    def discard_unknown(self) -> int:
+        """The broker knows of no delivery. Forget those for which that is no loss; returns the number of the others."""
+
+    @abc.abstractmethod
+    async def finish(self, timeout: float | None = None) -> None:
+        """Wait until everything is settled that has to be before the link is closed."""
+
+    # For LinkOwner
 
     @abc.abstractmethod
     def granted(self, link: Link) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Protocol
 
 from qmf.bus.engine.events import Delivery
@@ -12,10 +13,11 @@ from qmf.messaging.aio.acknowledgement import Acknowledgements
 from qmf.messaging.aio.deliveries import ReceivedDelivery
 from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
 from qmf.messaging.aio.link_states import LinkState
-from qmf.messaging.aio.waiting import deadline_of
+from qmf.messaging.aio.unconfirmed import UnconfirmedDeliveries
+from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import Constant
 from qmf.messaging.contents import decode
-from qmf.messaging.exceptions import DecodeError, Empty, MessagingError
+from qmf.messaging.exceptions import DecodeError, Empty, MessagingError, Timeout
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import can_drain, confirms_acknowledgements
 
@@ -52,6 +54,8 @@ class Receiver(Endpoint):
         self._draining = False
         #: Messages whose acknowledgement the broker has to confirm, by delivery tag.
         self._confirming: dict[int, ReceivedDelivery] = {}
+        #: With exactly-once: all messages whose outcome the broker has not confirmed.
+        self._unconfirmed = UnconfirmedDeliveries()
         #: Calls of `fetch` that wait for a message.
         self._fetching = 0
 
@@ -136,12 +140,35 @@ class Receiver(Endpoint):
         """Close the link. Messages that were not fetched return to the node.
 
         Raises:
-            Timeout: the address asks for the node to be deleted, and the broker did not answer in time.
+            Timeout: the broker did not answer in time: with exactly-once, it may deliver acknowledged messages again;
+                else, the address asks for the node to be deleted, and may not be. The link is closed nevertheless.
             MessagingError: the broker did not delete the node.
         """
-        if not self.closed:
-            self.release()
-            await self.close_link(deadline_of(timeout))
+        if self.closed:
+            return
+        deadline = deadline_of(timeout)
+        self.release()
+        try:
+            await self.finish(timeout)
+        finally:
+            await self.close_link(deadline)
+
+    async def finish(self, timeout: float | None = None) -> None:
+        """With exactly-once: wait until the broker has confirmed all outcomes.
+
+        Raises:
+            Timeout: not within `timeout` seconds or, without `timeout`, none for `CLOSE_PATIENCE` seconds.
+            MessagingError: session or connection failed.
+        """
+        condition = self._session.condition
+        while self.error is None and (left := self._unconfirmed.decided()):
+            patience = CLOSE_PATIENCE if timeout is None else timeout
+            confirmed = await condition.wait_for(self._is_confirmed, deadline_of(patience))
+            if not confirmed and (timeout is not None or self._unconfirmed.decided() == left):
+                raise Timeout(f"{left} acknowledgements to {self.address.name!r} not confirmed within {patience:g} s")
+
+    def _is_confirmed(self) -> bool:
+        return self._failed() or not self._unconfirmed.decided()
 
     # For the session and the synchronous API
 
@@ -175,16 +202,19 @@ class Receiver(Endpoint):
     def release(self) -> None:
         """Return all messages that were not fetched."""
         arrived, self._arrived = self._arrived, deque()
-        for delivery in arrived:
+        # The last one first: each returns to the front of its queue.
+        for delivery in reversed(arrived):
             delivery.settle(Outcome.RELEASED)
 
     @property
     def confirms(self) -> bool:
         """See `DeliveryReceiver`."""
-        return self._driver is not None and confirms_acknowledgements(self._driver.product)
+        return self.resumable or (self._driver is not None and confirms_acknowledgements(self._driver.product))
 
     def await_confirmation(self, delivery: ReceivedDelivery) -> None:
         """See `DeliveryReceiver`."""
+        if self.resumable:
+            return
         if delivery.delivery_tag is not None and not delivery.stale:
             self._confirming[delivery.delivery_tag] = delivery
         else:
@@ -235,15 +265,29 @@ class Receiver(Endpoint):
 
     # LinkOwner
 
+    def listed(self) -> Mapping[int, Outcome | None]:
+        """See `Endpoint`."""
+        return self._unconfirmed.outcomes()
+
+    def discard_unknown(self) -> int:
+        """See `Endpoint`. The program does not know of messages that it has not fetched."""
+        self._unconfirmed.discard(self._arrived)
+        self._arrived.clear()
+        return len(self._unconfirmed)
+
     def granted(self, link: Link) -> None:
         """See `Endpoint`."""
-        del link
+        if link.resumption is not None:
+            # The broker needs credit for the deliveries that it establishes again.
+            self._unconfirmed.keep(link.resumption.unsettled)
+            self._flow(len(self._unconfirmed))
         self.grant()
 
     def lose(self) -> None:
-        """See `Endpoint`. Messages that were not fetched come again."""
+        """See `Endpoint`. Messages that were not fetched come again, but with exactly-once, which keeps them."""
         super().lose()
-        self._arrived.clear()
+        if not self.resumable:
+            self._arrived.clear()
         self._credit = 0
         self._draining = False
         # They will come again unless the broker knows of the acknowledgement; nobody can tell.
@@ -252,8 +296,10 @@ class Receiver(Endpoint):
         self._confirming.clear()
 
     def fail(self, error: MessagingError) -> None:
-        """See `Endpoint`. Messages that have arrived can still be fetched."""
+        """See `Endpoint`. Messages that have arrived can still be fetched, but with exactly-once: they come again."""
         super().fail(error)
+        if self.resumable:
+            self._arrived.clear()
         self._draining = False
         self._session.condition.notify()
 
@@ -261,12 +307,19 @@ class Receiver(Endpoint):
         """See `LinkOwner`."""
         assert self._driver is not None
         self._credit -= 1
-        self._arrived.append(ReceivedDelivery(self, self._driver, delivery))
+        if delivery.link.resumption is None:
+            self._arrived.append(ReceivedDelivery(self, self._driver, delivery))
+        elif (added := self._unconfirmed.add(self, self._driver, delivery)) is not None:
+            self._arrived.append(added)
+        else:
+            self.grant()
+            return
         self._owner.arrived()
         self._session.condition.notify()
 
     def on_settled(self, delivery_tag: int) -> None:
         """See `LinkOwner`."""
+        self._unconfirmed.confirm(delivery_tag)
         if (delivery := self._confirming.pop(delivery_tag, None)) is not None:
             delivery.confirmed = True
         self._session.condition.notify()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from qmf.bus.engine.events import OutcomeReceived
@@ -13,15 +15,12 @@ from qmf.bus.engine.values import Outcome
 from qmf.messaging.aio.endpoint import Endpoint, EndpointSession
 from qmf.messaging.aio.failures import send_error
 from qmf.messaging.aio.link_states import LinkState
-from qmf.messaging.aio.waiting import deadline_of
+from qmf.messaging.aio.waiting import CLOSE_PATIENCE, deadline_of
 from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.contents import encode
 from qmf.messaging.exceptions import LinkClosed, MessagingError, SendError, Timeout
 from qmf.messaging.message import Message
 from qmf.messaging.resolution import passes_lists
-
-#: Seconds without any answer after which closing a sender gives up, if the caller sets no limit.
-CLOSE_PATIENCE = 10.0
 
 
 class SenderTransactions(Protocol):
@@ -52,13 +51,19 @@ class Answer(Protocol):
 
 
 class _Outgoing:
-    """A message on its way. `answer` is None if nobody waits for its outcome."""
+    """A message on its way.
 
-    __slots__ = ("answer", "data")
+    Attributes:
+        answer: None if nobody waits for its outcome.
+        delivery_tag: with exactly-once, once it was sent; the same whenever it is sent again.
+    """
+
+    __slots__ = ("answer", "data", "delivery_tag")
 
     def __init__(self, data: bytes, answer: Answer | None) -> None:
         self.data = data
         self.answer = answer
+        self.delivery_tag: int | None = None
 
 
 class Sender(Endpoint):
@@ -83,6 +88,8 @@ class Sender(Endpoint):
         self._waiting: deque[_Outgoing] = deque()
         self._lists_as_data = False
         self._unsettled: dict[int, _Outgoing] = {}
+        #: Delivery tags with exactly-once.
+        self._tags = itertools.count(1)
         #: The error of a message that nobody waited for; raised by the next call.
         self._late: MessagingError | None = None
 
@@ -250,11 +257,33 @@ class Sender(Endpoint):
 
     # LinkOwner
 
+    def listed(self) -> Mapping[int, Outcome | None]:
+        """See `Endpoint`."""
+        return {item.delivery_tag: None for item in list(self._waiting) if item.delivery_tag is not None}
+
+    def discard_unknown(self) -> int:
+        """See `Endpoint`."""
+        return len(self.listed())
+
     def granted(self, link: Link) -> None:
         """See `Endpoint`."""
+        if link.resumption is not None:
+            self._drop_accepted(link.resumption.unsettled)
         self._settled = self._settled or link.presettled
         self._lists_as_data = self._driver is not None and not passes_lists(self._driver.product)
         self.on_credit()
+
+    def _drop_accepted(self, unsettled: Mapping[int, Outcome | None]) -> None:
+        """Answer the messages that the broker has accepted; those that it has not are sent again, in order."""
+        again: deque[_Outgoing] = deque()
+        waiting = self._waiting
+        while waiting and (tag := waiting[0].delivery_tag) is not None:
+            outgoing = waiting.popleft()
+            if unsettled.get(tag) is Outcome.ACCEPTED:
+                self._answer(outgoing, None)
+            else:
+                again.append(outgoing)
+        waiting.extendleft(reversed(again))
 
     def on_credit(self) -> None:
         """See `LinkOwner`."""
@@ -273,7 +302,15 @@ class Sender(Endpoint):
                 reason = f"it has {size} bytes, the broker takes {link.max_message}"
                 self._refused(outgoing, SendError(text=f"message to {self.address.name!r} is too large: {reason}"))
                 continue
-            tag = engine.send(link, outgoing.data, settled=self._settled, transaction=transaction)
+            if self.resumable and outgoing.delivery_tag is None:
+                outgoing.delivery_tag = next(self._tags)
+            tag = engine.send(
+                link,
+                outgoing.data,
+                settled=self._settled,
+                transaction=transaction,
+                delivery_tag=outgoing.delivery_tag,
+            )
             sent = True
             if self._settled:
                 self._answer(outgoing, None)

@@ -20,6 +20,7 @@ from qmf.messaging.aio.waiting import Condition, deadline_of
 from qmf.messaging.constants import UNLIMITED, Constant
 from qmf.messaging.exceptions import (
     Empty,
+    InvalidOption,
     MessagingError,
     NontransactionalSession,
     ServerError,
@@ -131,6 +132,7 @@ class Session:
         """
         self._check_open()
         sender = Sender(self, target, capacity, self._transactions)
+        self._check_reliability(sender)
         if self._driver is not None and drops_unknown(sender.address, self._driver.product):
             # A receiver is refused where a sender is not.
             await (await self.receiver(Address.of(sender.address.name), timeout=timeout)).close()
@@ -151,6 +153,7 @@ class Session:
         """
         self._check_open()
         receiver = Receiver(self, source, capacity, self._acknowledgements)
+        self._check_reliability(receiver)
         self.receivers.append(receiver)
         await self._open(receiver, timeout)
         return receiver
@@ -167,6 +170,11 @@ class Session:
         self._connection.check_error()
         if self._closed:
             raise SessionClosed(text=f"session {self.name} is closed")
+
+    def _check_reliability(self, endpoint: Endpoint) -> None:
+        if endpoint.resumable and self.transactional:
+            option = "link.reliability: exactly-once"
+            raise InvalidOption(text=f"address {str(endpoint.address)!r}, {option} is not possible in a transaction")
 
     async def _open(self, endpoint: Sender | Receiver, timeout: float | None) -> None:
         if self._connection.detached:
@@ -321,8 +329,8 @@ class Session:
             deadline = deadline_of(timeout)
             if self.error is None and not self.transactional:
                 loop = asyncio.get_running_loop()
-                for sender in list(self.senders):
-                    await sender.finish(None if deadline is None else max(0.0, deadline - loop.time()))
+                for endpoint in (*self.senders, *self.receivers):
+                    await endpoint.finish(None if deadline is None else max(0.0, deadline - loop.time()))
             for endpoint in (*self.receivers, *self.senders):
                 if endpoint.deletes_node:
                     await endpoint.close_link(deadline)
@@ -369,7 +377,7 @@ class Session:
         """The connection is gone. A transaction that was open is aborted: nothing of it is sent again."""
         if self._transactions is not None:
             self._transactions.lose()
-        self._acknowledgements.clear()
+        self._acknowledgements.lose()
         for endpoint in (*self.senders, *self.receivers):
             endpoint.lose()
         self._driver = self._session = None

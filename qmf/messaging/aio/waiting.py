@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+#: Seconds without any answer after which closing a sender or receiver gives up, if the caller sets no limit.
+CLOSE_PATIENCE = 10.0
+
 
 class Condition:
     """Wakes up coroutines that wait for a predicate; for one event loop."""

@@ -175,7 +175,7 @@ async def test_a_resumed_receiver_keeps_what_it_has_and_the_rest_returns_to_the_
         second = await peer(broker)
         assert await second.attach(sending=False, unsettled=known) == Resumption("id", {3: None}, resumed=True)
         assert depth(broker) == (3, 4)
-        assert await second.receive(10, 4) == [(3, ""), (6, "e"), (7, "d"), (8, "f")]
+        assert await second.receive(10, 4) == [(3, ""), (6, "d"), (7, "e"), (8, "f")]
         second.engine.set_outcome(second.link, 3, Outcome.ACCEPTED)
         second.engine.set_outcome(second.link, 7, Outcome.ACCEPTED)
         await second.exchange(OutcomeConfirmed, 2)
