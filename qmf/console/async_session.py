@@ -56,11 +56,6 @@ class AsyncSession:
         """The brokers added."""
         return [connection.broker for connection in self._connections]
 
-    @property
-    def running(self) -> bool:
-        """True while the session's thread runs."""
-        return self._loop.running
-
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine on the session's loop and wait for its result; see `LoopThread.run`."""
         return self._loop.run(work)
@@ -76,7 +71,7 @@ class AsyncSession:
 
     async def add_broker(self, options: BrokerOptions) -> Broker:
         """`Session.addBroker`, with its arguments checked."""
-        connection = BrokerConnection(self._session, self._loop.run, self._notifier, options, managed=self._managed)
+        connection = BrokerConnection(self._session, self._loop, self._notifier, options, managed=self._managed)
         self._notifier.open()
         self._connections.append(connection)  # before it is connected, so that it gets what is bound meanwhile
         if self._managed:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 from uuid import UUID
 
 from qmf._background_tasks import BackgroundTasks
+from qmf._loop_thread import LoopThread
 from qmf.console import aio
 from qmf.console.broker_options import BrokerOptions
 from qmf.console.console_notifier import ConsoleNotifier
@@ -28,8 +29,6 @@ from qmf.schema import ClassKey as CoreKey
 
 log = logging.getLogger("qmf.console")
 
-T = TypeVar("T")
-
 #: Seconds before the first retry of a managed connection; doubled each time up to the last.
 FIRST_DELAY = 1.0
 LAST_DELAY = 128.0
@@ -44,12 +43,6 @@ MAX_RECENT = 1000
 SETTLE = 0.5
 
 
-class RunOnLoop(Protocol):
-    """Runs a coroutine on the session's loop and waits for its result; `LoopThread.run`."""
-
-    def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
-
-
 class BrokerConnection:
     """The connection to one broker.
 
@@ -62,11 +55,11 @@ class BrokerConnection:
     """
 
     def __init__(
-        self, session: SessionApi, run: RunOnLoop, notifier: ConsoleNotifier, options: BrokerOptions, *, managed: bool
+        self, session: SessionApi, loop: LoopThread, notifier: ConsoleNotifier, options: BrokerOptions, *, managed: bool
     ) -> None:
         """Make a connection; `managed` ones are restored after each loss."""
         self.session = session
-        self.run = run
+        self.run = loop.run
         self.broker = Broker(self, options.url)
         self.error: str | None = None
         self.broker_id: UUID | None = None

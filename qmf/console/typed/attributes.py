@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any, Generic, Never, NoReturn, Self, TypeVar, overload
 
+from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.typed.objects import TypedObject
 from qmf.console.typed.values import HiLo, Mma, typed_value
 from qmf.schema import Property, QmfType, Statistic
@@ -12,7 +14,7 @@ from qmf.schema.documentation import FieldDocstring
 T = TypeVar("T")
 
 
-class _Descriptor:
+class _Descriptor(abc.ABC, Generic[T]):
     """A property or statistic; type and wire names come from the schema of the class.
 
     Args:
@@ -52,18 +54,6 @@ class _Descriptor:
         # For type checkers, and for `help()`, which lists it as data; at run time `TypedObject` refuses first.
         raise AttributeError(f"{self.schema_name} can't be assigned")
 
-    def _read(self, obj: TypedObject) -> list[Any]:
-        remote = obj._qmf_remote
-        values = remote.data.values
-        return [
-            typed_value(self._type, values.get(key), where, remote.agent, optional=self._optional)
-            for key, where in zip(self._keys, self._wheres, strict=True)
-        ]
-
-
-class Attribute(_Descriptor, Generic[T]):
-    """A property, counter or plain statistic; reading raises `MissingValueError` or `ProtocolError`."""
-
     @overload
     def __get__(self, obj: None, owner: type[TypedObject]) -> Self: ...
 
@@ -71,33 +61,36 @@ class Attribute(_Descriptor, Generic[T]):
     def __get__(self, obj: TypedObject, owner: type[TypedObject]) -> T: ...
 
     def __get__(self, obj: TypedObject | None, owner: type[TypedObject]) -> Self | T:
-        if obj is None:
-            return self
-        value: T = self._read(obj)[0]
+        return self if obj is None else self._read(obj._qmf_remote)
+
+    @abc.abstractmethod
+    def _read(self, remote: RemoteObject) -> T:
+        """The value for an object."""
+
+    def _part(self, remote: RemoteObject, index: int) -> Any:
+        """One of the numbers that the value consists of."""
+        value = remote.data.values.get(self._keys[index])
+        return typed_value(self._type, value, self._wheres[index], remote.agent, optional=self._optional)
+
+
+class Attribute(_Descriptor[T]):
+    """A property, counter or plain statistic; reading raises `MissingValueError` or `ProtocolError`."""
+
+    def _read(self, remote: RemoteObject) -> T:
+        value: T = self._part(remote, 0)
         return value
 
 
-class HiLoAttribute(_Descriptor):
+class HiLoAttribute(_Descriptor[HiLo]):
     """A statistic with high and low marks; reading raises as of `Attribute`."""
 
-    @overload
-    def __get__(self, obj: None, owner: type[TypedObject]) -> Self: ...
-
-    @overload
-    def __get__(self, obj: TypedObject, owner: type[TypedObject]) -> HiLo: ...
-
-    def __get__(self, obj: TypedObject | None, owner: type[TypedObject]) -> Self | HiLo:
-        return self if obj is None else HiLo(*self._read(obj))
+    def _read(self, remote: RemoteObject) -> HiLo:
+        return HiLo(self._part(remote, 0), self._part(remote, 1), self._part(remote, 2))
 
 
-class MmaAttribute(_Descriptor):
+class MmaAttribute(_Descriptor[Mma]):
     """A statistic over samples; reading raises as of `Attribute`."""
 
-    @overload
-    def __get__(self, obj: None, owner: type[TypedObject]) -> Self: ...
-
-    @overload
-    def __get__(self, obj: TypedObject, owner: type[TypedObject]) -> Mma: ...
-
-    def __get__(self, obj: TypedObject | None, owner: type[TypedObject]) -> Self | Mma:
-        return self if obj is None else Mma(*self._read(obj))
+    def _read(self, remote: RemoteObject) -> Mma:
+        part = self._part
+        return Mma(part(remote, 0), part(remote, 1), part(remote, 2), part(remote, 3))
