@@ -7,24 +7,10 @@ values.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 T = TypeVar("T")
-
-
-class SourcePart(NamedTuple):
-    """A part of a function's source that reads values, used by code that generates a function around it.
-
-    Attributes:
-        steps: statements.
-        values: expressions of the values, valid behind the statements.
-        names: globals that both need.
-    """
-
-    steps: Sequence[str]
-    values: Sequence[str]
-    names: Mapping[str, object]
 
 
 def compile_function(name: str, source: str, names: Mapping[str, object], owner: str) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ import psutil
 
 from qmf.agent import Event, ManagedObject
 from qmf.agent.objects.object_store import ManagedObjectStore
+from qmf.agent.publishing.event_raiser import EventWriter
 from qmf.hostagent.collectors.base import Collector, CollectorContext
 from qmf.hostagent.machine import Machine, Temperature
 from qmf.hostagent.settings import Settings
@@ -391,8 +392,7 @@ class RecordingAgent:
         self.store.remove(obj)
 
     def raise_event(self, event: Event) -> None:
-        # Encoding checks the values.
-        event._qmf_values()
+        EventWriter(type(event)).arguments(event)  # checks them
         self.events.append(event)
 
     def of(self, kind: type[T]) -> list[T]:

@@ -19,6 +19,7 @@ from qmf.errors import CallerError, ConnectError
 from qmf.hostagent import HostAgent, Settings
 from qmf.models.host import agent as model
 from qmf.protocol import Envelope, EventData, EventsIndication, decode
+from qmf.testing import Recorder
 
 T = TypeVar("T", bound=ManagedObject)
 
@@ -143,7 +144,8 @@ async def test_a_shorter_interval_holds_at_once(world: World, exchange: MemoryEx
     await agent.start()
     try:
         agent_object = the(agent, model.Agent)
-        agent_object._qmf_set_property("interval", 0.02)
+        async with Recorder(exchange) as console:
+            await console.set(agent_object, interval=0.02)
         await until(lambda: agent_object.samples.value >= 3, "two more samples")
     finally:
         await agent.close()

@@ -6,10 +6,13 @@ import re
 
 import pytest
 
-from qmf._version import __version__
+from qmf import __version__
+from qmf.agent import Agent
+from qmf.bus import MemoryBus, MemoryExchange
 from qmf.hostagent.agent_object import HostAgentObject
 from qmf.hostagent.settings import Settings
 from qmf.models.host import agent as model
+from qmf.testing import Recorder
 
 
 @pytest.fixture
@@ -35,8 +38,11 @@ def test_echo(agent_object: HostAgentObject) -> None:
     assert agent_object.echo(7, "hello") == model.AgentEchoResult(sequence=7, body="hello")
 
 
-def test_a_console_changes_the_interval(agent_object: HostAgentObject, intervals: list[float]) -> None:
-    agent_object._qmf_set_property("interval", 2.5)
+async def test_a_console_changes_the_interval(agent_object: HostAgentObject, intervals: list[float]) -> None:
+    exchange = MemoryExchange()
+    async with Agent(MemoryBus(exchange), vendor="qmf", product="host") as agent, Recorder(exchange) as console:
+        agent.add(agent_object)
+        await console.set(agent_object, interval=2.5)
     assert agent_object.interval == 2.5
     assert intervals == [2.5]
 

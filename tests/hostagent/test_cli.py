@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from qmf._version import __version__
+from qmf import __version__
 from qmf.hostagent.cli import main
 
 

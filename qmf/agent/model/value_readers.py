@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qmf._compile import SourcePart, compile_function
+from qmf._compile import compile_function
 from qmf.agent.accessors.derived_statistic import number
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK
 from qmf.agent.layout.class_layout import STATISTICS, ClassLayout, FieldLayout
 from qmf.agent.layout.object_state import CELLS_OF_OBJ
 from qmf.agent.layout.references import resolve
+from qmf.protocol.objects import SourcePart
 from qmf.schema import Style
 
 #: Values of an object, in wire order.

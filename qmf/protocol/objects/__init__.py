@@ -13,7 +13,7 @@ from qmf.protocol.objects.decoder import ObjectDecoder
 from qmf.protocol.objects.encoder import EventEncoder, ObjectEncoder, encode_event, encode_object
 from qmf.protocol.objects.keyed_encoding import Encode, Entries, entry_encoder, list_body
 from qmf.protocol.objects.merged_values import as_dict, compare_bytes, detached_values, merge_values, shared_names
-from qmf.protocol.objects.row_encoding import Lead, RowEncoder
+from qmf.protocol.objects.row_encoding import Lead, RowEncoder, SourcePart
 from qmf.protocol.objects.row_objects import class_runs
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "ObjectDecoder",
     "ObjectEncoder",
     "RowEncoder",
+    "SourcePart",
     "as_dict",
     "class_runs",
     "compare_bytes",

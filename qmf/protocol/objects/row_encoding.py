@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from qmf._compile import SourcePart, compile_function
+from qmf._compile import compile_function
 from qmf.codec.errors import EncodeError
 from qmf.codec.type_codes import AMQP010, LIST, MAP, TEXT16, UUID16
 from qmf.protocol.objects.columns import ROW_FORMATS, Column
@@ -23,6 +23,20 @@ from qmf.schema import ClassKey
 #: The prepared part of a row: bitmap with the bits of the lead's columns and of those that are always there, columns of
 #: fixed width, length of the name and of variable columns, name and variable columns.
 Lead = tuple[int, bytes, bytes, bytes]
+
+
+class SourcePart(NamedTuple):
+    """A part of a function's source that reads values, used by code that generates a function around it.
+
+    Attributes:
+        steps: statements.
+        values: expressions of the values, valid behind the statements.
+        names: globals that both need.
+    """
+
+    steps: Sequence[str]
+    values: Sequence[str]
+    names: Mapping[str, object]
 
 
 class RowEncoder:

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from protocol.objects.columns import NAMES, values
 
-from qmf._compile import SourcePart
 from qmf.codec import EncodeError
 from qmf.protocol import ObjectBlock, ObjectId
-from qmf.protocol.objects import Column, RowEncoder
+from qmf.protocol.objects import Column, RowEncoder, SourcePart
 from qmf.protocol.objects.row_layout import MAX_COLUMNS
 from qmf.protocol.objects.rows import RowDecoder, RowValues
 from qmf.schema import TYPES, ClassKey
