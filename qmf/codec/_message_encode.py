@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from qmf.codec._amqp10_encode import encode_into
@@ -83,7 +83,7 @@ def _header(message: Message) -> list[object]:
     return [
         True if message.durable else None,
         None if message.priority == 4 else UInt8(message.priority),
-        None if message.ttl is None else _milliseconds(message.ttl),
+        _typed(_milliseconds, message.ttl),
         True if message.first_acquirer else None,
         UInt32(message.delivery_count) if message.delivery_count else None,
     ]
@@ -109,12 +109,8 @@ def _text(value: str | None) -> str | None:
     return value
 
 
-def _symbol(value: str | None) -> Symbol | None:
-    return None if value is None else Symbol(value)
-
-
-def _timestamp(value: int | None) -> Timestamp | None:
-    return None if value is None else Timestamp(value)
+def _typed(kind: Callable[[Any], object], value: object) -> object:
+    return None if value is None else kind(value)
 
 
 def _properties(message: Message) -> list[object]:
@@ -125,12 +121,12 @@ def _properties(message: Message) -> list[object]:
         _text(message.subject),
         _text(message.reply_to),
         _id(message.correlation_id),
-        _symbol(message.content_type),
-        _symbol(message.content_encoding),
-        _timestamp(message.absolute_expiry_time),
-        _timestamp(message.creation_time),
+        _typed(Symbol, message.content_type),
+        _typed(Symbol, message.content_encoding),
+        _typed(Timestamp, message.absolute_expiry_time),
+        _typed(Timestamp, message.creation_time),
         message.group_id,
-        None if message.group_sequence is None else UInt32(message.group_sequence),
+        _typed(UInt32, message.group_sequence),
         message.reply_to_group_id,
     ]
 

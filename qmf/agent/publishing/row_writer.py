@@ -155,11 +155,6 @@ def content(
     kind: type[ObjectsResponse] | type[ObjectsIndication], items: Sequence[Row | ObjectData]
 ) -> ObjectsResponse | ObjectsIndication:
     """Rows and ordinary objects as the content of a message."""
-    if items and set(map(type, items)) == {tuple}:
-        # Mostly all have the same columns.
-        selections, raw = zip(*items, strict=True)
-        if selections.count(selections[0]) == len(selections):
-            return kind((), [selections[0].encoder.block(raw)])
     rows: dict[RowSelection, list[bytes]] = {}
     objects = []
     for item in items:

@@ -27,7 +27,7 @@ from qmf.protocol.objects.rows import RowDecoder
 from qmf.protocol.objects.shapes import MAX_KEYS_SIZE
 from qmf.protocol.values import EventData, ObjectBlock, ObjectData
 
-#: Layouts of rows remembered; when they are more, all are forgotten. Above what a large system needs.
+#: Layouts of rows remembered, above what a large system needs.
 MAX_LAYOUTS = 200
 
 #: How many objects, or events, of one kind the general functions read before a form is learned: objects of which there
@@ -48,7 +48,7 @@ class ObjectDecoder:
         general: objects and events that the general decoder read, so far; the others looked like earlier ones.
         sections: remembers sections of the messages around them.
         object_forms, event_forms, object_ids: what was learned of objects, events and ids.
-        row_decoders: by the columns and type codes of the rows.
+        row_decoder: gives the decoder for the columns and type codes of rows.
     """
 
     def __init__(self) -> None:
@@ -62,8 +62,7 @@ class ObjectDecoder:
         self.event_forms = KnownForms(
             EVENT_NUMBERS, functools.partial(event_function, nested, read_id), nested, COMPILE_AFTER
         )
-        self._row_nested = nested_values(0)
-        self.row_decoders: dict[tuple[tuple[str, ...], bytes], RowDecoder] = {}
+        self.row_decoder = functools.lru_cache(MAX_LAYOUTS)(functools.partial(RowDecoder, nested=nested_values(0)))
 
     def objects(self, body: bytes) -> Sequence[ObjectData]:
         """The objects of a body that is an AMQP 0-10 list.
@@ -111,18 +110,10 @@ class ObjectDecoder:
         return out
 
     def _rows(self, block: ObjectBlock) -> RowObjects:
-        """The objects of a block, whose layout is remembered once a block was read by it."""
-        key = (block.columns, block.codes)
-        decoder = self.row_decoders.get(key)
-        if decoder is not None:
-            return RowObjects(block, decoder)
-        decoder = RowDecoder(*key, self._row_nested)
-        found = RowObjects(block, decoder)
-        if sum(map(len, block.columns)) <= MAX_KEYS_SIZE:
-            if len(self.row_decoders) >= MAX_LAYOUTS:
-                self.row_decoders.clear()
-            self.row_decoders[key] = decoder
-        return found
+        """The objects of a block, whose layout is remembered."""
+        remembered = sum(map(len, block.columns)) <= MAX_KEYS_SIZE
+        decoder = self.row_decoder if remembered else self.row_decoder.__wrapped__
+        return RowObjects(block, decoder(block.columns, block.codes))
 
 
 def _items(body: bytes) -> Iterator[tuple[int, int]]:

@@ -80,16 +80,18 @@ def check_function(layout: RowLayout, nested: Mapping[int, NestedValues]) -> Cal
 
     head = struct.Struct(f">I{layout.bitmap_size}s{layout.lengths_at - LENGTH - layout.bitmap_size}x{layout.lengths}")
     sizes = ["name", *(f"n{i}" for i in layout.variable_columns)]
-    lines = [f"p = start + {head.size} + name"]
+    lines, passed = [], f"p = start + {head.size} + name"
     for i in layout.variable_columns:
         code = layout.codes[i]
         if code in NESTED:
             unset = f"not raw and not bits[{i >> 3}] & {1 << (i & 7)}"
             lines += [
+                passed,
                 f"raw = data[p:p + n{i}]",
                 f"if raw not in nested{code} and not ({unset}) and not check{code}(raw): raise broken(start, {i})",
             ]
-        lines.append(f"p += n{i}")
+            passed = "p = p"
+        passed += f" + n{i}"
     source = [
         "def check(data):",
         "    found = []",

@@ -6,12 +6,11 @@ row. Only agents and consoles of this project know rows. `row_encoding` writes t
 
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
-from qmf.codec.type_codes import BINARY32, TEXT16, UUID16
+from qmf.codec.type_codes import BINARY32, TEXT16, UUID16, Unpack
 from qmf.errors import DecodeError
 from qmf.protocol.objects.columns import ROW_FORMATS
 from qmf.protocol.objects.lazy_values import LazyValues
@@ -37,6 +36,8 @@ class RowDecoder:
             read.
     """
 
+    __slots__ = ("_head", "_lengths", "_places", "_read", "_unpack", "bitmaps", "check", "layout", "nested")
+
     def __init__(
         self, columns: tuple[str, ...], codes: bytes, nested: Mapping[int, NestedValues] | None = None
     ) -> None:
@@ -58,19 +59,21 @@ class RowDecoder:
         skipped = layout.lengths_at - LENGTH - layout.bitmap_size - TIMES
         self._head = struct.Struct(f">{LENGTH + layout.bitmap_size}xqqq{skipped}xI").unpack_from
         self._lengths = struct.Struct(">" + layout.lengths).unpack_from
+        self._unpack: Callable[[bytes, int], dict[str, object]] | None = None
         self._read: dict[int, Callable[[bytes], object]] = {TEXT16: _text, BINARY32: text_or_bytes}
         self._read |= {code: values.read for code, values in self.nested.items()}
-        #: By name: the number of the column, its type code, and where its value is: the offset in the row for one of
-        #: fixed width, else how many variable ones come before, the name of the object included.
-        self._places: dict[object, tuple[int, int, int]] = {}
+        #: By name: number of the column; type code; offset of a value of fixed width in the row, or how many other
+        #: variable values come before a variable one, the object's name included; what unpacks the former.
+        self._places: dict[object, tuple[int, int, int, Unpack | None]] = {}
         at, variable = LENGTH + layout.bitmap_size + TIMES, 0
         for i, (name, code) in enumerate(zip(columns, codes, strict=True)):
             if code in ROW_FORMATS:
-                self._places[name] = i, code, at
-                at += struct.calcsize(">" + ROW_FORMATS[code])
+                field = struct.Struct(">" + ROW_FORMATS[code])
+                self._places[name] = i, code, at, field.unpack_from
+                at += field.size
             else:
                 variable += 1
-                self._places[name] = i, code, variable
+                self._places[name] = i, code, variable, None
 
     def head(self, data: bytes, offset: int) -> tuple[str, int, int, int]:
         """Object name and times of update, creation and deletion of the row at `offset`.
@@ -120,31 +123,31 @@ class RowDecoder:
         Raises:
             KeyError: no such column, or it has no value.
         """
-        column, code, at = self._places[name]
+        column, code, at, unpack = self._places[name]
         if not data[offset + LENGTH + (column >> 3)] >> (column & 7) & 1:
             raise KeyError(name)
-        if code in ROW_FORMATS:
-            value = struct.unpack_from(">" + ROW_FORMATS[code], data, offset + at)[0]
+        if unpack is not None:
+            value = unpack(data, offset + at)[0]
             return UUID(bytes=value) if code == UUID16 else value
-        sizes = self._lengths(data, offset + self.layout.lengths_at)
-        start = offset + self.layout.name_at + sum(sizes[:at])
+        layout = self.layout
+        sizes = self._lengths(data, offset + layout.lengths_at)
+        start = offset + layout.name_at + sum(sizes[:at])
         return self._read[code](data[start : start + sizes[at]])
 
     def unpack(self, data: bytes, offset: int) -> dict[str, object]:
         """Every value of the row at `offset`, in the order of columns."""
+        unpack = self._unpack
+        if unpack is None:
+            # Compiled when it is first used: many rows are never unpacked.
+            unpack = self._unpack = unpack_function(self.layout, self.nested, self._remove_absent)
         try:
-            return self._unpack(data, offset)
+            return unpack(data, offset)
         except UnicodeDecodeError:
             return {name: self.get(data, offset, name) for name in self.names(data, offset)}
 
-    @functools.cached_property
-    def _unpack(self) -> Callable[[bytes, int], dict[str, object]]:
-        def remove_absent(values: dict[str, object], bitmap: bytes) -> None:
-            for name in self._names(bitmap)[1]:
-                del values[name]
-
-        # Compiled when it is first used: many rows are never unpacked.
-        return unpack_function(self.layout, self.nested, remove_absent)
+    def _remove_absent(self, values: dict[str, object], bitmap: bytes) -> None:
+        for name in self._names(bitmap)[1]:
+            del values[name]
 
 
 def _text(raw: bytes) -> str:

@@ -38,7 +38,7 @@ def test_long_class_keys_ids_and_columns_are_not_remembered() -> None:
     assert reader.object_ids.frames == []
     for columns in (("x" * 20_001,), ("x" * 20_000,)):
         read(reader, ObjectsResponse([], [block(columns, b"\x22", b"")]))
-    assert [columns for columns, _ in reader.row_decoders] == [columns]
+    assert reader.row_decoder.cache_info().currsize == 1
 
 
 def test_layouts_that_cannot_be_are_not_remembered() -> None:
@@ -47,7 +47,7 @@ def test_layouts_that_cannot_be_are_not_remembered() -> None:
     body = amqp010.encode_list([block_to_map(block(columns, b"\x95" * 600, b""))])
     with pytest.raises(DecodeError, match="rows of 600 columns"):
         reader.objects(body)
-    assert reader.row_decoders == {}
+    assert reader.row_decoder.cache_info().currsize == 0
 
 
 def test_all_forms_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,4 +160,4 @@ def test_layouts_are_bounded() -> None:
     reader = ObjectDecoder()
     for number in range(MAX_LAYOUTS + 5):
         read(reader, ObjectsResponse([], [block((f"c{number}",), b"\x22", b"")]))
-    assert len(reader.row_decoders) <= MAX_LAYOUTS
+    assert reader.row_decoder.cache_info().currsize == MAX_LAYOUTS
