@@ -1,9 +1,9 @@
 """An engine on an asyncio transport: the only I/O of this package and of the embedded broker.
 
 Rules: each read does feed, dispatch, flush in this order, so that all answers, of the owner and of proton, are written
-together. Every write is done by `_flush`. Output that is caused outside of a read is written once per turn of the loop,
-however many messages it has. While the transport's buffer is full, nothing is taken from the engine, and `can_send`
-asks owners to stop sending.
+together. Every write is done by `_flush`. Output that is caused outside of a read is written once per turn of the loop
+and, for the peer to work at the same time, after every `MAX_ACTIONS` messages. While the transport's buffer is full,
+nothing is taken from the engine, and `can_send` asks owners to stop sending.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from qmf.bus.engine.link import Link
 #: Bytes that may wait in the engine per session before `can_send` becomes False. Enough for one turn of the loop at
 #: full speed; a message of any size may be sent while less than this is waiting.
 MAX_BACKLOG = 256 * 1024
+
+#: Messages, or other actions on the engine, after which output is written before the turn of the loop ends.
+MAX_ACTIONS = 64
 
 #: Bytes of the buffer for reading, at first and at most. It grows while reads fill it, so that a busy connection needs
 #: few reads and a quiet one little memory.
@@ -76,6 +79,8 @@ class AmqpTransport(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._scheduled: asyncio.Handle | None = None
+        #: Actions since a write was scheduled.
+        self._actions = 0
         #: Until messages of `accept_later` are accepted.
         self._accept_timer: asyncio.TimerHandle | None = None
         self._paused = False
@@ -92,8 +97,14 @@ class AmqpTransport(asyncio.BufferedProtocol):
         """Write the engine's output in this turn of the loop; to be called after every action on the engine."""
         if self._dispatching:
             self._flush_requested = True
-        elif self._scheduled is None and self._transport is not None:
-            self._scheduled = self._loop.call_soon(self._flush_scheduled)
+        elif self._scheduled is None:
+            if self._transport is not None:
+                self._scheduled = self._loop.call_soon(self._flush_scheduled)
+                self._actions = 0
+        else:
+            self._actions += 1
+            if self._actions % MAX_ACTIONS == 0:
+                self._flush()
 
     def accept_later(self, link: Link, delivery_tag: int) -> None:
         """Accept a message that was received together with whatever is sent next, or after `ACCEPT_DELAY`.

@@ -221,8 +221,10 @@ class Queue:
         """True if so many messages, of so many bytes together, would be stored."""
         if self.overflow is OverflowPolicy.DROP_OLDEST:
             return True
+        if self._fits(size, count):
+            return True
         self._remove_expired()
-        return len(self._messages) + count <= self.limits.count and self._size + size <= self.limits.size
+        return self._fits(size, count)
 
     def dispatch(self) -> None:
         """Deliver waiting messages to the consumers that are ready, in turn."""
@@ -295,8 +297,8 @@ class Queue:
             return True
         return self._fits(size)
 
-    def _fits(self, size: int) -> bool:
-        return len(self._messages) < self.limits.count and self._size + size <= self.limits.size
+    def _fits(self, size: int, count: int = 1) -> bool:
+        return len(self._messages) + count <= self.limits.count and self._size + size <= self.limits.size
 
     def _remove_expired(self) -> None:
         """Remove the expired messages, wherever they are in the queue."""

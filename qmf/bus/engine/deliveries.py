@@ -206,6 +206,11 @@ class Deliveries:
 
     def _read_outcome(self, link: Link, delivery: Any, delivery_tag: int, state: int) -> OutcomeReceived:
         """The event for all states but acceptance."""
+        if state in (DECLARED, TRANSACTIONAL):
+            transaction, number = read_state(delivery)
+            inner = Outcome.ACCEPTED if number is None else _OUTCOMES.get(number, Outcome.ACCEPTED)
+            final = not self._server or bool(lib.pn_delivery_settled(delivery))
+            return _outcome_received(link, delivery_tag, inner, "", "", False, False, transaction, final)
         outcome = _OUTCOMES.get(state)
         remote = _wrap(delivery).remote
         if outcome is Outcome.REJECTED and (condition := remote.condition):
@@ -213,11 +218,6 @@ class Deliveries:
         if outcome is Outcome.MODIFIED:
             failed, undeliverable = bool(remote.failed), bool(remote.undeliverable)
             return OutcomeReceived(link, delivery_tag, outcome, failed=failed, undeliverable=undeliverable)
-        if state in (DECLARED, TRANSACTIONAL):
-            transaction, number = read_state(delivery)
-            inner = Outcome.ACCEPTED if number is None else _OUTCOMES.get(number, Outcome.ACCEPTED)
-            final = not self._server or bool(lib.pn_delivery_settled(delivery))
-            return OutcomeReceived(link, delivery_tag, inner, transaction=transaction, final=final)
         # Settled without an outcome: the peer has the message.
         return OutcomeReceived(link, delivery_tag, outcome or Outcome.ACCEPTED)
 

@@ -1,49 +1,30 @@
-"""Transactional delivery states (AMQP 1.0, part 4.5) to and from proton's data objects. Part of `deliveries.py`."""
+"""Transactional delivery states (AMQP 1.0, part 4.5) to and from proton's data objects. Part of `deliveries.py`.
+
+All messages of a transaction have one of a few states, so their encodings are kept.
+"""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from cproton import (
-    PN_BINARY,
-    PN_DESCRIBED,
-    PN_LIST,
-    PN_NULL,
-    PN_ULONG,
-    lib,
-    pn_data_clear,
-    pn_data_enter,
-    pn_data_exit,
-    pn_data_get_binary,
-    pn_data_get_list,
-    pn_data_get_ulong,
-    pn_data_next,
-    pn_data_put_binary,
-    pn_data_put_described,
-    pn_data_put_list,
-    pn_data_put_ulong,
-    pn_data_rewind,
-    pn_data_type,
-)
+import proton
+from cproton import ffi, lib
 
 #: Types of delivery states: the answer to the declaration of a transaction, and what happens within one.
 DECLARED, TRANSACTIONAL = 0x33, 0x34
+
+#: Bytes of a state at most; the specification allows ids of 32 bytes.
+_MAX_STATE = 256
+_allocate = ffi.new_allocator(should_clear_after_alloc=False)
 
 
 def write_state(delivery: Any, state: int, transaction: bytes, outcome: int | None = None) -> None:
     """Set the local state of a delivery, a C object: the id of a transaction and, where given, an outcome in it."""
     data = lib.pn_disposition_data(lib.pn_delivery_local(delivery))
-    pn_data_clear(data)
-    pn_data_put_list(data)
-    pn_data_enter(data)
-    pn_data_put_binary(data, transaction)
-    if outcome is not None:
-        pn_data_put_described(data)
-        pn_data_enter(data)
-        pn_data_put_ulong(data, outcome)
-        pn_data_put_list(data)
-        pn_data_exit(data)
-    pn_data_exit(data)
+    lib.pn_data_clear(data)
+    encoded = _encode(transaction, outcome)
+    lib.pn_data_decode(data, encoded, len(encoded))
     lib.pn_delivery_update(delivery, state)
 
 
@@ -54,20 +35,33 @@ def read_state(delivery: Any) -> tuple[bytes, int | None]:
         ValueError: the state is not as the specification demands.
     """
     data = lib.pn_disposition_data(lib.pn_delivery_remote(delivery))
-    pn_data_rewind(data)
-    pn_data_next(data)
-    fields = pn_data_get_list(data) if pn_data_type(data) == PN_LIST else 0
-    pn_data_enter(data)
-    pn_data_next(data)
-    if not fields or pn_data_type(data) != PN_BINARY:
+    buffer = _allocate("char[]", _MAX_STATE)
+    size = lib.pn_data_encode(data, buffer, _MAX_STATE)
+    return _decode(ffi.buffer(buffer, max(0, size))[:])
+
+
+@functools.lru_cache(maxsize=256)
+def _encode(transaction: bytes, outcome: int | None) -> bytes:
+    data = proton.Data()
+    fields: list[Any] = [transaction]
+    if outcome is not None:
+        fields.append(proton.Described(proton.ulong(outcome), []))
+    data.put_object(fields)
+    return bytes(data.encode())
+
+
+@functools.lru_cache(maxsize=256)
+def _decode(encoded: bytes) -> tuple[bytes, int | None]:
+    data = proton.Data()
+    data.decode(encoded)
+    data.rewind()
+    fields = None if data.next() is None else data.get_object()
+    if not isinstance(fields, list) or not fields or not isinstance(fields[0], bytes | memoryview):
         raise ValueError("a transactional state without the id of a transaction")
-    transaction = bytes(pn_data_get_binary(data))
-    pn_data_next(data)
-    if fields == 1 or pn_data_type(data) == PN_NULL:
+    transaction = bytes(fields[0])
+    if len(fields) == 1 or fields[1] is None:
         return transaction, None
-    described = pn_data_type(data) == PN_DESCRIBED
-    pn_data_enter(data)
-    pn_data_next(data)
-    if not described or pn_data_type(data) != PN_ULONG:
+    outcome = fields[1]
+    if not isinstance(outcome, proton.Described) or not isinstance(outcome.descriptor, int):
         raise ValueError("a transactional state with an outcome that is not a described value")
-    return transaction, int(pn_data_get_ulong(data))
+    return transaction, int(outcome.descriptor)

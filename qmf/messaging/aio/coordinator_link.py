@@ -57,26 +57,40 @@ class CoordinatorLink(LinkOwner):
         self.used = False
         self.transaction = await self._send(_DECLARE, [None])
 
-    async def discharge(self, *, fail: bool) -> None:
-        """End the transaction: commit it or, with `fail`, roll it back.
+    async def end(self, *, fail: bool) -> None:
+        """End the transaction, and begin the next one: both requests are sent at once.
+
+        Args:
+            fail: roll the transaction back; False commits it.
 
         Raises:
-            TransactionAborted: the broker could not commit; it has rolled the transaction back.
+            TransactionAborted: the broker could not commit; it has rolled the transaction back. The next one has begun.
             TransactionUnknown: the connection was lost before the answer to a commit.
+            TransactionError: the transaction has ended, but the broker refused to begin the next one.
         """
         transaction, self.transaction = self.transaction, None
         self._discharging = not fail
         try:
-            await self._send(_DISCHARGE, [transaction, fail])
+            discharge, declare = self._send(_DISCHARGE, [transaction, fail]), self._send(_DECLARE, [None])
+            ended, begun = await asyncio.gather(discharge, declare, return_exceptions=True)
         finally:
             self._discharging = False
+        if not isinstance(begun, BaseException):
+            self.used = False
+            self.transaction = begun
+        if isinstance(ended, BaseException):
+            raise ended
+        # After a commit was confirmed, a lost connection is nothing that its caller has to know of.
+        if isinstance(begun, BaseException) and not isinstance(begun, TransactionUnknown):
+            raise begun
 
     def lose(self) -> None:
         """The connection is gone."""
         kind = TransactionUnknown if self._discharging else TransactionAborted
         self._fail(kind(text="the connection was lost during a transaction"))
 
-    async def _send(self, descriptor: UInt64, fields: list[object]) -> bytes | None:
+    def _send(self, descriptor: UInt64, fields: list[object]) -> asyncio.Future[bytes | None]:
+        """Send a request; the future gets the id of a declared transaction, or the error."""
         if self._error is not None:
             raise self._error
         data = encode_message(AmqpMessage(section=Section.VALUE, body=Described(descriptor, fields)))
@@ -84,7 +98,7 @@ class CoordinatorLink(LinkOwner):
         self._driver.transport.flush_soon()
         answer: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
         self._answers[tag] = answer
-        return await answer
+        return answer
 
     def _fail(self, error: MessagingError) -> None:
         self._error = self._error or error

@@ -155,27 +155,26 @@ class Transactions:
             error, self._aborted = self._aborted, None
             raise TransactionAborted(error.code, f"the transaction was rolled back: {error}") from error
         try:
-            await coordinator.discharge(fail=False)
+            await coordinator.end(fail=False)
         except TransactionAborted:
             self._return_all()
-            await self._begin_again(coordinator)
+            self._send_waiting()
             raise
         acknowledged, self._acknowledged = self._acknowledged, []
         for delivery in acknowledged:
             delivery.settle(Outcome.ACCEPTED)
-        await self._begin_again(coordinator)
+        self._send_waiting()
 
     async def _roll_back(self, coordinator: CoordinatorLink) -> None:
         with contextlib.suppress(TransactionAborted):  # it is rolled back then, as wanted
-            await coordinator.discharge(fail=True)
+            await coordinator.end(fail=True)
         self._return_all()
-        await self._begin_again(coordinator)
+        self._send_waiting()
 
-    async def _begin_again(self, coordinator: CoordinatorLink) -> None:
-        if coordinator is self._coordinator:
-            await coordinator.declare()
-            for sender in self._session.senders:
-                sender.on_credit()
+    def _send_waiting(self) -> None:
+        """Send, in the transaction that has begun, what was posted meanwhile."""
+        for sender in self._session.senders:
+            sender.on_credit()
 
     def _return_all(self) -> None:
         """Return fetched and waiting messages to their nodes, in their order."""

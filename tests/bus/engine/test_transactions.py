@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from cproton import lib
 from support.engines import Pair
 
-from qmf.bus.engine.events import Delivery, Drained, LinkRequested, OutcomeConfirmed, OutcomeReceived, SessionEnded
+from qmf.bus.engine.events import (
+    ConnectionFailed,
+    Delivery,
+    Drained,
+    LinkRequested,
+    OutcomeConfirmed,
+    OutcomeReceived,
+    SessionEnded,
+)
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Outcome, Terminus
+from qmf.codec.amqp10 import encode
+from qmf.codec.types import Described
 
 TRANSACTION = b"\x00tx\xff"
 
@@ -195,3 +206,44 @@ def test_an_acceptance_is_confirmed_by_the_settlement_of_the_peer() -> None:
     assert pair.at_client == [OutcomeConfirmed(mine, delivery.delivery_tag)]
     assert not mine.received
     assert not mine.confirming
+
+
+@pytest.mark.parametrize(
+    ("encoded", "error"),
+    [
+        (b"", "without the id"),
+        (b"\x45", "without the id"),
+        (b"\x43", "without the id"),
+        (encode(["text"]), "without the id"),
+        (encode([b"id", 1]), "not a described value"),
+        (encode([b"id", Described("accepted", [])]), "not a described value"),
+        (encode([b"x" * 1000]), ""),
+    ],
+)
+def test_states_that_the_specification_does_not_allow(encoded: bytes, error: str) -> None:
+    pair = Pair()
+    mine, _ = pair.link(sending=True)
+    pair.client.send(mine, b"data", transaction=TRANSACTION)
+    (delivery,) = mine.sent
+    data = lib.pn_disposition_data(lib.pn_delivery_local(delivery))
+    lib.pn_data_clear(data)
+    lib.pn_data_decode(data, encoded, len(encoded))
+    pair.pump()
+    (failed,) = pair.at_server
+    assert isinstance(failed, ConnectionFailed)
+    assert error in failed.description
+
+
+def test_a_state_without_an_outcome() -> None:
+    pair = Pair()
+    mine, theirs = pair.link(sending=True)
+    pair.client.send(mine, b"data", transaction=TRANSACTION)
+    (delivery,) = mine.sent
+    data = lib.pn_disposition_data(lib.pn_delivery_local(delivery))
+    lib.pn_data_clear(data)
+    encoded = encode([TRANSACTION, None])
+    lib.pn_data_decode(data, encoded, len(encoded))
+    pair.pump()
+    (received,) = pair.at_server
+    assert isinstance(received, Delivery)
+    assert (received.link, received.transaction) == (theirs, TRANSACTION)
