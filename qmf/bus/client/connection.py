@@ -137,15 +137,19 @@ class ClientConnection:
         raise ConnectError(str(self.url), f"{stage} within {timeout:g} s")
 
     async def _handshake(self, tls: ssl.SSLContext | None, timeout: float) -> None:
-        await asyncio.get_running_loop().create_connection(
-            lambda: self.transport,
-            self.url.host,
-            self.url.port,
-            ssl=tls,
-            server_hostname=self.url.host if tls is not None else None,
-            # Longer than our own time-out, whose error is better.
-            ssl_handshake_timeout=timeout + 1 if tls is not None else None,
-        )
+        try:
+            await asyncio.get_running_loop().create_connection(
+                lambda: self.transport,
+                self.url.host,
+                self.url.port,
+                ssl=tls,
+                server_hostname=self.url.host if tls is not None else None,
+                # Longer than our own time-out, whose error is better.
+                ssl_handshake_timeout=timeout + 1 if tls is not None else None,
+            )
+        except asyncio.CancelledError:
+            self.transport.give_up()
+            raise
         await self._opened
 
     async def close(self) -> None:

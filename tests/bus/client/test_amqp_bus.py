@@ -65,6 +65,20 @@ async def test_subscriptions_survive_the_restart_of_the_broker() -> None:
     await broker.close()
 
 
+async def test_opening_can_be_cancelled_at_any_moment() -> None:
+    async with Broker(port=0) as broker:
+        for turns in range(30):
+            bus = AmqpBus(broker.url)
+            opening = asyncio.ensure_future(bus.open())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            opening.cancel()
+            done, _ = await asyncio.wait({opening}, timeout=5)
+            assert done, f"still opening after it was cancelled in turn {turns} of the loop"
+            await asyncio.gather(opening, return_exceptions=True)
+            await bus.close()
+
+
 async def test_while_disconnected_sending_fails_with_the_reason() -> None:
     broker = Broker(port=0)
     await broker.start()
