@@ -66,19 +66,24 @@ def main() -> int:
 @contextlib.contextmanager
 def artemis(folder: Path) -> Iterator[str]:
     """A running Artemis, and its URL."""
+    port = free_port()
+    with running(create_artemis(folder, port, "--disable-persistence"), folder / "artemis.log", os.environ) as alive:
+        wait_for_amqp(port, alive)
+        yield f"amqp://127.0.0.1:{port}"
+
+
+def create_artemis(folder: Path, port: int, *options: str) -> list[str]:
+    """Make an instance, with further options of its program; gives the command that runs it."""
     home = CACHE / f"apache-artemis-{ARTEMIS_VERSION}"
     if not home.exists():
         install_artemis(home)
-    port = free_port()
     instance = folder / "broker"
     create = [str(home / "bin" / "artemis"), "create", str(instance), "--silent", "--allow-anonymous"]
     create += ["--user=guest", "--password=guest", "--host=127.0.0.1", f"--default-port={port}", "--java-memory=512M"]
-    create += ["--disable-persistence", "--no-autotune", "--no-web", "--no-amqp-acceptor", "--no-mqtt-acceptor"]
-    create += ["--no-stomp-acceptor", "--no-hornetq-acceptor"]
+    create += ["--no-autotune", "--no-web", "--no-amqp-acceptor", "--no-mqtt-acceptor", "--no-stomp-acceptor"]
+    create += ["--no-hornetq-acceptor", *options]
     finish(create, folder / "create.log", os.environ, START)
-    with running([str(instance / "bin" / "artemis"), "run"], folder / "artemis.log", os.environ) as alive:
-        wait_for_amqp(port, alive)
-        yield f"amqp://127.0.0.1:{port}"
+    return [str(instance / "bin" / "artemis"), "run"]
 
 
 def install_artemis(home: Path) -> None:

@@ -6,10 +6,11 @@ import os
 import random
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import attrs
 import pytest
+from support.flow import Flow
 from support.frame_cutter import Cut, FrameCutter, Performative
 from support.waiting import wait_until
 
@@ -22,7 +23,6 @@ from qmf.messaging import (
     Empty,
     InvalidOption,
     LinkError,
-    Message,
     ResolutionError,
     SendError,
     Session,
@@ -182,6 +182,41 @@ def test_what_was_not_fetched_returns_when_the_receiver_is_closed(
     assert sorted(map(str, drain(safe, "q"))) == ["b", "c"]
 
 
+def test_a_detached_connection_resumes_its_links(broker: EmbeddedBroker, safe: Session) -> None:
+    with Connection.establish(broker.url, timeout=10) as connection:
+        session = connection.session()
+        sender, receiver = session.sender(f"q; {ONCE}"), session.receiver(f"q; {ONCE}", capacity=5)
+        for text in "abc":
+            sender.send(text)
+        assert receiver.fetch(timeout=10).content == "a"
+        connection.detach()
+        assert drain(safe, "q") == []
+        connection.attach(timeout=10)
+        session.acknowledge(timeout=10)
+        assert [receiver.fetch(timeout=10).content for _ in range(2)] == ["b", "c"]
+        session.acknowledge(timeout=10)
+
+
+@pytest.mark.parametrize("what", ["endpoints", "session", "connection"])
+def test_what_is_closed_is_not_kept(what: str) -> None:
+    """Messages that were not acknowledged are there for others at once."""
+    with EmbeddedBroker() as broker, Connection.establish(broker.url, timeout=10) as connection:
+        other = Connection.establish(broker.url, timeout=10)
+        session = other.session()
+        sender, receiver = session.sender(f"q; {ONCE}"), session.receiver(f"q; {ONCE}", capacity=5)
+        sender.send("x")
+        receiver.fetch(timeout=10)
+        if what == "endpoints":
+            sender.close()
+            receiver.close()
+        elif what == "session":
+            session.close()
+        else:
+            other.close()
+        assert connection.session().receiver("q").fetch(timeout=10).content == "x"
+        other.close()
+
+
 def test_a_message_that_the_broker_refuses(cutter: FrameCutter, session: Session, safe: Session) -> None:
     limited = "{create: always, node: {type: queue, x-declare: {arguments: {'qpid.max_count': 2}}}, link: {LINK}}"
     sender = session.sender(f"small; {limited.replace('LINK', 'reliability: exactly-once')}")
@@ -298,69 +333,30 @@ def test_a_receiver_reports_acknowledgements_whose_fate_is_unknown() -> None:
 # At random
 
 
-@attrs.define
-class Flow:
-    """Messages that go through a sender and a receiver while their connections are cut.
+def announce(cutter: FrameCutter, chance: random.Random) -> None:
+    """Have the cutter cut a connection at a random frame."""
+    kind, most = chance.choice([(None, 30), (TRANSFER, 20), (TRANSFER, 2), (DISPOSITION, 1), (FLOW, 1), (ATTACH, 1)])
+    if kind is ATTACH:  # the next reconnect is cut off as well
+        cutter.cut_at(Cut(ATTACH, chance.random() < 0.5, 1, chance.random() < 0.5))
+        kind, most = TRANSFER, 10
+    cutter.cut_at(Cut(kind, chance.random() < 0.5, chance.randrange(most) + 1, chance.random() < 0.5))
 
-    Attributes:
-        cutter: between both and their broker.
-        address: of both.
-        count: number of messages.
-        cuts: number of cuts, at points that `chance` decides.
-        capacity: of the sender.
-        seen: how often each message was received.
-    """
 
-    cutter: FrameCutter
-    address: str
-    count: int
-    cuts: int
-    chance: random.Random
-    capacity: int
-    seen: Counter[int] = attrs.field(factory=Counter)
-
-    def run(self) -> None:
-        """Send and receive everything."""
-        with ThreadPoolExecutor(2) as pool:
-            tasks = [pool.submit(self._send), pool.submit(self._receive)]
-            for task in tasks:
-                task.result(1800)
-
-    def _send(self) -> None:
-        made = 0
-        with Connection.establish(self.cutter.url, timeout=60, **QUICK) as connection:
-            sender = connection.session().sender(self.address, capacity=self.capacity)
-            for number in range(self.count):
-                if number * (self.cuts + 1) >= made * self.count and made < self.cuts and not self.cutter.pending:
-                    made += 1
-                    self._announce()
-                if number % 1000 == 0:  # the queue has an end
-                    wait_until(lambda goal=number - 5000: len(self.seen) >= goal, timeout=300)  # type: ignore[misc]
-                sender.send(Message({"n": number}), sync=False, timeout=120)
-            sender.sync(timeout=120)
-
-    def _announce(self) -> None:
-        chance = self.chance
-        kind, most = chance.choice(
-            [(None, 30), (TRANSFER, 20), (TRANSFER, 2), (DISPOSITION, 1), (FLOW, 1), (ATTACH, 1)]
-        )
-        if kind is ATTACH:  # the next reconnect is cut off as well
-            self.cutter.cut_at(Cut(ATTACH, chance.random() < 0.5, 1, chance.random() < 0.5))
-            kind, most = TRANSFER, 10
-        self.cutter.cut_at(Cut(kind, chance.random() < 0.5, chance.randrange(most) + 1, chance.random() < 0.5))
-
-    def _receive(self) -> None:
-        with Connection.establish(self.cutter.url, timeout=60, **QUICK) as connection:
-            session = connection.session()
-            receiver = session.receiver(self.address, capacity=200)
-            unacknowledged = 0
-            while len(self.seen) < self.count:
-                self.seen[receiver.fetch(timeout=120).content["n"]] += 1
-                unacknowledged += 1
-                if unacknowledged >= 20 or len(self.seen) == self.count:
-                    session.acknowledge(sync=False)
-                    unacknowledged = 0
-            receiver.close(timeout=120)
+def cut_flow(
+    cutter: FrameCutter, chance: random.Random, *, address: str, count: int, cuts: int, capacity: int
+) -> Counter[int]:
+    """Send and receive so many messages with so many cuts; how often each message was received."""
+    flow = Flow(
+        cutter.url,
+        address,
+        count,
+        interruptions=cuts,
+        interrupt=partial(announce, cutter, chance),
+        ready=lambda: cutter.pending == 0,
+        capacity=capacity,
+    )
+    flow.run()
+    return flow.seen
 
 
 #: Messages and cuts of the long test.
@@ -368,13 +364,15 @@ MESSAGES, CUTS = int(os.environ.get("QMF_SOAK_MESSAGES", "100000")), int(os.envi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_nothing_is_lost_and_nothing_comes_twice(cutter: FrameCutter, safe: Session, seed: int) -> None:
-    flow = Flow(cutter, f"q; {ONCE}", 4000, 40, random.Random(seed), capacity=50)
-    flow.run()
-    assert flow.seen == Counter(range(4000))
-    assert cutter.cuts >= 8
-    assert drain(safe, "q") == []
+@pytest.mark.parametrize(("seed", "max_frame"), [(1, 65536), (2, 65536), (3, 2048)])
+def test_nothing_is_lost_and_nothing_comes_twice(seed: int, max_frame: int) -> None:
+    count = 3000
+    with EmbeddedBroker(max_frame=max_frame) as broker, FrameCutter(broker.url) as cutter:
+        seen = cut_flow(cutter, random.Random(seed), address=f"q; {ONCE}", count=count, cuts=40, capacity=50)
+        assert seen == Counter(range(count))
+        assert cutter.cuts >= 8
+        with Connection.establish(broker.url, timeout=10) as connection:
+            assert drain(connection.session(), "q") == []
 
 
 @pytest.mark.slow
@@ -383,11 +381,10 @@ def test_nothing_is_lost_and_nothing_comes_twice(cutter: FrameCutter, safe: Sess
 def test_soak(cutter: FrameCutter, safe: Session, reliability: str) -> None:
     """Connections of sender and receiver are cut at random points, again and again."""
     address = f"q; {ONCE.replace('exactly-once', reliability)}"
-    flow = Flow(cutter, address, MESSAGES, CUTS, random.Random(11), capacity=300)
-    flow.run()
-    duplicates = flow.seen.total() - len(flow.seen)
+    seen = cut_flow(cutter, random.Random(11), address=address, count=MESSAGES, cuts=CUTS, capacity=300)
+    duplicates = seen.total() - len(seen)
     print(f"{reliability}: {MESSAGES} messages, {cutter.cuts} cuts, {duplicates} duplicates")
-    assert flow.seen.keys() == set(range(MESSAGES))
+    assert seen.keys() == set(range(MESSAGES))
     assert cutter.cuts >= CUTS
     if reliability == "exactly-once":
         assert duplicates == 0

@@ -28,7 +28,7 @@ from qmf.bus.transport import AmqpTransport
 #: Messages that a client may hold unsettled on a link that can be resumed.
 MAX_UNSETTLED = 1_000
 #: Bytes of an attach for each unsettled delivery, at most: all have to fit in one frame.
-_BYTES_PER_DELIVERY = 32
+_BYTES_PER_DELIVERY = 64
 
 #: What one side lists: delivery tags with outcomes, or None for a delivery that has none.
 Unsettled = Mapping[int, Outcome | None]

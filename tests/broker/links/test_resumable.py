@@ -149,7 +149,7 @@ async def test_credit_is_given_for_messages_that_the_client_has_settled() -> Non
         await client.attach(sending=True)
         await client.flush()
         window = client.engine.credit(client.link)
-        assert window == 512 // 32
+        assert window == 512 // 64
         for tag in range(window):
             client.engine.send(client.link, message("q", "s", "x"), delivery_tag=tag)
         await client.exchange(OutcomeReceived, window)
