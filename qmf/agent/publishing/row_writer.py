@@ -6,7 +6,7 @@ same message. Belongs to the event loop's thread, like `qmf.agent.publishing.obj
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import functools
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 
@@ -20,21 +20,31 @@ from qmf.agent.model.object_values import read_raw_values
 from qmf.agent.model.value_readers import RawValues, statistics_source
 from qmf.agent.objects.object_store import ManagedObjectStore
 from qmf.agent.publishing.object_writer import columns_of
-from qmf.protocol import ROW_FORM, ObjectData, ObjectsIndication, ObjectsResponse
+from qmf.protocol import ObjectData, ObjectsIndication, ObjectsResponse
 from qmf.protocol.objects import Lead, RowEncoder
 
 #: Selections of values whose columns are remembered: consoles repeat their queries.
 _MAX_SELECTIONS = 100
 
 
+#: A row, with what encoded it: rows of one encoder have the same columns.
+Row = tuple[RowEncoder, bytes]
+
+Picker = Callable[[RawValues], RawValues]
+
+
 class RowWriter:
-    """Writes the rows of one agent."""
+    """Writes the rows of one agent.
+
+    Attributes:
+        selection: gives what writes some values of a class: see `_select`, whose last results it remembers.
+    """
 
     def __init__(self, store: ManagedObjectStore) -> None:
         self._tick = store.tick
         self._empty = store.object_id("")
-        self._whole: dict[type[ManagedObject], RowSelection] = {}
-        self._selections: OrderedDict[tuple[ClassLayout, frozenset[str] | None, bool], RowSelection] = OrderedDict()
+        self._whole: dict[type[ManagedObject], tuple[RowEncoder, Callable[[ManagedObject, Lead], bytes]]] = {}
+        self.selection = functools.lru_cache(_MAX_SELECTIONS)(self._select)
 
     def whole(self, obj: ManagedObject) -> Row:
         """An object of the store with all of its values.
@@ -42,15 +52,22 @@ class RowWriter:
         Raises:
             EncodeError: it does not fit a row.
         """
-        selection = self._whole.get(type(obj))
-        if selection is None:
-            selection = self._whole[type(obj)] = self._make(object_state.layout(obj), None, loose=False)
+        found = self._whole.get(type(obj))
+        if found is None:
+            found = self._whole[type(obj)] = self._whole_row(object_state.layout(obj))
+        encoder, row = found
         lead = object_state.kept_encoding(obj, LEAD, self._tick)
         if lead is None:
-            lead = selection.encoder.lead(object_state.object_name(obj), read_raw_values(obj, PROPERTIES))
+            lead = encoder.lead(object_state.object_name(obj), read_raw_values(obj, PROPERTIES))
             object_state.keep_encoding(obj, LEAD, lead)
-        assert selection.whole is not None
-        return selection, selection.whole(obj, lead)
+        return encoder, row(obj, lead)
+
+    def _whole_row(self, layout: ClassLayout) -> tuple[RowEncoder, Callable[[ManagedObject, Lead], bytes]]:
+        """The encoder for all values of a class, the function that reads an object's statistics and makes its row."""
+        encoder = RowEncoder(layout.key, self._empty, columns_of(layout, BOTH), len(layout.wire[PROPERTIES]))
+        reading = statistics_source(layout)
+        times = f"update, create, delete = {TIMES_OF_OBJ}, 0"
+        return encoder, encoder.row_function(reading._replace(steps=[*reading.steps, times]), "obj, lead")
 
     def read(self, obj: ManagedObject, raw: RawValues, names: frozenset[str] | None) -> Row:
         """An object of the store with values that were read just now.
@@ -63,11 +80,9 @@ class RowWriter:
         Raises:
             EncodeError: it does not fit a row.
         """
-        selection = self._selection(object_state.layout(obj), names)
-        values = raw if selection.pick is None else selection.pick(raw)
-        encoder, leading = selection.encoder, selection.leading
-        lead = encoder.lead(object_state.object_name(obj), values[:leading])
-        return selection, encoder.row(*object_state.times(obj), 0, lead, values[leading:])
+        encoder, _, pick = self.selection(object_state.layout(obj), names, False)
+        lead = encoder.lead(object_state.object_name(obj), ())
+        return encoder, encoder.row(*object_state.times(obj), 0, lead, pick(raw))
 
     def data(self, layout: ClassLayout, data: ObjectData, names: frozenset[str] | None) -> Row:
         """Any object of the agent that is not deleted; arguments as of `read`.
@@ -76,96 +91,45 @@ class RowWriter:
             EncodeError: it does not fit a row.
         """
         assert data.object_id is not None
-        selection = self._selection(layout, names, loose=True)
-        lead = selection.encoder.lead(data.object_id.object_name, ())
-        values = list(map(data.values.get, selection.columns))
-        return selection, selection.encoder.row(data.update_ts, data.create_ts, 0, lead, values)
+        encoder, columns, _ = self.selection(layout, names, True)
+        lead = encoder.lead(data.object_id.object_name, ())
+        return encoder, encoder.row(data.update_ts, data.create_ts, 0, lead, list(map(data.values.get, columns)))
 
-    def _selection(self, layout: ClassLayout, names: frozenset[str] | None, *, loose: bool = False) -> RowSelection:
-        key = (layout, names, loose)
-        selection = self._selections.get(key)
-        if selection is None:
-            selection = self._selections[key] = self._make(layout, names, loose=loose)
-            if len(self._selections) > _MAX_SELECTIONS:
-                self._selections.popitem(last=False)
-        return selection
-
-    def _make(self, layout: ClassLayout, names: frozenset[str] | None, *, loose: bool) -> RowSelection:
-        """Make a selection.
+    def _select(
+        self, layout: ClassLayout, names: frozenset[str] | None, loose: bool
+    ) -> tuple[RowEncoder, tuple[str, ...], Picker]:
+        """The encoder for some values of a class; their names, and what selects them from all values.
 
         Args:
             layout: of the class.
             names: wire names, or None for all.
-            loose: any value may be absent; there is no prepared part.
+            loose: any value may be absent.
 
         Raises:
             EncodeError: there are more columns than rows may have.
         """
         columns = columns_of(layout, BOTH)
         selected = [i for i, column in enumerate(columns) if names is None or column.name in names]
-        properties = len(layout.wire[PROPERTIES])
-        leading = 0 if loose else sum(i < properties for i in selected)
         chosen = [attrs.evolve(columns[i], optional=loose or columns[i].optional) for i in selected]
-        encoder = RowEncoder(layout.key, self._empty, chosen, leading)
-        return RowSelection(
-            columns=tuple(column.name for column in chosen),
-            leading=leading,
-            pick=None if names is None else _picker(selected),
-            encoder=encoder,
-            whole=_whole_row(layout, encoder) if names is None and not loose else None,
-        )
-
-
-@attrs.frozen(kw_only=True, eq=False)
-class RowSelection:
-    """Rows of one class with the same columns.
-
-    Attributes:
-        columns: wire names, in schema order.
-        leading: how many of them are in the part that is prepared.
-        pick: selects the values of the columns from all values of an object; None if these are all.
-        encoder: of the rows.
-        whole: makes the row of an object and its lead; None unless all values of the class are in it.
-    """
-
-    columns: tuple[str, ...]
-    leading: int
-    pick: Callable[[RawValues], RawValues] | None
-    encoder: RowEncoder
-    whole: Callable[[ManagedObject, Lead], bytes] | None
-
-
-def _whole_row(layout: ClassLayout, encoder: RowEncoder) -> Callable[[ManagedObject, Lead], bytes]:
-    """The function that reads the statistics of an object and makes its row in one step."""
-    reading = statistics_source(layout)
-    times = f"update, create, delete = {TIMES_OF_OBJ}, 0"
-    return encoder.row_function(reading._replace(steps=[*reading.steps, times]), "obj, lead")
-
-
-#: A row with its columns.
-Row = tuple[RowSelection, bytes]
-
-
-def reads_rows(form: int) -> bool:
-    """Whether a console with this form of rows gets them."""
-    return form >= ROW_FORM
+        encoder = RowEncoder(layout.key, self._empty, chosen, 0)
+        return encoder, tuple(column.name for column in chosen), _picker(selected)
 
 
 def content(
     kind: type[ObjectsResponse] | type[ObjectsIndication], items: Sequence[Row | ObjectData]
 ) -> ObjectsResponse | ObjectsIndication:
     """Rows and ordinary objects as the content of a message."""
-    rows: dict[RowSelection, list[bytes]] = {}
+    rows: dict[RowEncoder, list[bytes]] = {}
     objects = []
     for item in items:
         if isinstance(item, tuple):
             rows.setdefault(item[0], []).append(item[1])
         else:
             objects.append(item)
-    return kind(objects, [selection.encoder.block(found) for selection, found in rows.items()])
+    return kind(objects, [encoder.block(found) for encoder, found in rows.items()])
 
 
-def _picker(positions: Sequence[int]) -> Callable[[RawValues], RawValues]:
+def _picker(positions: Sequence[int]) -> Picker:
     if len(positions) > 1:
         return itemgetter(*positions)
     return lambda raw: tuple(raw[position] for position in positions)

@@ -24,7 +24,7 @@ from qmf.agent.layout import object_state
 from qmf.agent.metrics import AgentMetrics
 from qmf.agent.objects.object_sources import ObjectSelection, ObjectSources
 from qmf.agent.publishing.object_writer import Item, ObjectWriter
-from qmf.agent.publishing.row_writer import Row, RowWriter, reads_rows
+from qmf.agent.publishing.row_writer import Row, RowWriter
 from qmf.agent.requests.access import AccessControl, Action
 from qmf.agent.requests.query_answer import QueryAnswer
 from qmf.agent.requests.selections import (
@@ -38,6 +38,7 @@ from qmf.agent.sending.message_batcher import MAX_ROW_BYTES, MAX_ROWS, BatchedSe
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.errors import QmfError
 from qmf.protocol import (
+    ROW_FORM,
     Content,
     Envelope,
     ObjectData,
@@ -107,7 +108,7 @@ class QueryHandler:
         self, request: Envelope, query: QueryRequest, selection: ObjectSelection, matches: Matcher
     ) -> None:
         ids_only = query.what is What.OBJECT_ID
-        rows = self._rows if reads_rows(query.row_form) and not ids_only else None
+        rows = self._rows if query.row_form >= ROW_FORM and not ids_only else None
         answer = QueryAnswer(self._writer, rows, selection, matches, ids_only=ids_only)
 
         def encode(items: Sequence[Item | Row], more: bool) -> bytes:

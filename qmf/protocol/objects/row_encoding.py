@@ -44,7 +44,6 @@ class RowEncoder:
 
     Values are ints for integer columns, floats, bools, UUIDs, text, maps (or object ids) and lists; None where there is
     none.
-
     """
 
     def __init__(self, class_key: ClassKey, agent: ObjectId, columns: Sequence[Column], leading: int) -> None:
