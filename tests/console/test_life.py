@@ -279,7 +279,7 @@ def test_an_object_created_and_deleted_within_an_interval_is_reported_once(runni
     console = RecordingConsole()
     with Session(console) as session:
         session.addBroker(running.broker.url)
-        console.wait("objectProps", 2)
+        console.wait("newAgent")
         brief = Shelf(number=77)
         running.agent.add(brief)
         running.agent.remove(brief)
@@ -302,18 +302,21 @@ def test_properties_and_statistics_that_change_apart_arrive_apart(running: Runni
 
     with Session(console) as session:
         session.addBroker(running.broker.url)
+        console.wait("newAgent")
+        running.shelf.label = "changed"
+        running.shelf.in_.inc()
         wait_until(lambda: of("objectProps") and of("objectStats"))
         console.wait("heartbeat", len(console.of("heartbeat")) + 2)
         console.calls.clear()
         running.shelf.in_.inc(3)
         console.wait("objectStats")
         assert of("objectProps") == []
-        assert of("objectStats")[-1].depth == 3
+        assert of("objectStats")[-1].depth == 4
         console.calls.clear()
         running.shelf.label = "new"
         console.wait("objectProps")
         assert of("objectStats") == []
-        assert (of("objectProps")[-1].label, of("objectProps")[-1].depth) == ("new", 3)
+        assert (of("objectProps")[-1].label, of("objectProps")[-1].depth) == ("new", 4)
 
 
 async def test_an_agent_that_closes_is_gone_at_once() -> None:

@@ -91,7 +91,9 @@ def test_a_terminal_that_changes_its_size(terminal: Terminal) -> None:
 def test_no_colour_at_the_prompt(url: str, tmp_path: Path) -> None:
     with Terminal(["-b", url], environment(tmp_path, NO_COLOR="1")) as terminal:
         terminal.ready()
-        for line, pattern in (("list", "Objects by class"), ("nosuch", "^error: "), ("events -s warn", "^No such ev")):
+        # A busy machine makes the host agent raise a warning.
+        events = r"^No such events|^\d+ events?$"
+        for line, pattern in (("list", "Objects by class"), ("nosuch", "^error: "), ("events -s warn", events)):
             terminal.enter(line)
             terminal.sees(pattern)
             terminal.ready()
