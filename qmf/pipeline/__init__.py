@@ -9,8 +9,23 @@ when they are needed, never by importing this package.
 
 from __future__ import annotations
 
-from qmf.pipeline.errors import LakeError, MissingExtraError, PipelineError
-from qmf.pipeline.lake.lake import Lake
-from qmf.pipeline.recording.lake_recorder import LakeRecorder, RecorderCounts
+from typing import TYPE_CHECKING
+
+from qmf._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from qmf.pipeline.errors import LakeError, MissingExtraError, PipelineError
+    from qmf.pipeline.lake.lake import Lake
+    from qmf.pipeline.recording.lake_recorder import LakeRecorder, RecorderCounts
+else:
+    # Spark starts Python for each stream: it loads the lake, and no console.
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "qmf.pipeline.errors": "LakeError MissingExtraError PipelineError",
+            "qmf.pipeline.lake.lake": "Lake",
+            "qmf.pipeline.recording.lake_recorder": "LakeRecorder RecorderCounts",
+        },
+    )
 
 __all__ = ["Lake", "LakeError", "LakeRecorder", "MissingExtraError", "PipelineError", "RecorderCounts"]

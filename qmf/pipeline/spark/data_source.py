@@ -12,27 +12,17 @@ classes, with their values as JSON), `hash` (one version of the class), `files` 
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Iterator
-from typing import Any
-
-import attrs
 from pyspark.sql import types as T
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 
-from qmf.console.aio import Client, RemoteObject
-from qmf.errors import NotFoundError
 from qmf.pipeline.errors import PipelineError
 from qmf.pipeline.kinds import RowKind
-from qmf.pipeline.lake.arrow import arrow_schema, arrow_table, columns_of
+from qmf.pipeline.lake.arrow import columns_of
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.layout import class_folder
 from qmf.pipeline.lake.row_columns import CLASS_KINDS
-from qmf.pipeline.recording.buffers import Cells, RowConverter
 from qmf.pipeline.spark import catalog
 from qmf.pipeline.spark.lake_stream import DEFAULT_FILES, LakeStreamReader
-from qmf.schema import ClassKey
 
 
 class QmfDataSource(DataSource):
@@ -54,6 +44,8 @@ class QmfDataSource(DataSource):
         """A reader of a live snapshot of the bus."""
         if not self.options.get("url"):
             raise PipelineError('a snapshot needs the option "url"; a lake is read with qmf.pipeline.frames')
+        from qmf.pipeline.spark.bus_snapshot import SnapshotReader
+
         return SnapshotReader(dict(self.options))
 
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
@@ -90,69 +82,7 @@ class QmfDataSource(DataSource):
             known_versions = catalog.class_versions(lake)
             versions = catalog.versions_of(known_versions, options.get("package"), name, options.get("hash"))
         else:
-            versions = [asyncio.run(_request_version(dict(options)))]
+            from qmf.pipeline.spark.bus_snapshot import request_version
+
+            versions = [request_version(dict(options))]
         return (RowKind.EVENTS if versions[0].event else RowKind.OBJECTS), versions
-
-
-def _client(options: dict[str, str]) -> Client:
-    return Client(options["url"], domain=options.get("domain", "default"), timeout=float(options.get("timeout", "10")))
-
-
-async def _request_version(options: dict[str, str]) -> ClassVersion:
-    async with _client(options) as client:
-        return (await _find_class(client, options))[1]
-
-
-async def _find_class(client: Client, options: dict[str, str]) -> tuple[ClassKey, ClassVersion]:
-    """The class that the options name, from the agents present; of several versions, the last one listed."""
-    name, package, hash = options["class"], options.get("package"), options.get("hash")
-    keys = [
-        key
-        for key in await client.classes(package)
-        if key.name.lower() == name.lower() and hash in (None, str(key.hash))
-    ]
-    if not keys:
-        raise NotFoundError("class", name, [key.name for key in await client.classes(package)])
-    if len({key.package for key in keys}) > 1:
-        raise PipelineError(f"several packages have {name!r}: choose one with the option package")
-    key = keys[-1]
-    # With the names of the wire, as in a lake.
-    version = attrs.evolve(ClassVersion.from_schema(await client.schema(key)), package=key.package, name=key.name)
-    return key, version
-
-
-class SnapshotReader(DataSourceReader):
-    """Requests all objects of a class from the agents, once, in one task."""
-
-    def __init__(self, options: dict[str, str]) -> None:
-        self._options = options
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:  # noqa: ARG002
-        """The objects as one Arrow batch. An agent that doesn't answer makes the query fail, rather than be missing."""
-        table = asyncio.run(self._snapshot())
-        yield from table.to_batches()
-
-    async def _snapshot(self) -> Any:
-        async with _client(self._options) as client:
-            key, version = await _find_class(client, self._options)
-            columns = columns_of(RowKind.OBJECTS, version)
-            answers = await client.objects(class_key=key)
-            if answers.failures:
-                agent, error = next(iter(answers.failures.items()))
-                raise PipelineError(f"{agent}: {error}")
-            epochs = {agent.name: agent.epoch for agent in client.agents}
-        converter = RowConverter(version)
-        now = time.time_ns()
-        rows = [_row(seq, obj, converter, epochs, now) for seq, obj in enumerate(answers, 1)]
-        return arrow_table(columns, rows) if rows else arrow_schema(columns).empty_table()
-
-
-def _row(seq: int, obj: RemoteObject, converter: RowConverter, epochs: dict[str, int], now: int) -> Cells:
-    stamps = obj.timestamps
-    time_ns = stamps.update or now
-    values = {**obj.properties, **obj.statistics}
-    return (
-        *("snapshot", seq, time_ns // 1000, time_ns, now, obj.agent, epochs.get(obj.agent)),
-        *(obj.object_id.object_name, obj.object_id.agent_epoch, stamps.create, stamps.delete, True, True),
-        *converter.cells(values, statistics=True),
-    )

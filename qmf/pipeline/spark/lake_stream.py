@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -26,7 +26,9 @@ from qmf.pipeline.lake.arrow import arrow_schema, import_pyarrow
 from qmf.pipeline.lake.lake import Lake
 from qmf.pipeline.lake.layout import class_of
 from qmf.pipeline.lake.row_columns import ANY_CLASS_COLUMNS, Columns
-from qmf.pipeline.recording.spool import Spool
+
+if TYPE_CHECKING:
+    from qmf.pipeline.recording.spool import Spool
 
 #: Files of one micro-batch at most: what limits its memory.
 DEFAULT_FILES = 1000
@@ -95,6 +97,8 @@ class LakeStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
         """The end of the next micro-batch."""
         if self._spooled is not None and self._spool is None:
+            from qmf.pipeline.recording.spool import Spool  # loads the console, which no other stream needs
+
             self._spool = Spool(self._spooled[0], self._root, self._spooled[1])
         limit_files = None if isinstance(limit, ReadAllAvailable) else self._limit
         lake, number = Lake(self._root), start["entry"]
