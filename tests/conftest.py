@@ -41,6 +41,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     return Scheduling(config, log)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where several processes run tests, long ones come first."""
+    if hasattr(config, "workerinput"):
+        from support.scheduling import order
+
+        items.sort(key=lambda item: order(item.nodeid))
+
+
 def pytest_report_header() -> list[str]:
     """Which peers the tests run with, named by environment variables, and whether the pipeline's are in."""
     qpidd = os.environ.get("QMF_TEST_QPIDD")

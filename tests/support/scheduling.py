@@ -1,28 +1,66 @@
 """Which process runs which tests, where several do (pytest-xdist).
 
-Each process gets the next test that waits, but tests with Spark run in two of them, for about as long: a session takes
-a quarter of a minute to get going, so more of them cost more than they bring.
+Each process gets the next test that waits, but tests with Spark run in three of them, for about as long: a session
+takes a quarter of a minute to get going, so more of them cost more than they bring. Long tests begin first, so that
+none is left alone at the end.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from xdist.scheduler import LoadScopeScheduling
 
-#: Folders and files with Spark, by the session that they share. The larger group begins first.
+#: Folders and files with Spark, by the session that they share.
 _SESSIONS = {
-    "Spark 1": ("tests/pipeline/correlate/", "tests/pipeline/rollup/"),
+    "Spark 1": ("tests/pipeline/rollup/",),
     "Spark 2": (
         "tests/pipeline/audit/",
-        "tests/pipeline/report/",
-        "tests/pipeline/spark/",
+        "tests/pipeline/spark/test_data_source.py",
+        "tests/pipeline/spark/test_mirror.py",
+        "tests/pipeline/spark/test_sinks.py",
         "tests/pipeline/test_cluster.py",
+    ),
+    "Spark 3": (
+        "tests/pipeline/correlate/test_batch.py",
+        "tests/pipeline/correlate/test_stream.py",
+        "tests/pipeline/report/test_collect.py",
+        "tests/pipeline/spark/test_streaming_queries.py",
         "tests/pipeline/test_frames.py",
     ),
 }
+
+#: Folders and files with other long tests.
+_LONG = (
+    "tests/codegen/test_invented.py",
+    "tests/pipeline/correlate/test_end_to_end.py",
+    "tests/pipeline/recording/test_recorder.py",
+    "tests/e2e/",
+    "tests/examples/",
+    "tests/shell/terminal/",
+)
+
+
+def order(nodeid: str) -> int:
+    """By which tests are sorted: those with Spark, other long ones, the rest."""
+    if any(nodeid.startswith(paths) for paths in _SESSIONS.values()):
+        return 0
+    return 1 if nodeid.startswith(_LONG) else 2
 
 
 class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
     """Gives out tests one by one, and those that share a session together."""
 
+    def __init__(self, config: Any, log: Any) -> None:
+        config.option.loadscopereorder = False  # it would sort by the number of tests
+        super().__init__(config, log)
+
     def _split_scope(self, nodeid: str) -> str:
         return next((name for name, paths in _SESSIONS.items() if nodeid.startswith(paths)), nodeid)
+
+    def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+        """Forget a test that has ended: the base class would count all of them each time."""
+        super().mark_test_complete(node, item_index, duration)
+        scope = self._split_scope(self.registered_collections[node][item_index])
+        if all(self.assigned_work[node].get(scope, {False: False}).values()):
+            del self.assigned_work[node][scope]
