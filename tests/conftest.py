@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.examples import IN_SOAK, IN_TESTS
 
 # A machine that is busy is no reason to fail. `make soak` looks at many more examples.
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("tests", deadline=None, max_examples=40, suppress_health_check=_SLOW)
-settings.register_profile("soak", deadline=None, max_examples=1000, suppress_health_check=_SLOW)
+settings.register_profile("tests", deadline=None, max_examples=IN_TESTS, suppress_health_check=_SLOW)
+settings.register_profile("soak", deadline=None, max_examples=IN_SOAK, suppress_health_check=_SLOW)
 settings.load_profile("tests")
 
 # Tests start many programs: compiled once, modules are loaded several times as fast.

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from uuid import UUID
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.vectors import NAMES, Vector, parametrized
 
 from qmf.codec import Described, amqp010, amqp10, decode_message
@@ -53,7 +54,7 @@ LIKELY = st.lists(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("decoder", DECODERS)
-@settings(max_examples=300)
+@examples(190)
 @given(data=LIKELY, size=st.integers(0, 70))
 def test_likely_bytes(decoder: str, data: bytes, size: int) -> None:
     survives(DECODERS[decoder], data)
@@ -72,7 +73,7 @@ def test_captured_messages_cut_anywhere(name: str) -> None:
 
 @pytest.mark.slow
 @parametrized(NAMES)
-@settings(max_examples=25)
+@examples(15)
 @given(changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=4))
 def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     data = bytearray(Vector(name).data[:3000])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.vectors import NAMES, Vector, parametrized
 
 from qmf.codec import EncodeError, Message, Section, decode_message, encode_message
@@ -32,7 +33,7 @@ def test_captured_messages(name: str) -> None:
 
 @pytest.mark.slow
 @parametrized(NAMES[::8])
-@settings(max_examples=25)
+@examples(15)
 @given(changes=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=3))
 def test_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     memory = SectionMemory()

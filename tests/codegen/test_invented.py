@@ -32,7 +32,7 @@ def test_rendering_again_gives_the_same(schema: Schema) -> None:
     assert render(schema, "a.xml") == render(schema, "a.xml")
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(schema=schemas())
 def test_the_schema_module_holds_the_schema(schema: Schema) -> None:
     with tempfile.TemporaryDirectory() as directory:
@@ -45,7 +45,7 @@ def test_the_schema_module_holds_the_schema(schema: Schema) -> None:
             assert all(item in held for item in schema)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(schema=schemas())
 def test_the_agent_module_declares_everything(schema: Schema) -> None:
     names = names_of(schema)
@@ -65,7 +65,7 @@ def test_the_agent_module_declares_everything(schema: Schema) -> None:
                 assert getattr(agent, names.events[event.name])._qmf_schema_ == event
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(schema=schemas())
 def test_the_console_module_declares_everything(schema: Schema) -> None:
     names = names_of(schema)
@@ -109,7 +109,7 @@ def test_required_properties_are_those_of_the_runtime_base() -> None:
 
     found: list[tuple[Property, bool]] = []
 
-    @settings(max_examples=100)
+    @settings(max_examples=60)
     @given(schema=schemas())
     def compare(schema: Schema) -> None:
         for item in schema.classes:
@@ -124,7 +124,7 @@ def test_required_properties_are_those_of_the_runtime_base() -> None:
 def test_linter_formatter_and_type_checker_are_content(tmp_path: Path) -> None:
     count = 0
 
-    @settings(max_examples=60)
+    @settings(max_examples=40)
     @given(schema=schemas())
     def collect(schema: Schema) -> None:
         nonlocal count
@@ -132,7 +132,7 @@ def test_linter_formatter_and_type_checker_are_content(tmp_path: Path) -> None:
         count += 1
 
     collect()
-    assert count >= 60
+    assert count >= 40
     assert complaints(tmp_path) == ""
 
 

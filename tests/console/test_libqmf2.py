@@ -11,8 +11,9 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.libqmf2 import PROTOCOLS, URL, address, compiled, driven, needs_libqmf2
 from support.recording import Notifications, RecordingConsole
 from support.waiting import until
@@ -215,7 +216,7 @@ def shared(agents: None) -> Iterator[tuple[LoopThread, ClientCore, list[RemoteOb
     loop.stop()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@examples(125, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(predicate=_predicates)
 def test_our_evaluation_is_that_of_libqmf2(
     shared: tuple[LoopThread, ClientCore, list[RemoteObject]], predicate: Any

@@ -13,8 +13,9 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.libqmf2 import (
     PROTOCOLS,
     URL,
@@ -253,7 +254,7 @@ def _plain(item: object) -> Any:
     return [_plain(member) for member in item] if isinstance(item, list) else item
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=_predicates)
 def test_any_predicate_selects_what_it_should(asking: Asking, where: Any) -> None:
     everything = asking.things()

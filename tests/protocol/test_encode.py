@@ -6,9 +6,10 @@ from uuid import UUID
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
+from support.examples import examples
 
 from qmf.codec import EncodeError, Message, Section, UInt8, amqp010, decode_message
 from qmf.protocol import (
@@ -176,7 +177,7 @@ ENVELOPES = st.builds(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", BodyForm)
-@settings(max_examples=300)
+@examples(190)
 @given(envelope=ENVELOPES)
 def test_what_is_encoded_comes_back(form: BodyForm, envelope: Envelope) -> None:
     assert decode(encode(envelope, form=form)) == envelope

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support import wire
+from support.examples import examples
 from support.vectors import NAMES, Vector, parametrized
 
 from qmf.codec import Message, Section, encode_message
@@ -93,7 +94,7 @@ BODIES = st.recursive(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opcode", OPCODES)
-@settings(max_examples=150)
+@examples(95)
 @given(kind=st.sampled_from([None, "_data", "_event", "_schema", "_schema_id"]), body=BODIES)
 def test_bodies_of_any_shape(opcode: str, kind: str | None, body: object) -> None:
     properties = {"qmf.opcode": opcode} | ({} if kind is None else {"qmf.content": kind})
@@ -107,7 +108,7 @@ def test_bodies_of_any_shape(opcode: str, kind: str | None, body: object) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(190)
 @given(st.dictionaries(KEYS, BODIES, max_size=8))
 def test_schemas_of_any_shape(item: dict[str, object]) -> None:
     try:
@@ -119,7 +120,7 @@ def test_schemas_of_any_shape(item: dict[str, object]) -> None:
 
 @pytest.mark.slow
 @parametrized(NAMES)
-@settings(max_examples=30)
+@examples(20)
 @given(changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3))
 def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     data = bytearray(Vector(name).data)
@@ -133,7 +134,7 @@ def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(190)
 @given(opcode=st.sampled_from("BbPpQqSszgcieh"), fields=st.binary(max_size=60))
 def test_frames_of_any_content(opcode: str, fields: bytes) -> None:
     try:

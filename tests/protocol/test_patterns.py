@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from qmf.errors import ProtocolError
 from qmf.protocol.patterns import MAX_STEPS, MAX_TEXT, compile_pattern, search
@@ -124,7 +125,7 @@ def test_longer_text_than_names_have_does_not_match() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=500)
+@examples(310)
 @given(pattern=st.text("ab|()*+?{}[]^$.\\,12# x:=!<i", max_size=24))
 def test_whatever_is_allowed_is_quick(pattern: str) -> None:
     try:

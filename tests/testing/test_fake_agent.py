@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from agent.warehouse import SHELF, SITE, SPILL, Shelf, ShelfSpill, Site
-from hypothesis import given, settings
+from hypothesis import given
+from support.examples import examples
 from support.schemas import schemas
 from support.scripted_agent import ALARM, WIDGET
 
@@ -187,7 +188,7 @@ async def test_whole_schemas_and_a_clock(qmf_exchange: MemoryExchange, qmf_clock
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
+@examples(30)
 @given(schema=schemas())
 def test_classes_of_any_schema_have_all_members(schema: Schema) -> None:
     called: list[str] = []

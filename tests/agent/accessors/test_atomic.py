@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import pytest
 from agent.warehouse import Shelf
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from qmf.agent import Counter, CounterAttribute, HiLo, ManagedObject, Mma
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
@@ -157,7 +158,7 @@ NUMBERS = st.integers(-(2**65), 2**65) | st.integers(-4, 1200)
 
 
 @pytest.mark.parametrize("name", ["in_", "out", "lifts"])
-@settings(max_examples=50)
+@examples(30)
 @given(st.lists(st.tuples(st.sampled_from(["inc", "dec", "set"]), NUMBERS)))
 def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, int]]) -> None:
     lift = Lift()

@@ -10,8 +10,9 @@ from uuid import UUID
 import attrs
 import pytest
 from agent.warehouse import Belt, Shelf, Site
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from qmf.agent import (
     Attribute,
@@ -127,7 +128,7 @@ def as_read(objects: list[ObjectData], items: list[Any]) -> None:
     assert read(content) == read(ObjectsResponse(objects))
 
 
-@settings(max_examples=60)
+@examples(40)
 @given(st.data(), CLASSES)
 def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject, cls: type[ManagedObject]) -> None:
     store = ManagedObjectStore("v:p:i", data.draw(st.integers(0, 9)), lambda: 7)
@@ -153,7 +154,7 @@ def test_any_class_is_written_like_the_general_encoder_does(data: st.DataObject,
                 assert writer.part(obj, groups, raw) == general(object_data(obj, values_by_name(layout, groups, raw)))
 
 
-@settings(max_examples=40)
+@examples(25)
 @given(st.data(), CLASSES)
 def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[ManagedObject]) -> None:
     one, two = cls(), cls()
@@ -185,7 +186,7 @@ def test_accessors_with_locks_are_read_the_same(data: st.DataObject, cls: type[M
         assert make_taker(layout, STATISTICS)(one) == make_taker(layout, STATISTICS, locked=True)(two)
 
 
-@settings(max_examples=60)
+@examples(40)
 @given(st.data(), st.lists(st.sampled_from(DIRECT), max_size=8), st.integers(0, 2**64 - 1), st.integers(0, 7))
 def test_any_event_is_written_like_the_general_encoder_does(
     data: st.DataObject, types: list[str], time: int, severity: int

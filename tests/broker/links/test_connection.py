@@ -8,8 +8,9 @@ import struct
 
 import pytest
 from broker.raw_clients import AMQP, OPEN, TOPIC, TOPIC_FILTER, Client, connect, dropped, usable
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.waiting import until
 
 from qmf.broker import Broker
@@ -111,7 +112,7 @@ def chunk() -> st.SearchStrategy[bytes]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@examples(40)
 @given(chunks=st.lists(chunk(), min_size=1, max_size=6))
 def test_no_sequence_of_frames_stops_the_broker(chunks: list[bytes]) -> None:
     async def run() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.engines import Pair
+from support.examples import examples
 
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
@@ -145,7 +146,7 @@ def test_text_that_is_no_utf8_fails_the_connection() -> None:
     assert event.condition == "amqp:decode-error"
 
 
-@settings(max_examples=200)
+@examples(125)
 @given(st.binary(max_size=200), st.booleans())
 def test_any_bytes_after_the_header_raise_nothing(data: bytes, framed: bool) -> None:
     engine = Engine(ConnectionSettings("me", server=True))
@@ -161,7 +162,7 @@ def test_any_bytes_after_the_header_raise_nothing(data: bytes, framed: bool) -> 
     engine.free()
 
 
-@settings(max_examples=100)
+@examples(60)
 @given(st.data())
 def test_a_conversation_with_damaged_bytes_raises_nothing(data: st.DataObject) -> None:
     recorder = Pair()

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from protocol.objects.decoding import (
     AGENT,
@@ -27,6 +27,7 @@ from protocol.objects.decoding import (
     shown,
     thing,
 )
+from support.examples import examples
 from support.vectors import NAMES, Vector, parametrized
 
 from qmf.codec import (
@@ -125,7 +126,7 @@ LEARNED = [
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@examples(250)
 @given(
     index=st.integers(0, len(LEARNED) - 1),
     changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3),
@@ -146,7 +147,7 @@ def test_changed_bytes_are_read_the_same(index: int, changes: list[tuple[int, in
 
 @pytest.mark.slow
 @parametrized([name for name in NAMES if name.startswith("libqmf2-10-")])
-@settings(max_examples=40)
+@examples(25)
 @given(changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3))
 def test_captured_messages_with_changed_bytes(name: str, changes: list[tuple[int, int]]) -> None:
     original = Vector(name).data

@@ -6,9 +6,10 @@ from uuid import UUID
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from protocol.objects.decoding import AGENT, ALARM, alarm, events, outcome, shown
+from support.examples import examples
 
 from qmf.codec import (
     Float32,
@@ -152,7 +153,7 @@ def test_a_form_that_was_dropped_is_compiled_again() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=400)
+@examples(250)
 @given(
     everything=st.booleans(),
     changes=st.lists(st.tuples(st.integers(0, 100_000), st.integers(0, 255)), min_size=1, max_size=3),

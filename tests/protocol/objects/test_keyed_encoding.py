@@ -5,9 +5,10 @@ from __future__ import annotations
 import traceback
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from protocol.objects.columns import NAMES, on_the_wire, values
+from support.examples import examples
 
 from qmf.codec import Char, EncodeError, Float32, Symbol, UInt8, UInt32, amqp010
 from qmf.codec.limits import MAX_DEPTH
@@ -29,7 +30,7 @@ FEW = st.lists(st.tuples(st.sampled_from(NAMES), st.booleans()), max_size=12)
 MANY = st.lists(st.tuples(st.sampled_from(list(FIXED_CODES)), st.just(False)), min_size=10, max_size=25)
 
 
-@settings(max_examples=50)
+@examples(30)
 @given(st.data(), st.tuples(FEW, MANY | st.just([]), FEW).map(lambda parts: [*parts[0], *parts[1], *parts[2]]))
 def test_the_bytes_are_those_of_the_general_encoder(data: st.DataObject, kinds: list[tuple[str, bool]]) -> None:
     columns = [Column(f"c{number}", TYPES[name], optional) for number, (name, optional) in enumerate(kinds)]

@@ -7,9 +7,10 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from protocol.objects.columns import NAMES, values
+from support.examples import examples
 
 from qmf.codec import EncodeError
 from qmf.protocol import ObjectBlock, ObjectId
@@ -44,7 +45,7 @@ class Thing:
     values: list[object]
 
 
-@settings(max_examples=50)
+@examples(30)
 @given(
     st.data(),
     st.lists(st.sampled_from(NAMES), max_size=20),

@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, amqp010
 from qmf.codec.type_codes import MAP
@@ -104,7 +105,7 @@ def test_other_values_have_the_same_shape(value: dict[str, object]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(190)
 @given(value=MAPS, changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=4))
 @pytest.mark.parametrize("used", [False, True])
 def test_what_matches_is_what_the_general_decoder_reads(

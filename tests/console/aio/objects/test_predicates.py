@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from agent.warehouse import Shelf
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from qmf.agent import Agent
 from qmf.bus import MemoryBus, MemoryExchange
@@ -96,7 +97,7 @@ def here(site: Site, predicate: Any) -> list[int]:
     return sorted(obj["number"] for obj in site.everything if test(obj))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@examples(190, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(predicate=PREDICATES)
 def test_agent_and_console_agree(site: Site, predicate: Any) -> None:
     async def ask() -> tuple[list[int], bool]:
@@ -112,7 +113,7 @@ def test_agent_and_console_agree(site: Site, predicate: Any) -> None:
     assert kept  # what is sent to foreign agents hides nothing
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(predicate=PREDICATES)
 def test_a_query_returns_what_matches(site: Site, predicate: Any) -> None:
     async def ask() -> list[int]:
@@ -129,7 +130,7 @@ _EQUAL = st.dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@examples(95, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(values=_EQUAL)
 def test_values_by_name_select_exactly_those_that_are_equal(site: Site, values: dict[str, object]) -> None:
     async def ask() -> list[int]:
@@ -146,7 +147,7 @@ def test_values_by_name_select_exactly_those_that_are_equal(site: Site, values: 
     assert site.loop.run(ask()) == sorted(expected)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@examples(20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(predicate=PREDICATES)
 def test_following_shows_what_matches(site: Site, predicate: Any) -> None:
     async def look() -> tuple[list[int], list[FollowMode]]:
