@@ -1,1 +1,1 @@
-"""Remote objects and events: their values, updates of them, and their methods."""
+"""Remote objects and events: their values, updates of them, their methods, and queries for them."""
