@@ -15,7 +15,7 @@ import attrs
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.objects.class_fields import Values, merge, with_agent
-from qmf.console.aio.objects.methods import PreparedMethod, property_values, typed_outputs
+from qmf.console.aio.objects.methods import PreparedMethod, property_values
 from qmf.console.aio.objects.object_query import ObjectQuery, Test, compile_filter, match_all
 from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject, remote_objects
 from qmf.console.aio.rpc.channel import RpcChannel
@@ -42,8 +42,8 @@ T = TypeVar("T")
 #: Name of the method that sets properties at agents of this project. No schema name starts with ``_``.
 SET_PROPERTIES = "_set_properties"
 
-#: How many methods' signatures are kept.
-MAX_SIGNATURES = 500
+#: How many prepared methods are kept.
+MAX_METHODS = 500
 
 
 @attrs.frozen(repr=False)
@@ -116,7 +116,7 @@ class AgentRequests:
         self._discovery = discovery
         self._store = store
         self._timeout = timeout
-        self._signatures: dict[tuple[int, str], PreparedMethod] = {}
+        self._methods: dict[tuple[int, str], PreparedMethod] = {}
 
     def make(self, objects: Sequence[ObjectData], agent: Agent) -> list[RemoteObject]:
         """Remote objects from what an agent sent."""
@@ -262,14 +262,14 @@ class AgentRequests:
         """Call a method of an object; see `RemoteObject.call`."""
         inputs = self.check_call(target, method, args, kwargs)
         values = await self._invoke(target, method, inputs, timeout)
-        signature = self._signature(target, method)
-        return CallResult(typed_outputs(signature.method if signature else None, values, target.agent))
+        prepared = self._prepared(target, method)
+        return CallResult(prepared.typed_outputs(values, target.agent) if prepared else values)
 
     def check_call(self, target: RemoteObject, method: str, args: Args, kwargs: Values) -> dict[str, object]:
         """The inputs of a call, checked and ready for the wire; see `RemoteObject.call`."""
-        signature = self._signature(target, method)
-        if signature is not None:
-            return signature.bind(args, kwargs)
+        prepared = self._prepared(target, method)
+        if prepared is not None:
+            return prepared.bind(args, kwargs)
         owner = _class_name(target)
         if target.schema is not None:
             raise NotFoundError(f"method of {owner}", method, target.methods)
@@ -283,17 +283,17 @@ class AgentRequests:
         await self._invoke(target, SET_PROPERTIES, sent, timeout)
         return sent
 
-    def _signature(self, target: RemoteObject, method: str) -> PreparedMethod | None:
+    def _prepared(self, target: RemoteObject, method: str) -> PreparedMethod | None:
         """A method of an object's class; None when there is no schema, or no such method in it."""
         schema = target.schema
         if schema is None:
             return None
-        # The signature keeps its schema alive, so that no other one gets the id.
-        known = self._signatures.get((id(schema), method))
+        # The prepared method keeps its schema alive, so that no other one gets the id.
+        known = self._methods.get((id(schema), method))
         if known is None and (found := schema.method(method)) is not None:
-            if len(self._signatures) >= MAX_SIGNATURES:
-                self._signatures.clear()
-            known = self._signatures[id(schema), method] = PreparedMethod(schema, found)
+            if len(self._methods) >= MAX_METHODS:
+                self._methods.clear()
+            known = self._methods[id(schema), method] = PreparedMethod(schema, found)
         return known
 
     async def _invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:

@@ -8,7 +8,7 @@ import pytest
 from console.aio.objects.remotes import AGENT, remote
 from support.scripted_agent import WIDGET, part
 
-from qmf.console.aio.objects.methods import PreparedMethod, bind_inputs, typed_outputs
+from qmf.console.aio.objects.methods import PreparedMethod, bind_inputs
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId
 from qmf.schema import TYPES, Argument, Method
@@ -88,6 +88,5 @@ def test_a_method_without_inputs_accepts_none() -> None:
 
 
 def test_outputs_are_typed_and_unknown_ones_kept() -> None:
-    found = typed_outputs(ECHO, {"sequence": 1.0, "body": b"x", "more": b"y"}, AGENT)
+    found = PreparedMethod(WIDGET, ECHO).typed_outputs({"sequence": 1.0, "body": b"x", "more": b"y"}, AGENT)
     assert found == {"sequence": 1, "body": "x", "more": b"y"}
-    assert typed_outputs(None, {"a": 1}, AGENT) == {"a": 1}
