@@ -49,7 +49,7 @@ from qmf.protocol.contents import (
     What,
 )
 from qmf.protocol.decode import decode
-from qmf.protocol.encode import MessageTemplate, encode, encode_request
+from qmf.protocol.encode import MessageTemplate, encode, encode_correlated
 from qmf.protocol.errors import ContentError, UnknownOpcode
 from qmf.protocol.forms import BodyForm
 from qmf.protocol.objects.decoder import ObjectDecoder
@@ -134,8 +134,8 @@ __all__ = [
     "decode_frames",
     "direct_exchange",
     "encode",
+    "encode_correlated",
     "encode_frames",
-    "encode_request",
     "event_key",
     "from_wire",
     "heartbeat_key",

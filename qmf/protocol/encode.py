@@ -141,13 +141,16 @@ _pack_map = struct.Struct(">II").pack
 _MAP_HEAD = 8
 
 
-def encode_request(message: Envelope) -> bytes:
-    """The same as ``encode(message)``; remembers what is the same in all requests to one address, and to one method."""
+def encode_correlated(message: Envelope) -> bytes:
+    """The same as ``encode(message)``; remembers what is the same in all requests or answers to one address.
+
+    Of method calls it remembers what is the same in all of one method of an object, too.
+    """
     number, content = message.correlation_id, message.content
     if number is None or not number.isascii() or len(number) > _LONGEST_ID or not _is_plain(message):
         return encode(message)
     kind: type = type(content)
-    before, behind, properties = _frame(message.to, message.subject, message.reply_to, kind)
+    before, behind, properties = _frame(message.to, message.subject, message.reply_to, kind, message.agent)
     if isinstance(content, MethodRequest) and not content.subtypes:
         body = _call(content)
     else:
@@ -160,10 +163,9 @@ def encode_request(message: Envelope) -> bytes:
 
 
 def _is_plain(message: Envelope) -> bool:
-    """True when nothing but addresses, correlation id and content is set."""
+    """True when nothing but addresses, correlation id, agent and content is set."""
     return not (
-        message.agent is not None
-        or message.user_id is not None
+        message.user_id is not None
         or message.partial
         or message.ttl is not None
         or message.subscription is not None
@@ -173,13 +175,15 @@ def _is_plain(message: Envelope) -> bool:
 
 
 @functools.lru_cache(MAX_FRAMES)
-def _frame(to: str | None, subject: str | None, reply_to: str | None, content: type) -> tuple[bytes, bytes, bytes]:
+def _frame(
+    to: str | None, subject: str | None, reply_to: str | None, content: type, agent: str | None
+) -> tuple[bytes, bytes, bytes]:
     """The encoded properties before and behind the correlation id, and the section of the application properties."""
     encode_message(Message(to=to, subject=subject, reply_to=reply_to))  # refuses what no message may have
     kind = _KINDS[content]
     before = b"".join(amqp10.encode(item) for item in (None, None, to, subject, reply_to))
     behind = amqp10.encode(Symbol(wire.MAP_TYPE if kind.is_map else wire.LIST_TYPE))
-    return before, behind, encode_content(_kind_properties(kind), Section.NONE, None)
+    return before, behind, encode_content(_kind_properties(kind, agent), Section.NONE, None)
 
 
 def _call(content: MethodRequest) -> bytes:

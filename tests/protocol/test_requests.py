@@ -1,4 +1,4 @@
-"""Encoding requests again and again, and what they say of rows."""
+"""Encoding requests and answers again and again, and what requests say of rows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from qmf.codec.limits import MAX_DEPTH
 from qmf.protocol import (
     Content,
     Envelope,
+    ExceptionResponse,
     LocateRequest,
     MethodRequest,
+    MethodResponse,
     ObjectId,
     ObjectsResponse,
     QueryRequest,
@@ -20,7 +22,7 @@ from qmf.protocol import (
     What,
     decode,
     encode,
-    encode_request,
+    encode_correlated,
 )
 from qmf.protocol.encode import MAX_FRAMES
 
@@ -33,6 +35,9 @@ CONTENTS: list[Content] = [
     MethodRequest(method="m" * 70_000, object_id=ObjectId("n", "a:b:c", 5), arguments={"text": "x" * 70_000}),
     MethodRequest(method="echo", arguments={"where": ObjectId("n", "a"), "map": {"list": [1, None]}}),
     MethodRequest(method="echo", object_id=ObjectId("n"), arguments={"a": 1}, subtypes={"a": "time"}),
+    MethodResponse(arguments={"sequence": UInt32(1), "body": "x"}),
+    ExceptionResponse(text="no", code=7),
+    ObjectsResponse([]),
 ]
 
 TEXTS = st.none() | st.text(st.characters(codec="utf-8"), max_size=300)
@@ -44,15 +49,24 @@ TEXTS = st.none() | st.text(st.characters(codec="utf-8"), max_size=300)
     to=TEXTS,
     subject=TEXTS,
     reply_to=TEXTS,
+    agent=TEXTS,
     number=st.none() | st.integers(0, 2**64).map(str) | st.text(st.characters(codec="utf-8"), max_size=200),
     again=st.integers(0, 1000).map(str),
 )
-def test_a_request_encoder_does_what_encode_does(
-    content: Content, to: str | None, subject: str | None, reply_to: str | None, number: str | None, again: str
+def test_requests_and_answers_are_encoded_as_encode_does(
+    content: Content,
+    to: str | None,
+    subject: str | None,
+    reply_to: str | None,
+    agent: str | None,
+    number: str | None,
+    again: str,
 ) -> None:
     for correlation_id in (number, again, number):
-        envelope = Envelope(content=content, to=to, subject=subject, reply_to=reply_to, correlation_id=correlation_id)
-        assert encode_request(envelope) == encode(envelope)
+        envelope = Envelope(
+            content=content, to=to, subject=subject, reply_to=reply_to, agent=agent, correlation_id=correlation_id
+        )
+        assert encode_correlated(envelope) == encode(envelope)
 
 
 @pytest.mark.parametrize(
@@ -61,19 +75,19 @@ def test_a_request_encoder_does_what_encode_does(
 )
 def test_unusual_messages_are_encoded_too(others: dict[str, object]) -> None:
     envelope = Envelope(content=CONTENTS[2], to="x", correlation_id="1", **others)  # type: ignore[arg-type]
-    assert encode_request(envelope) == encode(envelope)
+    assert encode_correlated(envelope) == encode(envelope)
 
 
 def test_what_cannot_be_encoded_is_refused_each_time() -> None:
     for _ in range(2):
         with pytest.raises(EncodeError):
-            encode_request(Envelope(content=CONTENTS[2], to="\udcff", correlation_id="1"))
+            encode_correlated(Envelope(content=CONTENTS[2], to="\udcff", correlation_id="1"))
 
 
 def test_requests_to_more_addresses_than_are_remembered() -> None:
     for number in range(MAX_FRAMES + 5):
         envelope = Envelope(content=CONTENTS[0], subject=str(number), correlation_id="1")
-        assert encode_request(envelope) == encode(envelope)
+        assert encode_correlated(envelope) == encode(envelope)
 
 
 @pytest.mark.parametrize("content", [QueryRequest(what=What.OBJECT, row_form=1), SubscribeRequest(row_form=1)])
@@ -112,8 +126,8 @@ def test_calls_of_several_methods_and_objects_do_not_mix() -> None:
             for method in ("echo", "reset"):
                 content = MethodRequest(method=method, object_id=target, arguments={"n": number})
                 envelope = Envelope(content=content, to="x", correlation_id=str(number))
-                assert encode_request(envelope) == encode(envelope)
-                assert decode(encode_request(envelope)) == envelope
+                assert encode_correlated(envelope) == encode(envelope)
+                assert decode(encode_correlated(envelope)) == envelope
 
 
 def test_arguments_that_cannot_be_encoded_are_refused_each_time() -> None:
@@ -126,7 +140,7 @@ def test_arguments_that_cannot_be_encoded_are_refused_each_time() -> None:
             with pytest.raises(EncodeError) as expected:
                 encode(envelope)
             with pytest.raises(EncodeError) as caught:
-                encode_request(envelope)
+                encode_correlated(envelope)
             assert str(caught.value) == str(expected.value)
 
 
@@ -135,10 +149,10 @@ def test_values_as_deep_as_can_be_are_encoded_alike() -> None:
     for _ in range(MAX_DEPTH - 3):
         deep = [deep]
     envelope = Envelope(content=MethodRequest(method="echo", arguments={"x": deep}), correlation_id="1")
-    assert encode_request(envelope) == encode(envelope)
+    assert encode_correlated(envelope) == encode(envelope)
 
 
 def test_calls_of_more_methods_than_are_remembered() -> None:
     for number in range(MAX_FRAMES + 5):
         envelope = Envelope(content=MethodRequest(method=f"m{number}"), correlation_id="1")
-        assert encode_request(envelope) == encode(envelope)
+        assert encode_correlated(envelope) == encode(envelope)

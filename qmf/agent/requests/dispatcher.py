@@ -29,6 +29,7 @@ from qmf.protocol import (
     ExceptionResponse,
     LocateRequest,
     MethodRequest,
+    ObjectDecoder,
     QueryRequest,
     SubscribeCancel,
     SubscribeRefresh,
@@ -70,6 +71,8 @@ class RequestDispatcher:
         self._sender = sender
         self._metrics = metrics
         self._tasks: set[asyncio.Task[None]] = set()
+        #: Remembers sections of messages: those of one console's requests are mostly the same.
+        self._decoder = ObjectDecoder()
         self._handlers: dict[type[Content], _Handler] = {
             LocateRequest: discovery.answer_locate,
             QueryRequest: queries.answer,
@@ -83,7 +86,7 @@ class RequestDispatcher:
         """Handle a message from the bus."""
         self._metrics.add("messages_in")
         try:
-            message = decode(received.data)
+            message = decode(received.data, self._decoder)
         except (DecodeError, ProtocolError) as error:
             work = self._malformed(error)
         else:

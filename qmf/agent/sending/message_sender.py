@@ -5,7 +5,7 @@ from __future__ import annotations
 from qmf.agent.metrics import AgentMetrics
 from qmf.bus.base import Bus, OutcomeCallback
 from qmf.errors import NetworkError
-from qmf.protocol import BodyForm, Content, Envelope, MessageTemplate, encode, parse_reply_to
+from qmf.protocol import BodyForm, Content, Envelope, MessageTemplate, encode, encode_correlated, parse_reply_to
 
 
 class MessageSender:
@@ -84,6 +84,16 @@ class MessageSender:
     ) -> bytes:
         """Encode an answer: to the request's reply-to, with its correlation id; `body` as in `encode`."""
         to, subject = parse_reply_to(request.reply_to or "")
+        if self.form is BodyForm.DATA010 and body is None and not partial:
+            return encode_correlated(
+                Envelope(
+                    content=content,
+                    to=to,
+                    subject=subject,
+                    correlation_id=request.correlation_id,
+                    agent=self._agent_name,
+                )
+            )
         return self.encode(content, to, subject, correlation_id=request.correlation_id, partial=partial, body=body)
 
     async def answer_encoded(self, data: bytes) -> bool:

@@ -48,8 +48,8 @@ from qmf.protocol import (
     V1Message,
     console_key,
     direct_exchange,
+    encode_correlated,
     encode_frames,
-    encode_request,
     topic_exchange,
 )
 
@@ -330,7 +330,7 @@ class RpcChannel:
         return Address(self._direct, agent.name)
 
     def _encoded(self, content: Content, address: Address, correlation_id: str | None) -> bytes:
-        return encode_request(
+        return encode_correlated(
             Envelope(
                 content=content,
                 to=address.exchange,
