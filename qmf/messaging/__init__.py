@@ -12,9 +12,8 @@ from qmf._lazy import lazy_exports
 
 if TYPE_CHECKING:
     from qmf.messaging.addresses import Address
-    from qmf.messaging.connection import Connection
     from qmf.messaging.constants import AMQP_PORT, AMQPS_PORT, REJECTED, RELEASED, UNLIMITED
-    from qmf.messaging.endpoints import Receiver, Sender
+    from qmf.messaging.endpoints import Connection, Receiver, Sender, Session
     from qmf.messaging.exceptions import (
         AddressError,
         AssertionFailed,
@@ -54,15 +53,13 @@ if TYPE_CHECKING:
         VersionError,
     )
     from qmf.messaging.message import Disposition, Message
-    from qmf.messaging.session import Session
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "qmf.messaging.addresses": "Address",
-            "qmf.messaging.connection": "Connection",
             "qmf.messaging.constants": "AMQP_PORT AMQPS_PORT REJECTED RELEASED UNLIMITED",
-            "qmf.messaging.endpoints": "Receiver Sender",
+            "qmf.messaging.endpoints": "Connection Receiver Sender Session",
             "qmf.messaging.exceptions": (
                 "AddressError AssertionFailed AuthenticationFailure ConnectError ConnectionClosed ConnectionError "
                 "ContentError DecodeError Detached Empty EncodeError FetchError HeartbeatTimeout InsufficientCapacity "
@@ -72,7 +69,6 @@ else:
                 "TransactionUnknown UnauthorizedAccess VersionError"
             ),
             "qmf.messaging.message": "Disposition Message",
-            "qmf.messaging.session": "Session",
         },
     )
 

@@ -1,4 +1,4 @@
-"""The synchronous sender and receiver: thin forms of those in `qmf.messaging.aio`.
+"""The synchronous connection, session, sender and receiver: thin forms of those in `qmf.messaging.aio`.
 
 What needs no answer from the broker is done on the caller's thread: encoding and decoding, queueing a message, fetching
 one that has arrived. The loop's thread is only woken up to move bytes, once for many messages.
@@ -7,104 +7,230 @@ one that has arrived. The loop's thread is only woken up to move bytes, once for
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from qmf.messaging import aio
 from qmf.messaging.addresses import Address
 from qmf.messaging.aio.deliveries import ReceivedDelivery
-from qmf.messaging.constants import Constant
+from qmf.messaging.blocking import BlockingAnswer, Wakeup
+from qmf.messaging.constants import UNLIMITED, Constant
+from qmf.messaging.endpoint import ConnectedEndpoint, Endpoint, Registry
 from qmf.messaging.exceptions import DecodeError, MessagingError, Timeout
-from qmf.messaging.loop import ConnectionLoop, Registry
-from qmf.messaging.message import Message
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from qmf.messaging.loop import ConnectionLoop
+from qmf.messaging.message import Disposition, Message
 
 
-class Wakeup:
-    """Calls a function on the loop's thread soon; calls that have not begun yet are one."""
+class Connection(Endpoint):
+    """A connection to a broker, over reconnects. Any thread may use it.
 
-    def __init__(self, loop: ConnectionLoop, callback: Callable[[], None]) -> None:
-        self._loop = loop
-        self._callback = callback
-        self._scheduled = False
+    Blocking calls end with their timeout, with the loss of the connection (unless it reconnects), and with Ctrl-C.
 
-    def __call__(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            self._loop.call_soon(self._run)
+    Source: High Level Client API; published Python API, `Connection`.
+    """
 
-    def _run(self) -> None:
-        self._scheduled = False
-        self._callback()
+    def __init__(self, url: str | None = None, **options: Any) -> None:
+        """See `qmf.messaging.aio.Connection`; nothing is connected yet."""
+        self._core = aio.Connection(url, **options)
+        self._loop = ConnectionLoop()
+        self._registry: Registry = {}
+        self._core.set_async_exception_notify_handler(
+            lambda core, error: self._registry.get(core, self)._report(error, self)
+        )
 
-
-class BlockingAnswer:
-    """The outcome of one message, for one thread that waits. Cheaper than a future of `concurrent.futures`."""
-
-    def __init__(self) -> None:
-        self._error: BaseException | None = None
-        self._abandoned = False
-        self._locked = threading.Lock()
-        self._locked.acquire()
-
-    def done(self) -> bool:
-        """True once there is an outcome, or nobody waits for it any more."""
-        return self._abandoned or not self._locked.locked()
-
-    def abandon(self) -> None:
-        """Nobody waits for the outcome any more."""
-        self._abandoned = True
-
-    def set_result(self, result: None) -> None:
-        """The message was accepted."""
-        del result
-        self._locked.release()
-
-    def set_exception(self, exception: BaseException) -> None:
-        """The message was not accepted."""
-        self._error = exception
-        self._locked.release()
-
-    def wait(self, timeout: float | None) -> bool:
-        """Wait for the outcome.
-
-        Returns:
-            False if there is none after `timeout` seconds.
-
-        Raises:
-            MessagingError: the message was not accepted.
-        """
-        if not self._locked.acquire(timeout=-1 if timeout is None else max(0.0, min(timeout, threading.TIMEOUT_MAX))):
-            return False
-        self._locked.release()
-        if self._error is not None:
-            raise self._error
-        return True
-
-
-class Sender:
-    """Sends messages to a node. Made by `Session.sender`; any thread may use it."""
-
-    def __init__(self, core: aio.Sender, loop: ConnectionLoop, registry: Registry, durable: bool | None) -> None:
-        self._core = core
-        self._loop = loop
-        self._registry = registry
-        self._durable = durable
-        self._wakeup = Wakeup(loop, core.on_credit)
+    @classmethod
+    def establish(cls, url: str | None = None, timeout: float | None = None, **options: Any) -> Self:
+        """Make a connection and open it; see `__init__` and `open`."""
+        connection = cls(url, **options)
+        connection.open(timeout)
+        return connection
 
     def __repr__(self) -> str:
         return repr(self._core)
 
-    def __enter__(self) -> Sender:
+    def __enter__(self) -> Self:
+        if not self.opened():
+            self.open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def options(self) -> Any:
+        """The options as read; see `qmf.messaging.options.ConnectionOptions`."""
+        return self._core.options
+
+    def opened(self) -> bool:
+        """True from `open` to `close`."""
+        return self._core.opened()
+
+    def attached(self) -> bool:
+        """True while there is a network connection."""
+        return self._core.attached()
+
+    def check_error(self) -> None:
+        """Raise why the connection failed, if it did."""
+        self._core.check_error()
+
+    def get_error(self) -> MessagingError | None:
+        """Why the connection failed, or None."""
+        return self._core.get_error()
+
+    def open(self, timeout: float | None = None) -> None:
+        """Open the connection; see `qmf.messaging.aio.Connection.open`."""
+        self._loop.run(self._core.open(timeout))
+
+    def attach(self, timeout: float | None = None) -> None:
+        """Connect again after `detach`; see `qmf.messaging.aio.Connection.attach`."""
+        self._loop.run(self._core.attach(timeout))
+
+    def detach(self, timeout: float | None = None) -> None:
+        """Close the network connection, and keep sessions and links for `attach`."""
+        self._loop.run(self._core.detach(timeout))
+
+    def close(self, timeout: float | None = None) -> None:
+        """Close all sessions and the connection; see `qmf.messaging.aio.Connection.close`."""
+        try:
+            self._loop.run(self._core.close(timeout))
+        finally:
+            self._loop.stop()
+            self._registry.clear()
+
+    def session(self, name: str | None = None, transactional: bool = False, timeout: float | None = None) -> Session:
+        """The session of that name; see `qmf.messaging.aio.Connection.session`."""
+
+        async def make() -> Session:
+            core = await self._core.session(name, transactional, timeout)
+            session = self._registry.get(core)
+            if not isinstance(session, Session):
+                session = self._registry[core] = Session(core, self, self._loop, self._registry)
+            return session
+
+        return self._loop.run(make())
+
+
+class Session(ConnectedEndpoint):
+    """A session of a connection. Made by `Connection.session`; any thread may use it.
+
+    Attributes:
+        name: unique in its connection.
+        connection: that it belongs to.
+        transactional: True if sends and acknowledgements take effect with `commit`.
+    """
+
+    _core: aio.Session
+
+    def __init__(self, core: aio.Session, connection: Connection, loop: ConnectionLoop, registry: Registry) -> None:
+        super().__init__(core, loop, registry)
+        self.name = core.name
+        self.connection = connection
+        self.transactional = core.transactional
+
+    def set_message_received_handler(self, handler: Callable[[Session], None] | None) -> None:
+        """Call `handler` with this session whenever a message arrives.
+
+        The handler runs on the thread of the connection. It must not block, and must not call methods that wait for the
+        broker: wake up another thread there.
+        """
+        self._core.set_message_received_handler(None if handler is None else lambda _: handler(self))
+
+    #: The name of older versions of the published API.
+    set_message_received_notify_handler = set_message_received_handler
+
+    def sender(
+        self,
+        target: str,
+        *,
+        capacity: int | Constant = UNLIMITED,
+        durable: bool | None = None,
+        timeout: float | None = None,
+    ) -> Sender:
+        """Open a sender; see `qmf.messaging.aio.Session.sender`.
+
+        Args:
+            target: the address.
+            capacity: messages that may be sent without an answer from the broker.
+            durable: of messages that do not say so themselves.
+            timeout: seconds to wait for the broker.
+        """
+
+        async def make() -> Sender:
+            core = await self._core.sender(target, capacity=capacity, timeout=timeout)
+            sender = self._registry[core] = Sender(core, self, self._loop, self._registry, durable)
+            return sender
+
+        return self._loop.run(make())
+
+    def receiver(self, source: str, *, capacity: int | Constant = 0, timeout: float | None = None) -> Receiver:
+        """Open a receiver; see `qmf.messaging.aio.Session.receiver`."""
+
+        async def make() -> Receiver:
+            core = await self._core.receiver(source, capacity=capacity, timeout=timeout)
+            receiver = self._registry[core] = Receiver(core, self, self._loop, self._registry)
+            return receiver
+
+        return self._loop.run(make())
+
+    def next_receiver(self, timeout: float | None = None) -> Receiver:
+        """The receiver whose message has arrived first; see `qmf.messaging.aio.Session.next_receiver`."""
+        receiver = self._registry[self._loop.run(self._core.next_receiver(timeout))]
+        assert isinstance(receiver, Receiver)
+        return receiver
+
+    def acknowledge(
+        self,
+        message: Message | None = None,
+        disposition: Disposition | None = None,
+        sync: bool = True,
+        timeout: float | None = None,
+    ) -> None:
+        """Report what became of fetched messages; see `qmf.messaging.aio.Session.acknowledge`."""
+        if sync:
+            self._loop.run(self._core.acknowledge(message, disposition, sync, timeout))
+            return
+        self._core.check()
+        deliveries = self._core.take_unacknowledged(message)
+        self._loop.call_soon(functools.partial(self._core.settle, deliveries, disposition, confirm=False))
+
+    def commit(self, timeout: float | None = None) -> None:
+        """Commit the transaction; see `qmf.messaging.aio.Session.commit`."""
+        self._loop.run(self._core.commit(timeout))
+
+    def rollback(self, timeout: float | None = None) -> None:
+        """Roll the transaction back; see `qmf.messaging.aio.Session.rollback`."""
+        self._loop.run(self._core.rollback(timeout))
+
+    def sync(self, timeout: float | None = None) -> None:
+        """Wait until the broker has answered for everything; see `qmf.messaging.aio.Session.sync`."""
+        self._loop.run(self._core.sync(timeout))
+
+    def close(self, timeout: float | None = None) -> None:
+        """Close the session; see `qmf.messaging.aio.Session.close`."""
+        cores = (self._core, *self._core.senders, *self._core.receivers)
+        try:
+            self._loop.run(self._core.close(timeout))
+        finally:
+            for core in cores:
+                self._registry.pop(core, None)
+
+
+class Sender(ConnectedEndpoint):
+    """Sends messages to a node. Made by `Session.sender`; any thread may use it.
+
+    Attributes:
+        session: that it belongs to.
+    """
+
+    _core: aio.Sender
+
+    def __init__(
+        self, core: aio.Sender, session: Session, loop: ConnectionLoop, registry: Registry, durable: bool | None
+    ) -> None:
+        super().__init__(core, loop, registry)
+        self.session = session
+        self._durable = durable
+        self._wakeup = Wakeup(loop, core.on_credit)
 
     @property
     def target(self) -> Address:
@@ -119,19 +245,6 @@ class Sender:
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
         self._core.capacity = value
-
-    @property
-    def closed(self) -> bool:
-        """True after `close`."""
-        return self._core.closed
-
-    def check_error(self) -> None:
-        """Raise why the sender cannot be used, if so."""
-        self._core.check()
-
-    def get_error(self) -> MessagingError | None:
-        """Why the sender failed, or None."""
-        return self._core.error
 
     def unsettled(self) -> int:
         """Number of messages that the broker has not answered yet."""
@@ -175,25 +288,19 @@ class Sender:
             self._registry.pop(self._core, None)
 
 
-class Receiver:
-    """Receives messages from a node. Made by `Session.receiver`; any thread may use it."""
+class Receiver(ConnectedEndpoint):
+    """Receives messages from a node. Made by `Session.receiver`; any thread may use it.
 
-    def __init__(self, core: aio.Receiver, loop: ConnectionLoop, registry: Registry) -> None:
-        self._core = core
-        self._loop = loop
-        self._registry = registry
+    Attributes:
+        session: that it belongs to.
+    """
+
+    _core: aio.Receiver
+
+    def __init__(self, core: aio.Receiver, session: Session, loop: ConnectionLoop, registry: Registry) -> None:
+        super().__init__(core, loop, registry)
+        self.session = session
         self._wakeup = Wakeup(loop, core.grant)
-
-    def __repr__(self) -> str:
-        return repr(self._core)
-
-    def __enter__(self) -> Receiver:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def source(self) -> Address:
@@ -208,19 +315,6 @@ class Receiver:
     @capacity.setter
     def capacity(self, value: int | Constant) -> None:
         self._loop.call_soon(functools.partial(setattr, self._core, "capacity", value))
-
-    @property
-    def closed(self) -> bool:
-        """True after `close`."""
-        return self._core.closed
-
-    def check_error(self) -> None:
-        """Raise why the receiver cannot be used, if so."""
-        self._core.check()
-
-    def get_error(self) -> MessagingError | None:
-        """Why the receiver failed, or None."""
-        return self._core.error
 
     def unsettled(self) -> int:
         """Number of messages that were fetched and are not acknowledged."""

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from qmf._loop_thread import LoopThread
 from qmf.errors import CallerError
 from qmf.messaging.exceptions import ConnectionClosed, InternalError
 
 T = TypeVar("T")
-
-#: The open synchronous sessions, senders and receivers of a connection, by those of `qmf.messaging.aio` behind them.
-Registry: TypeAlias = dict[object, object]
 
 
 class ConnectionLoop:

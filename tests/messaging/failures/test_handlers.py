@@ -51,3 +51,16 @@ def test_the_message_handler_may_fetch(peer: ScriptedPeer, connection: Connectio
     peer.do(lambda connected: peer.send(connected, peer.links[0]))
     wait_until(lambda: fetched == [b"a", b"b"])
     assert receiver.unsettled() == 0
+
+
+def test_an_endpoint_has_its_own_handler_or_that_of_its_connection(
+    peer: ScriptedPeer, connection: Connection, failed: list[object]
+) -> None:
+    session = connection.session()
+    sender, receiver = session.sender("node", timeout=10), session.receiver("node", timeout=10)
+    assert (sender.session, receiver.session, session.connection) == (session, session, connection)
+    own: list[object] = []
+    sender.set_async_exception_notify_handler(lambda endpoint, _: own.append(endpoint))
+    for link in peer.links[:2]:
+        peer.do(lambda connected, link=link: connected.engine.detach(link, "amqp:resource-deleted", "gone"))  # type: ignore[misc]
+    wait_until(lambda: own == [sender] and failed == [receiver])

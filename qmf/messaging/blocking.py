@@ -1,0 +1,70 @@
+"""How a thread hands work to the thread of a connection, and waits for one outcome."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from qmf.messaging.loop import ConnectionLoop
+
+
+class Wakeup:
+    """Calls a function on the loop's thread soon; calls that have not begun yet are one."""
+
+    def __init__(self, loop: ConnectionLoop, callback: Callable[[], None]) -> None:
+        self._loop = loop
+        self._callback = callback
+        self._scheduled = False
+
+    def __call__(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._run)
+
+    def _run(self) -> None:
+        self._scheduled = False
+        self._callback()
+
+
+class BlockingAnswer:
+    """The outcome of one message, for one thread that waits. Cheaper than a future of `concurrent.futures`."""
+
+    def __init__(self) -> None:
+        self._error: BaseException | None = None
+        self._abandoned = False
+        self._locked = threading.Lock()
+        self._locked.acquire()
+
+    def done(self) -> bool:
+        """True once there is an outcome, or nobody waits for it any more."""
+        return self._abandoned or not self._locked.locked()
+
+    def abandon(self) -> None:
+        """Nobody waits for the outcome any more."""
+        self._abandoned = True
+
+    def set_result(self, result: None) -> None:
+        """The message was accepted."""
+        del result
+        self._locked.release()
+
+    def set_exception(self, exception: BaseException) -> None:
+        """The message was not accepted."""
+        self._error = exception
+        self._locked.release()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for the outcome.
+
+        Returns:
+            False if there is none after `timeout` seconds.
+
+        Raises:
+            MessagingError: the message was not accepted.
+        """
+        if not self._locked.acquire(timeout=-1 if timeout is None else max(0.0, min(timeout, threading.TIMEOUT_MAX))):
+            return False
+        self._locked.release()
+        if self._error is not None:
+            raise self._error
+        return True
