@@ -47,6 +47,20 @@ def test_bindings_of_queues(session: Session, options: str) -> None:
 
 
 @qpid_addresses
+def test_a_queue_with_several_bindings_to_an_exchange(session: Session) -> None:
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    keys = [f"{name}.{number}" for number in range(3)]
+    bindings = ", ".join(f"{{exchange: amq.direct, key: {key}}}" for key in keys[:2])
+    receiver = session.receiver(f"{name}; {{create: always, delete: always, node: {{x-bindings: [{bindings}]}}}}")
+    for key in keys:
+        session.sender(f"amq.direct/{key}").send(key)
+    assert [receiver.fetch(timeout=10).content for _ in keys[:2]] == keys[:2]
+    with pytest.raises(Empty):
+        receiver.fetch(timeout=0)
+    session.acknowledge()
+
+
+@qpid_addresses
 def test_bindings_of_topics(session: Session, queue: MakeQueue) -> None:
     address = queue()
     receiver = session.receiver(address)
