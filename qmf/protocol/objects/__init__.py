@@ -1,9 +1,10 @@
 """Objects and events as bytes: the only place that knows how they lie in a message.
 
-An object comes in one of two forms (docs/protocol.md): *keyed*, a map with a name in front of each value, which every
+An object comes in one of two ways (docs/protocol.md): *keyed*, a map with a name in front of each value, which every
 peer understands, or as a *row* of a block, without names. Keyed objects of one class mostly have the same names and
-types in the same order: that is their *shape*. Functions that read and write these forms are compiled for a class.
-Everywhere else, objects are values of `qmf.protocol.values` and mappings of values by name.
+types in the same order: that is their *shape*, and with the map around it their *form*. What reads and writes objects
+is compiled for a class or a form. Everywhere else, objects are values of `qmf.protocol.values` and mappings of values
+by name.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ LEARN_AFTER, COMPILE_AFTER = 2, 50
 _OBJECT_DEPTH, _VALUE_DEPTH = 1, 3
 
 _unpack_u32_pair = struct.Struct(">II").unpack_from
-_unpack_u32 = struct.Struct(">I").unpack_from
+#: Type code and size of an item.
+_unpack_item = struct.Struct(">BI").unpack_from
 
 
 class ObjectDecoder:
@@ -74,11 +75,15 @@ class ObjectDecoder:
         out: list[ObjectData] = []
         rows: RowObjects | None = None
         forms = self.object_forms
+        read = forms.last
         for pos, end in _items(body):
             if rows is not None:
                 out += rows
                 rows = None
-            found = forms.last(body, pos, end) or forms.read(body, pos, end)
+            found = read(body, pos, end)
+            if found is None:
+                found = forms.read(body, pos, end)
+                read = forms.last
             if found is not None:
                 out.append(found)
                 continue
@@ -99,8 +104,12 @@ class ObjectDecoder:
         """The events of a body that is an AMQP 0-10 list; errors as of `objects`."""
         out: list[EventData] = []
         forms = self.event_forms
+        read = forms.last
         for pos, end in _items(body):
-            event = forms.last(body, pos, end) or forms.read(body, pos, end)
+            event = read(body, pos, end)
+            if event is None:
+                event = forms.read(body, pos, end)
+                read = forms.last
             if event is None:
                 fields = decoded_map(body, pos, end, _OBJECT_DEPTH)
                 event = event_from_map(fields)
@@ -122,18 +131,18 @@ def _items(body: bytes) -> Iterator[tuple[int, int]]:
         size, count = _unpack_u32_pair(body, 0)
         if size + 4 != len(body):
             amqp010.decode_list(body, text=True)  # raises the error that names what is wrong
-        pos = 8
+        pos, stop = 8, len(body)
         for _ in range(count):
-            code = body[pos]
-            end = pos + 5 + _unpack_u32(body, pos + 1)[0]
+            code, size = _unpack_item(body, pos)
+            end = pos + 5 + size
             if code != MAP:
                 for item in amqp010.decode_list(body, text=True):
                     mapping(item, "item of the body")  # raises for the first that is no map
-            if end > len(body) or end < pos + 9:
-                raise DecodeError(f"map at offset {pos} does not fit into the {len(body)} bytes of its list")
+            if end > stop or size < 4:
+                raise DecodeError(f"map at offset {pos} does not fit into the {stop} bytes of its list")
             yield pos + 1, end
             pos = end
-    except (IndexError, struct.error):
+    except struct.error:
         raise DecodeError(f"list: the data ends at {len(body)}, inside the list") from None
     if pos != len(body):
         raise DecodeError(f"items that should end at offset {len(body)} end at {pos}")

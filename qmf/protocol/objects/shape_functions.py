@@ -21,7 +21,7 @@ from qmf.protocol.objects.nested_values import NestedValues, text_or_bytes
 Place = tuple[int, int, int]
 
 #: Pieces of known bytes that are compared one by one.
-_FEW = 4
+_FEW = 3
 
 
 class MapSource:
@@ -130,7 +130,7 @@ class MapSource:
         lines = [f"def {head}:", "    try:"]
         lines += [f"        {line}" for line in (*first, *self.lines, *last)]
         lines += ["    except errors:", "        return None", f"    return {result}", ""]
-        return compile_function(head.partition("(")[0], "\n".join(lines), self.names, "a shape")
+        return compile_function(head.partition("(")[0], "\n".join(lines), self.names, "a keyed map")
 
 
 def at(run: int, offset: int) -> str:

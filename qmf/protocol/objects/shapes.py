@@ -133,7 +133,7 @@ class Shape:
         starts = "".join(f"p{run}, " for run in range(1 + sum(code in LENGTHS for code in self.codes)))
         lines = ["out = new()", f"{starts} = starts", *reading_lines(self.places, targets, names), "return out"]
         source = "\n".join(["def unpack(data, starts):", *(f"    {line}" for line in lines), ""])
-        return compile_function("unpack", source, names, "a shape")
+        return compile_function("unpack", source, names, "a keyed map")
 
     def is_like(self, other: Shape) -> bool:
         """True when the same maps match."""
