@@ -13,7 +13,7 @@ import attrs
 
 from qmf.console import aio
 from qmf.console.aio import RemoteObject
-from qmf.console.aio.objects.class_fields import schema_name
+from qmf.console.aio.objects.values import schema_name
 from qmf.console.identity import BrokerURL, ClassKey, ObjectId
 from qmf.console.method_result import MethodResult
 from qmf.console.schema_views import SchemaClass, SchemaMethod, SchemaProperty, SchemaStatistic

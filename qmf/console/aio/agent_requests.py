@@ -1,6 +1,6 @@
 """Requests to agents: for objects, by class or id; for their classes; and those that remote objects make.
 
-Queries go to several agents at once where needed. Inputs of methods are checked before anything is sent.
+Queries go to several agents at once where needed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import attrs
 
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.indications import ObjectStore
-from qmf.console.aio.objects.class_fields import Values, merge, with_agent
-from qmf.console.aio.objects.methods import PreparedMethod, property_values
+from qmf.console.aio.objects.class_fields import Values, merge
 from qmf.console.aio.objects.object_query import ObjectQuery, Test, compile_filter, match_all
-from qmf.console.aio.objects.remote_object import Args, CallResult, RemoteObject, remote_objects
+from qmf.console.aio.objects.remote_object import RemoteObject, class_name_of, remote_objects
+from qmf.console.aio.objects.values import with_agent
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.console.aio.schemas import SchemaDiscovery
-from qmf.errors import ConstraintError, NotFoundError, QmfError, RequestTimeout
+from qmf.errors import NotFoundError, QmfError, RequestTimeout
 from qmf.protocol import (
     ROW_FORM,
     MethodRequest,
@@ -38,12 +38,6 @@ from qmf.schema import ClassKey, Kind
 log = logging.getLogger("qmf.console")
 
 T = TypeVar("T")
-
-#: Name of the method that sets properties at agents of this project. No schema name starts with ``_``.
-SET_PROPERTIES = "_set_properties"
-
-#: How many prepared methods are kept.
-MAX_METHODS = 500
 
 
 @attrs.frozen(repr=False)
@@ -116,7 +110,6 @@ class AgentRequests:
         self._discovery = discovery
         self._store = store
         self._timeout = timeout
-        self._methods: dict[tuple[int, str], PreparedMethod] = {}
 
     def make(self, objects: Sequence[ObjectData], agent: Agent) -> list[RemoteObject]:
         """Remote objects from what an agent sent."""
@@ -256,52 +249,13 @@ class AgentRequests:
             raise NotFoundError("object", str(target))
         return found[0]
 
-    async def call(
-        self, target: RemoteObject, method: str, args: Args, kwargs: Values, timeout: float | None
-    ) -> CallResult:
-        """Call a method of an object; see `RemoteObject.call`."""
-        inputs = self.check_call(target, method, args, kwargs)
-        values = await self._invoke(target, method, inputs, timeout)
-        prepared = self._prepared(target, method)
-        return CallResult(prepared.typed_outputs(values, target.agent) if prepared else values)
-
-    def check_call(self, target: RemoteObject, method: str, args: Args, kwargs: Values) -> dict[str, object]:
-        """The inputs of a call, checked and ready for the wire; see `RemoteObject.call`."""
-        prepared = self._prepared(target, method)
-        if prepared is not None:
-            return prepared.bind(args, kwargs)
-        owner = _class_name(target)
-        if target.schema is not None:
-            raise NotFoundError(f"method of {owner}", method, target.methods)
-        if args:
-            raise ConstraintError(f"{owner}.{method}", "no schema", args, "must be given arguments by name")
-        return dict(kwargs)
-
-    async def assign(self, target: RemoteObject, values: Values, timeout: float | None) -> dict[str, object]:
-        """Set properties of an object; see `RemoteObject.set`."""
-        sent = property_values(target.schema, values) if target.schema else dict(values)
-        await self._invoke(target, SET_PROPERTIES, sent, timeout)
-        return sent
-
-    def _prepared(self, target: RemoteObject, method: str) -> PreparedMethod | None:
-        """A method of an object's class; None when there is no schema, or no such method in it."""
-        schema = target.schema
-        if schema is None:
-            return None
-        # The prepared method keeps its schema alive, so that no other one gets the id.
-        known = self._methods.get((id(schema), method))
-        if known is None and (found := schema.method(method)) is not None:
-            if len(self._methods) >= MAX_METHODS:
-                self._methods.clear()
-            known = self._methods[id(schema), method] = PreparedMethod(schema, found)
-        return known
-
-    async def _invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:
+    async def invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:
+        """Call a method of an object with checked inputs; returns the outputs as sent."""
         parts = await self._rpc.request(
             self._agent_of(target),
             MethodRequest(method=method, object_id=target.object_id, arguments=inputs),
             MethodResponse,
-            what=f"method {method} of {_class_name(target)} {target.object_id}",
+            what=f"method {method} of {class_name_of(target)} {target.object_id}",
             timeout=self._seconds(timeout),
         )
         return parts[-1].arguments
@@ -351,7 +305,3 @@ def _class_text(key: ClassKey | None) -> str:
 
 def _has_hash(obj: RemoteObject, wanted: object) -> bool:
     return wanted is None or obj.class_key is None or obj.class_key.hash in (None, wanted)
-
-
-def _class_name(obj: RemoteObject) -> str:
-    return obj.class_key.name if obj.class_key else "object"

@@ -17,9 +17,10 @@ from qmf._compile import fast_constructor
 from qmf.bus.base import ReceivedMessage
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.notifications import EventRaised, Missed, Notification, ObjectUpdated
-from qmf.console.aio.objects.class_fields import is_another, value_groups, with_agent
+from qmf.console.aio.objects.class_fields import is_another, value_groups
 from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, argument_types
 from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.console.aio.objects.values import with_agent
 from qmf.console.aio.receiver import key_matches
 from qmf.console.aio.schemas import SchemaCache
 from qmf.protocol import Envelope, EventData, EventsIndication, ObjectData, ObjectId, ObjectsIndication

@@ -8,7 +8,7 @@ from typing import Protocol, TypeVar
 
 import attrs
 
-from qmf.console.aio.objects.class_fields import with_agent
+from qmf.console.aio.objects.values import with_agent
 from qmf.errors import PeerError, ProtocolError
 from qmf.protocol import ObjectId, from_wire
 from qmf.schema import Argument, ClassKey, QmfType

@@ -30,9 +30,9 @@ from qmf.console.aio.following.followed_objects import AgentObjects, ChangeKind,
 from qmf.console.aio.following.subscriptions import ObjectSubscription, ObjectSubscriptions
 from qmf.console.aio.indications import ObjectStore
 from qmf.console.aio.notifications import Missed, NotificationPublisher
-from qmf.console.aio.objects.class_fields import with_agent
 from qmf.console.aio.objects.object_query import ObjectQuery, Test
 from qmf.console.aio.objects.remote_object import RemoteObject
+from qmf.console.aio.objects.values import with_agent
 from qmf.console.aio.receiver import MessageReceiver, any_package_key, class_keys
 from qmf.console.aio.schemas import SchemaDiscovery
 from qmf.errors import LinkError, NetworkError, ProtocolError, QmfError, RemoteError, RequestTimeout

@@ -8,14 +8,12 @@ not unpack values that stay encoded as they were received (QMF2.md 4.7).
 from __future__ import annotations
 
 import builtins
-import keyword
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from uuid import UUID
 
 import attrs
 
-from qmf.errors import ProtocolError
-from qmf.protocol import BROKER, ObjectData, ObjectId, from_wire
+from qmf.console.aio.objects.values import PreparedMethod, plain_type, typed
+from qmf.protocol import ObjectData
 from qmf.protocol.objects import as_dict, compare_bytes, detached_values, merge_values, shared_names
 from qmf.schema import TYPES, ClassSchema, Property, QmfType, Statistic
 
@@ -23,12 +21,6 @@ Values = Mapping[str, object]
 
 #: Different sets of names per class whose groups are remembered; agents send a handful.
 MAX_GROUPS = 100
-
-#: The Python type that received values of a base type usually have; values of this type need no conversion.
-_PLAIN: Mapping[str, type] = {
-    **{kind.base: int for kind in TYPES.values() if kind.is_integer},
-    **{"sstr": str, "lstr": str, "bool": bool, "float": float, "double": float, "uuid": UUID},
-}
 
 
 @attrs.frozen
@@ -49,56 +41,30 @@ class ValueField:
 
     @plain.default
     def _plain_type(self) -> builtins.type | None:
-        return _PLAIN.get(self.type.base)
+        return plain_type(self.type)
 
     def read(self, value: object, agent: str) -> object:
         """A value from the wire, see `typed`."""
         return value if value.__class__ is self.plain else typed(self.type, value, agent)
 
 
-def schema_name(name: str) -> str:
-    """The schema's name for an attribute of a program: a Python keyword has a ``_`` appended there (``class_``)."""
-    return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
-
-
-def typed(kind: QmfType, value: object, agent: str) -> object:
-    """A value from the wire, converted to its schema type; references without an agent name belong to `agent`.
-
-    A value that doesn't fit the type is returned unchanged: an agent's mistake must not hide it.
-    """
-    if value is None or value.__class__ is _PLAIN.get(kind.base):
-        return value
-    try:
-        result = from_wire(kind, value)
-    except ProtocolError:
-        return value
-    if isinstance(result, ObjectId):
-        return with_agent(result, agent)
-    return result
-
-
-def with_agent(object_id: ObjectId, agent: str) -> ObjectId:
-    """The id with the name of its agent, which qpidd leaves out or writes as ``broker`` (QMF2.md 5.1)."""
-    if object_id.agent_name and object_id.agent_name != BROKER:
-        return object_id
-    return ObjectId(object_id.object_name, agent, object_id.agent_epoch)
-
-
 class ClassFields:
-    """How to read objects of one class.
+    """How to read objects of one class and call their methods.
 
     Attributes:
         schema: the class.
         properties, statistics: the wire values in schema order, by wire key.
+        methods: its methods by name.
         optional: names of the properties that an object may lack: optional ones, and references that are not set.
         groups: for `value_groups`, by the identity of the names of an update.
     """
 
-    __slots__ = ("_by_name", "groups", "optional", "properties", "schema", "statistics")
+    __slots__ = ("_by_name", "groups", "methods", "optional", "properties", "schema", "statistics")
 
     def __init__(self, schema: ClassSchema) -> None:
         self.schema = schema
         self.groups: dict[int, tuple[tuple[str, ...], tuple[bool, bool]]] = {}
+        self.methods = {item.name: PreparedMethod(schema, item) for item in schema.methods}
         self.properties = {item.name: ValueField(item.name, item.type, item) for item in schema.properties}
         self.optional = frozenset(item.name for item in schema.properties if item.optional or item.type.name == "objId")
         self.statistics: dict[str, ValueField] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from qmf.console.aio.agents import Agent
-from qmf.console.aio.objects.class_fields import typed
+from qmf.console.aio.objects.values import typed
 from qmf.protocol import ObjectId
 from qmf.protocol.objects import as_dict
 from qmf.schema import ClassKey, EventSchema, QmfType, Severity

@@ -19,13 +19,15 @@ from qmf.console.aio.objects.class_fields import (
     detached,
     difference,
     merge,
-    schema_name,
-    with_agent,
 )
-from qmf.errors import CallerError, NotFoundError
+from qmf.console.aio.objects.values import PreparedMethod, property_values, schema_name, with_agent
+from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol import ObjectData, ObjectId
 from qmf.protocol.objects import as_dict
 from qmf.schema import ClassKey, ClassSchema, Method
+
+#: Name of the method that sets properties at agents of this project. No schema name starts with ``_``.
+SET_PROPERTIES = "_set_properties"
 
 #: Inputs of a method by position.
 Args = tuple[object, ...]
@@ -84,16 +86,8 @@ class ObjectClient(Protocol):
     async def refresh(self, target: RemoteObject, timeout: float | None) -> ObjectData:
         """Ask the agent for the object's current state."""
 
-    async def call(
-        self, target: RemoteObject, method: str, args: Args, kwargs: Values, timeout: float | None
-    ) -> CallResult:
-        """Call a method of the object."""
-
-    def check_call(self, target: RemoteObject, method: str, args: Args, kwargs: Values) -> dict[str, object]:
-        """Check the inputs of a call without sending anything."""
-
-    async def assign(self, target: RemoteObject, values: Values, timeout: float | None) -> dict[str, object]:
-        """Set properties of the object; returns the new values as sent."""
+    async def invoke(self, target: RemoteObject, method: str, inputs: Values, timeout: float | None) -> Values:
+        """Call a method of the object with checked inputs; returns the outputs as sent."""
 
     async def dereference(self, target: ObjectId, timeout: float | None) -> RemoteObject:
         """Ask for the object that a reference points to."""
@@ -190,7 +184,9 @@ class RemoteObject:
     @property
     def methods(self) -> Mapping[str, Method]:
         """Its methods by name; empty without a schema."""
-        return MappingProxyType({method.name: method for method in self.schema.methods} if self.schema else {})
+        return MappingProxyType(
+            {name: item.method for name, item in self._fields.methods.items()} if self._fields else {}
+        )
 
     def values_of(self, names: Iterable[str]) -> list[Any]:
         """The values with these names, as `[]` reads them; faster than `[]` for many values."""
@@ -219,7 +215,7 @@ class RemoteObject:
         if name.startswith("__"):
             raise AttributeError(name)
         name = schema_name(name)
-        if name in self.methods:
+        if self._fields is not None and name in self._fields.methods:
             return self._caller(name)
         try:
             return self[name]
@@ -275,7 +271,10 @@ class RemoteObject:
             RemoteError: the agent refused the call, or the method failed.
             RequestTimeout, NetworkError, AgentLost: no answer; the method may have been carried out.
         """
-        return await self._require_client().call(self, method, args, kwargs, _timeout)
+        client = self._require_client()
+        prepared, inputs = self._bind(method, args, kwargs)
+        outputs = await client.invoke(self, method, inputs, _timeout)
+        return CallResult(prepared.typed_outputs(outputs, self.agent) if prepared else outputs)
 
     def check_call(self, method: str, /, *args: object, **kwargs: object) -> None:
         """Check the arguments of a call without making it.
@@ -283,7 +282,8 @@ class RemoteObject:
         Raises:
             NotFoundError, ConstraintError: as of `call`.
         """
-        self._require_client().check_call(self, method, args, kwargs)
+        self._require_client()
+        self._bind(method, args, kwargs)
 
     async def set(self, /, *, _timeout: float | None = None, **values: object) -> None:
         """Set read-write properties, all or none; only agents of this project support this.
@@ -294,7 +294,9 @@ class RemoteObject:
             RemoteError: the agent refused, or is not an agent of this project.
             RequestTimeout, NetworkError, AgentLost: no answer; the properties may have been set.
         """
-        sent = await self._require_client().assign(self, values, _timeout)
+        client = self._require_client()
+        sent = property_values(self._fields.schema, values) if self._fields else values
+        await client.invoke(self, SET_PROPERTIES, sent, _timeout)
         data = attrs.evolve(self._data, values={**as_dict(self._data.values), **sent})
         object.__setattr__(self, "_received", data)
 
@@ -331,6 +333,18 @@ class RemoteObject:
             raise CallerError("this object is not managed: it belongs to no agent")
         return self._client
 
+    def _bind(self, method: str, args: Args, kwargs: Values) -> tuple[PreparedMethod | None, Values]:
+        """A method and the inputs of a call, checked and ready for the wire; without a schema, inputs as they are."""
+        if self._fields is None:
+            if args:
+                where = f"{class_name_of(self)}.{method}"
+                raise ConstraintError(where, "no schema", args, "must be given arguments by name")
+            return None, kwargs
+        prepared = self._fields.methods.get(method)
+        if prepared is None:
+            raise NotFoundError(f"method of {class_name_of(self)}", method, self._fields.methods)
+        return prepared, prepared.bind(args, kwargs)
+
     def _caller(self, method: str) -> Callable[..., Awaitable[CallResult]]:
         def caller(*args: object, _timeout: float | None = None, **kwargs: object) -> Awaitable[CallResult]:
             return self.call(method, *args, _timeout=_timeout, **kwargs)
@@ -347,6 +361,11 @@ class RemoteObject:
     def _name(self) -> str:
         key = self.class_key
         return f"{key.package}:{key.name}" if key else "object"
+
+
+def class_name_of(obj: RemoteObject) -> str:
+    """Name of an object's class, for messages; ``object`` for data without schema."""
+    return obj.class_key.name if obj.class_key else "object"
 
 
 _make = fast_constructor(RemoteObject)

@@ -8,7 +8,7 @@ from qmf.console.aio import (
     ClassFields,
     RemoteObject,
 )
-from qmf.console.aio.objects.class_fields import with_agent
+from qmf.console.aio.objects.values import with_agent
 from qmf.protocol import ObjectData
 
 AGENT = "example.org:widgets:1"

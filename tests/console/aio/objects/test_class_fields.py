@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from console.aio.objects.remotes import AGENT, FIELDS
+from console.aio.objects.remotes import FIELDS
 from support.scripted_agent import WIDGET, part, widget
 
 from qmf.console.aio import (
     ClassFields,
 )
-from qmf.console.aio.objects.class_fields import merge, schema_name, typed
-from qmf.protocol import ObjectId
+from qmf.console.aio.objects.class_fields import merge
 from qmf.schema import TYPES, ClassSchema, Statistic
 
 
@@ -27,13 +26,13 @@ from qmf.schema import TYPES, ClassSchema, Statistic
         ("delayAvg", "delayAvg"),
     ],
 )
-def test_a_view_finds_values_by_all_their_names(name: str, key: str) -> None:
+def test_fields_are_found_by_all_their_names(name: str, key: str) -> None:
     field = FIELDS.field(name)
     assert field is not None
     assert field.key == key
 
 
-def test_a_view_knows_groups_and_types() -> None:
+def test_groups_and_types_of_fields() -> None:
     assert list(FIELDS.statistics) == [
         "turns",
         *("load", "loadHigh", "loadLow"),
@@ -51,31 +50,6 @@ def test_a_property_keeps_its_name_before_an_expanded_statistic() -> None:
     field = clash.field("naHigh")
     assert field is not None
     assert field.type.name == "sstr"
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "expected"),
-    [
-        ("sstr", b"x", "x"),
-        ("uint8", 5, 5),
-        ("double", 5, 5.0),
-        ("uint8", "five", "five"),
-        ("sstr", None, None),
-        ("objId", {"_object_name": "p"}, ObjectId("p", AGENT)),
-        ("objId", {"_object_name": "p", "_agent_name": "broker"}, ObjectId("p", AGENT)),
-        ("objId", {"_object_name": "p", "_agent_name": "other"}, ObjectId("p", "other")),
-        ("objId", {"_object_name": ""}, None),
-    ],
-)
-def test_values_are_typed_and_what_does_not_fit_stays(kind: str, value: object, expected: object) -> None:
-    result = typed(TYPES[kind], value, AGENT)
-    assert result == expected
-    assert type(result) is type(expected)
-
-
-@pytest.mark.parametrize(("written", "name"), [("class_", "class"), ("from_", "from"), ("name_", "name_"), ("x", "x")])
-def test_keywords_are_written_with_an_underscore(written: str, name: str) -> None:
-    assert schema_name(written) == name
 
 
 def test_a_property_update_without_an_optional_property_unsets_it() -> None:

@@ -1,15 +1,54 @@
-"""Methods and properties: inputs checked and made ready for the wire, outputs typed by the schema."""
+"""Values: those received converted to the types of the schema; those to send checked and made ready for the wire."""
 
 from __future__ import annotations
 
+import keyword
 from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
 
 from qmf.codec import typed as sized
-from qmf.console.aio.objects.class_fields import schema_name, typed
-from qmf.console.aio.objects.remote_object import RemoteObject
-from qmf.errors import ConstraintError, NotFoundError
-from qmf.protocol import ObjectId, to_wire
-from qmf.schema import Access, Argument, ClassSchema, Method, Property, Style, check_value
+from qmf.errors import ConstraintError, NotFoundError, ProtocolError
+from qmf.protocol import BROKER, ObjectId, from_wire, to_wire
+from qmf.schema import TYPES, Access, Argument, ClassSchema, Method, Property, QmfType, Style, check_value
+
+#: The Python type that received values of a base type usually have; values of this type need no conversion.
+_PLAIN: Mapping[str, type] = {
+    **{kind.base: int for kind in TYPES.values() if kind.is_integer},
+    **{"sstr": str, "lstr": str, "bool": bool, "float": float, "double": float, "uuid": UUID},
+}
+
+
+def plain_type(kind: QmfType) -> type | None:
+    """The Python type of received values that need no conversion; None when all of them do."""
+    return _PLAIN.get(kind.base)
+
+
+def schema_name(name: str) -> str:
+    """The schema's name for an attribute of a program: a Python keyword has a ``_`` appended there (``class_``)."""
+    return name[:-1] if name.endswith("_") and keyword.iskeyword(name[:-1]) else name
+
+
+def typed(kind: QmfType, value: object, agent: str) -> object:
+    """A value from the wire, converted to its schema type; references without an agent name belong to `agent`.
+
+    A value that doesn't fit the type is returned unchanged: an agent's mistake must not hide it.
+    """
+    if value is None or value.__class__ is _PLAIN.get(kind.base):
+        return value
+    try:
+        result = from_wire(kind, value)
+    except ProtocolError:
+        return value
+    if isinstance(result, ObjectId):
+        return with_agent(result, agent)
+    return result
+
+
+def with_agent(object_id: ObjectId, agent: str) -> ObjectId:
+    """The id with the name of its agent, which qpidd leaves out or writes as ``broker`` (QMF2.md 5.1)."""
+    if object_id.agent_name and object_id.agent_name != BROKER:
+        return object_id
+    return ObjectId(object_id.object_name, agent, object_id.agent_epoch)
 
 
 def bind_inputs(owner: str, method: Method, args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:
@@ -127,9 +166,8 @@ def property_values(schema: ClassSchema, values: Mapping[str, object]) -> dict[s
 
 
 def _wire(item: Argument | Property, value: object, where: str) -> object:
-    if isinstance(value, RemoteObject):
-        value = value.object_id
     if item.type.name == "objId":
+        value = getattr(value, "object_id", value)  # of a remote object
         if not isinstance(value, ObjectId):
             raise ConstraintError(where, "objId", value, "must be a remote object or its id")
         return value

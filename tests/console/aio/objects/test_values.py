@@ -1,4 +1,4 @@
-"""Inputs and outputs of methods."""
+"""Values: typed as the schema has them; inputs and outputs of methods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from console.aio.objects.remotes import AGENT, remote
 from support.scripted_agent import WIDGET, part
 
-from qmf.console.aio.objects.methods import PreparedMethod, bind_inputs
+from qmf.console.aio.objects.values import PreparedMethod, bind_inputs, schema_name, typed
 from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId
 from qmf.schema import TYPES, Argument, Method
@@ -90,3 +90,28 @@ def test_a_method_without_inputs_accepts_none() -> None:
 def test_outputs_are_typed_and_unknown_ones_kept() -> None:
     found = PreparedMethod(WIDGET, ECHO).typed_outputs({"sequence": 1.0, "body": b"x", "more": b"y"}, AGENT)
     assert found == {"sequence": 1, "body": "x", "more": b"y"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "expected"),
+    [
+        ("sstr", b"x", "x"),
+        ("uint8", 5, 5),
+        ("double", 5, 5.0),
+        ("uint8", "five", "five"),
+        ("sstr", None, None),
+        ("objId", {"_object_name": "p"}, ObjectId("p", AGENT)),
+        ("objId", {"_object_name": "p", "_agent_name": "broker"}, ObjectId("p", AGENT)),
+        ("objId", {"_object_name": "p", "_agent_name": "other"}, ObjectId("p", "other")),
+        ("objId", {"_object_name": ""}, None),
+    ],
+)
+def test_values_are_typed_and_what_does_not_fit_stays(kind: str, value: object, expected: object) -> None:
+    result = typed(TYPES[kind], value, AGENT)
+    assert result == expected
+    assert type(result) is type(expected)
+
+
+@pytest.mark.parametrize(("written", "name"), [("class_", "class"), ("from_", "from"), ("name_", "name_"), ("x", "x")])
+def test_keywords_are_written_with_an_underscore(written: str, name: str) -> None:
+    assert schema_name(written) == name
