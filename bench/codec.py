@@ -27,9 +27,10 @@ from figures import Figure, parser, report
 from qmf.codec import amqp010, amqp10, typed
 from qmf.protocol.objects import Column, RowEncoder
 from qmf.protocol.objects.keyed_encoding import entry_encoder
+from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.nested_values import nested_values
-from qmf.protocol.objects.rows import RowDecoder, RowValues
-from qmf.protocol.objects.shapes import ShapeValues, learn
+from qmf.protocol.objects.rows import RowDecoder
+from qmf.protocol.objects.shapes import learn
 from qmf.protocol.values import ObjectId
 from qmf.schema import TYPES, ClassSchema, read_schema
 
@@ -120,13 +121,13 @@ class Shapes:
         assert shape is not None
         self._shape = shape
 
-    def check(self, items: list[bytes]) -> list[ShapeValues]:
+    def check(self, items: list[bytes]) -> list[LazyValues]:
         shape = self._shape
         found = []
         for item in items:
             matched = shape.match(item, 4, len(item))
             assert matched is not None
-            found.append(ShapeValues(shape, item, 4, len(item), matched))
+            found.append(LazyValues(shape, item, (4, len(item), matched)))
         return found
 
     def read(self, items: list[bytes]) -> list[Values]:
@@ -162,8 +163,8 @@ def main() -> None:
     whole_block = rows.block(write_rows())
     block, layout = whole_block.rows, RowDecoder(whole_block.columns, whole_block.codes)
 
-    def check_rows() -> list[RowValues]:
-        return [RowValues(layout, block, offset) for offset in layout.check(block)]
+    def check_rows() -> list[LazyValues]:
+        return [LazyValues(layout, block, offset) for offset in layout.check(block)]
 
     def whole(entries: bytes, count: int) -> bytes:
         return struct.pack(">II", len(entries) + 4, count) + entries

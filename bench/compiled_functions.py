@@ -135,7 +135,7 @@ def keyed() -> list[Pair]:
     found = [shape.match(item, 4, len(item)) for item in items]
     starts = [item for item in found if item is not None]
     assert starts == [tuple(loops.match(item, 4, len(item)) or ()) for item in items]
-    unpacked = [shape.unpack(item, at) for item, at in zip(items, starts, strict=True)]
+    unpacked = [shape.read(item, at) for item, at in zip(items, starts, strict=True)]
     assert unpacked == [loops.unpack(item, at) for item, at in zip(items, starts, strict=True)] == plain
     encode = entry_encoder(columns(schema), "queue")
     tuples = [tuple(item.values()) for item in plain]
@@ -163,7 +163,7 @@ def keyed() -> list[Pair]:
         ),
         Pair(
             "keyed object: unpack",
-            lambda: [shape.unpack(item, at) for item, at in pairs],
+            lambda: [shape.read(item, at) for item, at in pairs],
             lambda: [loops.unpack(item, at) for item, at in pairs],
         ),
         Pair(

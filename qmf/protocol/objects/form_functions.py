@@ -14,10 +14,11 @@ import attrs
 from qmf._compile import fast_constructor
 from qmf.codec.type_codes import CONSTANTS
 from qmf.protocol.objects.general import nearest_severity
+from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.nested_values import NestedValues
 from qmf.protocol.objects.row_objects import EMPTY, make_object
 from qmf.protocol.objects.shape_functions import MapSource, Place, at, reading_lines
-from qmf.protocol.objects.shapes import Shape, ShapeValues
+from qmf.protocol.objects.shapes import Shape
 from qmf.protocol.values import EventData, ObjectData, ObjectId
 from qmf.schema.model import ClassKey
 
@@ -53,8 +54,8 @@ class Form:
 def object_function(nested: Mapping[int, NestedValues], read_id: ReadId, form: Form) -> Read[ObjectData]:
     """The function that reads the objects of a form; `nested` reads maps and lists among the values, by type code."""
     source = _FormSource(nested, read_id, form, check_text=True)
-    source.names |= {"make": make_object, "Values": ShapeValues, "shape": form.shape, "EMPTY": EMPTY}
-    values = f"Values(shape, data, p{source.value_runs[0]}, stop, ({''.join(f'p{i}, ' for i in source.value_runs)}))"
+    source.names |= {"make": make_object, "Values": LazyValues, "shape": form.shape, "EMPTY": EMPTY}
+    values = f"Values(shape, data, (p{source.value_runs[0]}, stop, ({''.join(f'p{i}, ' for i in source.value_runs)})))"
     result = f"make({values}, {source.object_id}, key, {', '.join(OBJECT_NUMBERS)}, EMPTY, False)"
     return source.reader(dict.fromkeys(OBJECT_NUMBERS, 0), [], result)
 

@@ -2,40 +2,71 @@
 
 from __future__ import annotations
 
-import abc
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Protocol
+
+
+class ValuesLayout(Protocol):
+    """What gives the bytes of values their meaning. Where the values are in some data, it describes in its own way."""
+
+    def get(self, data: bytes, at: Any, name: str) -> object:
+        """One value; raises KeyError for a name that has none."""
+
+    def has(self, data: bytes, at: Any, name: object) -> bool:
+        """True for a name that has a value."""
+
+    def names_of(self, data: bytes, at: Any) -> tuple[str, ...]:
+        """The names, in order; mostly one tuple for all that look alike."""
+
+    def unpack(self, data: bytes, at: Any) -> dict[str, object]:
+        """All values, in order."""
+
+    def raw(self, data: bytes, at: Any) -> bytes:
+        """The bytes of the values: equal bytes are equal values."""
+
+    def detach(self, data: bytes, at: Any) -> tuple[bytes, Any]:
+        """Bytes that hold these values alone, and where they are in them."""
 
 
 class LazyValues(Mapping[str, object]):
     """Values by name, each unpacked anew whenever it is asked for. Read-only; compares like any mapping.
 
     Copies (`copy`, `pickle`) are dictionaries: what gives the bytes their meaning is shared, and stays where it is.
+
+    Attributes:
+        layout: what gives the bytes their meaning.
     """
 
-    __slots__ = ()
+    __slots__ = ("_at", "_data", "layout")
+
+    def __init__(self, layout: ValuesLayout, data: bytes, at: Any) -> None:
+        """Take values of a layout, of which the arguments are."""
+        self.layout = layout
+        self._data = data
+        self._at = at
 
     @property
-    @abc.abstractmethod
     def names(self) -> tuple[str, ...]:
         """The names, in order; mostly one tuple for all that look alike."""
+        return self.layout.names_of(self._data, self._at)
 
-    @abc.abstractmethod
     def unpacked(self) -> dict[str, object]:
         """All values, as a dictionary of its own."""
+        return self.layout.unpack(self._data, self._at)
 
-    @abc.abstractmethod
     def raw(self) -> bytes:
         """The bytes of these values: equal bytes of one `layout` are equal values."""
+        return self.layout.raw(self._data, self._at)
 
-    @property
-    @abc.abstractmethod
-    def layout(self) -> object:
-        """What gives the bytes their meaning."""
-
-    @abc.abstractmethod
-    def detached(self) -> Self:
+    def detached(self) -> LazyValues:
         """The same with bytes of its own, to keep one object of a large message."""
+        return LazyValues(self.layout, *self.layout.detach(self._data, self._at))
+
+    def __getitem__(self, name: str) -> object:
+        return self.layout.get(self._data, self._at, name)
+
+    def __contains__(self, name: object) -> bool:
+        return self.layout.has(self._data, self._at, name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar, overload
 
 from qmf._compile import fast_constructor
-from qmf.protocol.objects.rows import RowDecoder, RowValues
+from qmf.protocol.objects.lazy_values import LazyValues
+from qmf.protocol.objects.rows import RowDecoder
 from qmf.protocol.values import EventData, ObjectBlock, ObjectData, ObjectId
 from qmf.schema import ClassKey
 
@@ -69,7 +70,7 @@ class RowObjects(Sequence[ObjectData]):
         decoder, rows = self._decoder, self._rows
         name, update, create, delete = decoder.head(rows, offset)
         object_id = make_id(name, self._agent, self._epoch)
-        values = RowValues(decoder, rows, offset)
+        values = LazyValues(decoder, rows, offset)
         return make_object(values, object_id, self.class_key, update, create, delete, EMPTY, False)
 
     def __len__(self) -> int:

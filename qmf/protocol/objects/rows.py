@@ -13,7 +13,6 @@ from uuid import UUID
 from qmf.codec.type_codes import BINARY32, TEXT16, UUID16, Unpack
 from qmf.errors import DecodeError
 from qmf.protocol.objects.columns import ROW_FORMATS
-from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.nested_values import NestedValues, nested_values, text_or_bytes
 from qmf.protocol.objects.row_layout import LENGTH, MAX_COLUMNS, TIMES, RowLayout, check_function, unpack_function
 
@@ -24,7 +23,7 @@ _unpack_u32 = struct.Struct(">I").unpack_from
 
 
 class RowDecoder:
-    """Reads the rows of one layout.
+    """Reads the rows of one layout: a `ValuesLayout`, for which a row is where its length field is.
 
     Attributes:
         layout: of the rows.
@@ -84,7 +83,7 @@ class RowDecoder:
         start = offset + self.layout.name_at
         return data[start : start + size].decode("utf-8", "surrogateescape"), update, create, delete
 
-    def names(self, data: bytes, offset: int) -> tuple[str, ...]:
+    def names_of(self, data: bytes, offset: int) -> tuple[str, ...]:
         """Names of the columns that have a value in the row at `offset`, in order."""
         at = offset + LENGTH
         return self._names(data[at : at + self.layout.bitmap_size])[0]
@@ -105,14 +104,14 @@ class RowDecoder:
         place = self._places.get(name)
         return place is not None and bool(data[offset + LENGTH + (place[0] >> 3)] >> (place[0] & 7) & 1)
 
-    def row(self, data: bytes, offset: int) -> bytes:
-        """The row at `offset`, with its length field."""
+    def detach(self, data: bytes, offset: int) -> tuple[bytes, int]:
+        """The bytes of the row at `offset`, with its length field; 0, where the row starts in them."""
         (size,) = _unpack_u32(data, offset)
-        return data[offset : offset + LENGTH + size]
+        return data[offset : offset + LENGTH + size], 0
 
     def raw(self, data: bytes, offset: int) -> bytes:
         """The bytes of the row at `offset` that hold its values: without times and name."""
-        row = self.row(data, offset)
+        row, _ = self.detach(data, offset)
         at, lengths_at, begin = LENGTH + self.layout.bitmap_size, self.layout.lengths_at, self.layout.name_at
         (size,) = _unpack_u32(row, lengths_at)
         return row[LENGTH:at] + row[at + TIMES : lengths_at] + row[lengths_at + 4 : begin] + row[begin + size :]
@@ -143,7 +142,7 @@ class RowDecoder:
         try:
             return unpack(data, offset)
         except UnicodeDecodeError:
-            return {name: self.get(data, offset, name) for name in self.names(data, offset)}
+            return {name: self.get(data, offset, name) for name in self.names_of(data, offset)}
 
     def _remove_absent(self, values: dict[str, object], bitmap: bytes) -> None:
         for name in self._names(bitmap)[1]:
@@ -152,38 +151,3 @@ class RowDecoder:
 
 def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
-
-
-class RowValues(LazyValues):
-    """The values of one row."""
-
-    __slots__ = ("_data", "_decoder", "_offset")
-
-    def __init__(self, decoder: RowDecoder, data: bytes, offset: int) -> None:
-        """Take the row whose length field is at `offset`."""
-        self._decoder = decoder
-        self._data = data
-        self._offset = offset
-
-    def __getitem__(self, name: str) -> object:
-        return self._decoder.get(self._data, self._offset, name)
-
-    def __contains__(self, name: object) -> bool:
-        return self._decoder.has(self._data, self._offset, name)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._decoder.names(self._data, self._offset)
-
-    def unpacked(self) -> dict[str, object]:
-        return self._decoder.unpack(self._data, self._offset)
-
-    def raw(self) -> bytes:
-        return self._decoder.raw(self._data, self._offset)
-
-    @property
-    def layout(self) -> object:
-        return self._decoder
-
-    def detached(self) -> RowValues:
-        return RowValues(self._decoder, self._decoder.row(self._data, self._offset), 0)

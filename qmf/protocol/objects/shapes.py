@@ -18,7 +18,6 @@ from uuid import UUID
 from qmf._compile import compile_function
 from qmf.codec.type_codes import CONSTANTS, UUID16
 from qmf.protocol.objects.columns import FIXED_FORMATS, LENGTHS, NESTED, TEXTS
-from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.nested_values import NestedValues, text_or_bytes
 from qmf.protocol.objects.shape_functions import MapSource, Place, reading_lines
 
@@ -79,8 +78,13 @@ def learn(data: bytes, start: int, nested: Mapping[int, NestedValues]) -> Shape 
     return Shape(names, codes, nested, short=short)
 
 
+#: Where the values of a map are: where it starts, behind its size field, where it ends, and what `Shape.match` gave.
+#: None for all of the data: whoever keeps objects wants them small, and the rest can be found again.
+MapPlace = tuple[int, int, Sequence[int]] | None
+
+
 class Shape:
-    """The known bytes of one kind of map. It never changes.
+    """The known bytes of one kind of map, a `ValuesLayout`. It never changes.
 
     Attributes:
         names: the keys, in order.
@@ -123,7 +127,7 @@ class Shape:
         return source.function("match(data, p0, stop)", (), (), f"({''.join(f'p{i}, ' for i in range(source.run))})")
 
     @functools.cached_property
-    def unpack(self) -> Callable[[bytes, Sequence[int]], dict[str, object]]:
+    def read(self) -> Callable[[bytes, Sequence[int]], dict[str, object]]:
         """Gives all values of a map that matched; takes its bytes and what `match` gave."""
         names = MapSource(self._nested, short=self.short).names
         # A copy of a dictionary that has size and order already is filled.
@@ -132,20 +136,26 @@ class Shape:
         targets = {name: f"out[k{number}]" for number, name in enumerate(self.names)}
         starts = "".join(f"p{run}, " for run in range(1 + sum(code in LENGTHS for code in self.codes)))
         lines = ["out = new()", f"{starts} = starts", *reading_lines(self.places, targets, names), "return out"]
-        source = "\n".join(["def unpack(data, starts):", *(f"    {line}" for line in lines), ""])
-        return compile_function("unpack", source, names, "a keyed map")
+        source = "\n".join(["def read(data, starts):", *(f"    {line}" for line in lines), ""])
+        return compile_function("read", source, names, "a keyed map")
 
     def is_like(self, other: Shape) -> bool:
         """True when the same maps match."""
         return self.names == other.names and self.codes == other.codes and self.short is other.short
 
-    def get(self, data: bytes, starts: Sequence[int], name: str) -> object:
+    def _starts(self, data: bytes, at: MapPlace) -> Sequence[int]:
+        starts = self.match(data, 0, len(data)) if at is None else at[2]
+        assert starts is not None
+        return starts
+
+    def get(self, data: bytes, at: MapPlace, name: str) -> object:
         """One value of a map that matched.
 
         Raises:
             KeyError: no such key.
         """
         run, offset, code = self.places[name]
+        starts = self._starts(data, at)
         pos = starts[run] + offset
         if code in LENGTHS:
             end = _behind(data, pos, code)
@@ -158,51 +168,28 @@ class Shape:
         value = struct.unpack_from(">" + FIXED_FORMATS[code], data, pos)[0]
         return UUID(bytes=value) if code == UUID16 else value
 
+    def has(self, data: bytes, at: MapPlace, name: object) -> bool:  # noqa: ARG002
+        """True when maps of this shape have the key."""
+        return name in self.places
+
+    def names_of(self, data: bytes, at: MapPlace) -> tuple[str, ...]:  # noqa: ARG002
+        """The keys, in order."""
+        return self.names
+
+    def unpack(self, data: bytes, at: MapPlace) -> dict[str, object]:
+        """All values of a map that matched."""
+        return self.read(data, self._starts(data, at))
+
+    def raw(self, data: bytes, at: MapPlace) -> bytes:
+        """The bytes of a map, without its size field."""
+        return data if at is None else data[at[0] : at[1]]
+
+    def detach(self, data: bytes, at: MapPlace) -> tuple[bytes, MapPlace]:
+        """As `raw`, and that the map is all of it."""
+        return self.raw(data, at), None
+
 
 def _behind(data: bytes, pos: int, code: int) -> int:
     """Where the variable value ends whose length is at `pos`."""
     width = LENGTHS[code]
     return pos + width + int.from_bytes(data[pos : pos + width], "big")
-
-
-class ShapeValues(LazyValues):
-    """The values of one map that matched a shape."""
-
-    __slots__ = ("_data", "_shape", "_start", "_starts", "_stop")
-
-    def __init__(self, shape: Shape, data: bytes, start: int, stop: int, starts: Sequence[int] | None = None) -> None:
-        """Take the map from `start`, behind its size field, to `stop`; `starts` is what the match gave."""
-        self._shape = shape
-        self._data = data
-        self._start = start
-        self._stop = stop
-        self._starts = starts
-
-    def _places(self) -> Sequence[int]:
-        starts = self._starts or self._shape.match(self._data, self._start, self._stop)
-        assert starts is not None
-        return starts
-
-    def __getitem__(self, name: str) -> object:
-        return self._shape.get(self._data, self._places(), name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._shape.places
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self._shape.names
-
-    def unpacked(self) -> dict[str, object]:
-        return self._shape.unpack(self._data, self._places())
-
-    def raw(self) -> bytes:
-        return self._data[self._start : self._stop]
-
-    @property
-    def layout(self) -> object:
-        return self._shape
-
-    def detached(self) -> ShapeValues:
-        # Without the starts of runs, which can be found again: whoever keeps objects wants them small.
-        return ShapeValues(self._shape, self.raw(), 0, self._stop - self._start)

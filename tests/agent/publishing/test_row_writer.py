@@ -18,7 +18,7 @@ from qmf.agent.sending.message_batcher import MAX_BYTES, MAX_ROW_BYTES
 from qmf.codec import amqp010, decode_message
 from qmf.protocol import BodyForm, Envelope, ObjectData, QueryRequest, What, encode
 from qmf.protocol.objects import row_encoding
-from qmf.protocol.objects.rows import RowValues
+from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.schema import ClassKey
 from qmf.testing import ManualClock
 
@@ -102,7 +102,7 @@ async def test_what_does_not_fit_a_row_comes_beside_the_block(agent: Agent, bus:
     shelves[1].label = "a\udcff"
     answers = await ask(bus, class_key=SHELVES, row_form=1)
     kinds = {item.values["number"]: type(item.values) for item in objects(answers)}
-    assert [number for number, kind in sorted(kinds.items()) if kind is not RowValues] == [1]
+    assert [number for number, kind in sorted(kinds.items()) if kind is not LazyValues] == [1]
 
 
 async def test_one_that_cannot_be_encoded_does_not_stop_the_others(

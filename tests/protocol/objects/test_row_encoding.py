@@ -15,8 +15,9 @@ from support.examples import examples
 from qmf.codec import EncodeError
 from qmf.protocol import ObjectBlock, ObjectId
 from qmf.protocol.objects import Column, RowEncoder, SourcePart
+from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.row_layout import MAX_COLUMNS
-from qmf.protocol.objects.rows import RowDecoder, RowValues
+from qmf.protocol.objects.rows import RowDecoder
 from qmf.schema import TYPES, ClassKey
 
 TIMES = st.integers(0, 2**63 - 1)
@@ -73,7 +74,7 @@ def test_rows_are_read_as_they_were_written(
     decoder = RowDecoder(block.columns, block.codes)
     found = decoder.check(block.rows)
     assert [decoder.head(block.rows, offset) for offset in found] == objects
-    assert [dict(RowValues(decoder, block.rows, offset)) for offset in found] == expected
+    assert [dict(LazyValues(decoder, block.rows, offset)) for offset in found] == expected
 
 
 def test_references_are_maps() -> None:

@@ -18,9 +18,10 @@ from qmf.codec import amqp010
 from qmf.codec.type_codes import BINARY32, LIST, MAP, TEXT16
 from qmf.errors import DecodeError
 from qmf.protocol.objects.columns import ROW_FORMATS
+from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.nested_values import MAX_NESTED, MAX_NESTED_SIZE
 from qmf.protocol.objects.row_layout import MAX_COLUMNS, RowLayout
-from qmf.protocol.objects.rows import MAX_BITMAPS, RowDecoder, RowValues
+from qmf.protocol.objects.rows import MAX_BITMAPS, RowDecoder
 
 TIMES = (3, 2, 1)
 
@@ -110,7 +111,7 @@ def test_rows_come_back(block: tuple[RowDecoder, list[tuple[str, dict[str, objec
     data = b"".join(packed(decoder.layout, name, values) for name, values in rows)
     assert heads(decoder, data) == [(name, *TIMES) for name, _ in rows]
     for offset, (_, values) in zip(decoder.check(data), rows, strict=True):
-        lazy = RowValues(decoder, data, offset)
+        lazy = LazyValues(decoder, data, offset)
         assert lazy.unpacked() == values
         assert list(lazy.unpacked()) == list(lazy.names) == list(lazy) == list(values)
         assert {name: lazy[name] for name in lazy} == values
@@ -137,7 +138,7 @@ def test_broken_rows_are_refused_or_read_in_full(
         return
     for offset in found * 2:
         decoder.head(bytes(data), offset)
-        values = RowValues(decoder, bytes(data), offset)
+        values = LazyValues(decoder, bytes(data), offset)
         assert repr({name: values[name] for name in values}) == repr(values.unpacked())
 
 
@@ -168,7 +169,7 @@ DECODER = RowDecoder(("number", "text", "map", "id"), bytes((0x32, TEXT16, MAP, 
 def test_a_row_in_the_open() -> None:
     data = packed(DECODER.layout, "n", {"number": 5, "text": "ö"})
     assert heads(DECODER, data) == [("n", 3, 2, 1)]
-    values = RowValues(DECODER, data, 0)
+    values = LazyValues(DECODER, data, 0)
     assert dict(values) == {"number": 5, "text": "ö"}
     assert values.get("map") is None
     assert "map" not in values
@@ -181,7 +182,7 @@ def test_text_that_is_no_utf8_keeps_its_bytes() -> None:
     data = packed(DECODER.layout, "nn", {"text": "tt"}).replace(b"nn", b"n\xff").replace(b"tt", b"t\xfe")
     ((name, *_),) = heads(DECODER, data)
     assert name == "n\udcff"
-    values = RowValues(DECODER, data, 0)
+    values = LazyValues(DECODER, data, 0)
     assert values["text"] == "t\udcfe"
     assert values.unpacked() == {"text": "t\udcfe"}
 
@@ -189,7 +190,9 @@ def test_text_that_is_no_utf8_keeps_its_bytes() -> None:
 def test_equal_values_have_equal_bytes_whatever_else_the_rows_say() -> None:
     one, other = packed(DECODER.layout, "one", {"text": "x"}), packed(DECODER.layout, "another", {"text": "x"})
     third = packed(DECODER.layout, "one", {"text": "y"})
-    assert RowValues(DECODER, one, 0).raw() == RowValues(DECODER, other, 0).raw() != RowValues(DECODER, third, 0).raw()
+    assert (
+        LazyValues(DECODER, one, 0).raw() == LazyValues(DECODER, other, 0).raw() != LazyValues(DECODER, third, 0).raw()
+    )
 
 
 @pytest.mark.parametrize(
@@ -314,7 +317,7 @@ def test_more_columns_than_rows_may_have(count: int) -> None:
 
 
 def test_copies_of_values_are_dictionaries() -> None:
-    values = RowValues(DECODER, packed(DECODER.layout, "n", {"number": 5, "map": {"k": 1}}), 0)
+    values = LazyValues(DECODER, packed(DECODER.layout, "n", {"number": 5, "map": {"k": 1}}), 0)
     for found in (copy.copy(values), copy.deepcopy(values), pickle.loads(pickle.dumps(values))):
         assert type(found) is dict
         assert found == values == {"number": 5, "map": {"k": 1}}
@@ -322,7 +325,7 @@ def test_copies_of_values_are_dictionaries() -> None:
 
 def test_values_with_a_nan_equal_themselves() -> None:
     decoder = RowDecoder(("ratio",), b"\x33")
-    values = RowValues(decoder, packed(decoder.layout, "n", {"ratio": float("nan")}), 0)
+    values = LazyValues(decoder, packed(decoder.layout, "n", {"ratio": float("nan")}), 0)
     same = values
     assert values == same
     assert values != dict(values)

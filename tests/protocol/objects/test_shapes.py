@@ -14,8 +14,9 @@ from support.examples import examples
 from qmf.codec import Float32, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, amqp010
 from qmf.codec.type_codes import MAP
 from qmf.errors import DecodeError
+from qmf.protocol.objects.lazy_values import LazyValues
 from qmf.protocol.objects.nested_values import MAX_NESTED, MAX_NESTED_SIZE, NestedValues, nested_values
-from qmf.protocol.objects.shapes import MAX_VARIABLE, Shape, ShapeValues, learn
+from qmf.protocol.objects.shapes import MAX_VARIABLE, Shape, learn
 
 DEPTH = 3
 
@@ -49,12 +50,12 @@ def learned(data: bytes, nested: dict[int, NestedValues] | None = None) -> Shape
     return shape
 
 
-def read(shape: Shape, data: bytes) -> ShapeValues | None:
+def read(shape: Shape, data: bytes) -> LazyValues | None:
     """The lazy values of a whole map, or None where it has another shape."""
     if data[:4] != (len(data) - 4).to_bytes(4, "big"):
         return None
     found = shape.match(data, 4, len(data))
-    return None if found is None else ShapeValues(shape, data, 4, len(data), found)
+    return None if found is None else LazyValues(shape, data, (4, len(data), found))
 
 
 def unpacked(shape: Shape, value: dict[str, object]) -> dict[str, object]:
@@ -315,7 +316,7 @@ def test_long_values_have_a_shape_of_their_own(name: str) -> None:
 def test_a_value_is_found_without_the_places_of_the_match() -> None:
     data = amqp010.encode_map({"a": "text", "m": {"k": 1}, "z": UInt8(7)})
     shape = learned(data)
-    values = ShapeValues(shape, data, 4, len(data))
+    values = LazyValues(shape, data[4:], None)
     assert values["z"] == 7
     assert values.unpacked() == {"a": "text", "m": {"k": 1}, "z": 7}
 
