@@ -80,11 +80,13 @@ def drain(session: Session, name: str) -> list[object]:
 #: Where a sender's connection is cut, while it sends five messages; some twice in a row.
 SENDER_CUTS = [
     *[[Cut(TRANSFER, True, count, passed)] for count in (1, 3, 5) for passed in (True, False)],
+    *[[Cut(TRANSFER, True, count, late=True)] for count in (1, 3)],
     *[[Cut(DISPOSITION, False, 1, passed)] for passed in (True, False)],
     *[[Cut(DISPOSITION, True, 1, passed)] for passed in (True, False)],
     *[[Cut(FLOW, False, 1, passed)] for passed in (True, False)],
     [Cut(TRANSFER, True, 2), Cut(ATTACH, True, 1, False)],
     [Cut(TRANSFER, True, 2), Cut(ATTACH, True, 1)],
+    [Cut(TRANSFER, True, 2), Cut(ATTACH, True, 1, late=True)],
     [Cut(TRANSFER, True, 2), Cut(ATTACH, False, 1, False)],
     [Cut(TRANSFER, True, 2), Cut(ATTACH, False, 1)],
     [Cut(TRANSFER, True, 2), Cut(TRANSFER, True, 3), Cut(TRANSFER, True, 4)],
@@ -108,10 +110,12 @@ def test_a_sender_that_is_cut_off(cutter: FrameCutter, session: Session, safe: S
 RECEIVER_CUTS = [
     *[[Cut(TRANSFER, False, count, passed)] for count in (1, 3, 5) for passed in (True, False)],
     *[[Cut(DISPOSITION, True, count, passed)] for count in (1, 3) for passed in (True, False)],
+    *[[Cut(DISPOSITION, True, count, late=True)] for count in (1, 3)],
     *[[Cut(DISPOSITION, False, count, passed)] for count in (1, 3) for passed in (True, False)],
     *[[Cut(FLOW, True, 1, passed)] for passed in (True, False)],
     [Cut(TRANSFER, False, 3), Cut(ATTACH, True, 1, False)],
     [Cut(TRANSFER, False, 3), Cut(ATTACH, True, 1)],
+    [Cut(TRANSFER, False, 3), Cut(ATTACH, True, 1, late=True)],
     [Cut(TRANSFER, False, 3), Cut(ATTACH, False, 1, False)],
     [Cut(TRANSFER, False, 3), Cut(ATTACH, False, 1)],
     [Cut(DISPOSITION, True, 1), Cut(ATTACH, False, 1, False)],
@@ -306,7 +310,11 @@ def test_a_sender_that_waits_for_nothing_goes_on() -> None:
         session.acknowledge(timeout=10)
         sender.send("not fetched", timeout=10)
         wait_until(lambda: receiver.available() == 1)
+        cutter.refuse(True)
+        cutter.cut()
+        wait_until(lambda: not connection.attached())
         with restart(broker):
+            cutter.refuse(False)
             sender.send("y", timeout=20)
             assert receiver.fetch(timeout=10).content == "y"
             session.acknowledge(timeout=10)
@@ -339,7 +347,9 @@ def announce(cutter: FrameCutter, chance: random.Random) -> None:
     if kind is ATTACH:  # the next reconnect is cut off as well
         cutter.cut_at(Cut(ATTACH, chance.random() < 0.5, 1, chance.random() < 0.5))
         kind, most = TRANSFER, 10
-    cutter.cut_at(Cut(kind, chance.random() < 0.5, chance.randrange(most) + 1, chance.random() < 0.5))
+    to_broker = chance.random() < 0.5
+    late = to_broker and chance.random() < 0.3
+    cutter.cut_at(Cut(kind, to_broker, chance.randrange(most) + 1, late or chance.random() < 0.5, late))
 
 
 def cut_flow(

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import attrs
 from support.proxy import Proxy
 
+#: Seconds after which late frames arrive. The client has another connection by then.
+_LATE = 0.05
 #: Bytes of the header that a connection, or its SASL layer, begins with.
 _HEADER = 8
 
@@ -37,6 +39,7 @@ class Cut:
         to_broker: count those that the client sends; False for those that the broker sends.
         count: at which one to cut.
         passed: True if this frame still arrives.
+        late: True if what the client sent with this frame arrives, but only when the client has noticed the loss.
         refuse: True to refuse connections from then on, until `Proxy.refuse` allows them.
     """
 
@@ -44,6 +47,7 @@ class Cut:
     to_broker: bool
     count: int = 1
     passed: bool = True
+    late: bool = False
     refuse: bool = False
 
 
@@ -75,24 +79,28 @@ class FrameCutter(Proxy):
     ) -> None:
         frames = _FrameReader()
         with contextlib.suppress(OSError):
-            while data := await reader.read(65536):
+            while writer not in self._dead and (data := await reader.read(65536)):
                 for performative, frame in frames.feed(data):
                     if writer in self._dead:
-                        return
+                        break
                     cut = self._due(performative, to_broker)
+                    if cut is not None and cut.late:
+                        self._cut(cut, opposite)
+                        await asyncio.sleep(_LATE)
                     if cut is None or cut.passed:
                         writer.write(frame)
-                    if cut is not None:
-                        self.cuts += 1
-                        if cut.refuse:
-                            self.refuse(True)
-                        self._dead |= {writer, opposite}
-                        opposite.transport.abort()
-                        break
-                if writer in self._dead:
-                    break
+                    if cut is not None and not cut.late:
+                        self._cut(cut, opposite, writer)
                 await writer.drain()
         writer.close()  # what was passed arrives, and then the end of the connection
+
+    def _cut(self, cut: Cut, opposite: asyncio.StreamWriter, *dead: asyncio.StreamWriter) -> None:
+        """End a connection towards the peer whose frame was counted; nothing more is passed to `dead`."""
+        self.cuts += 1
+        if cut.refuse:
+            self.refuse(True)
+        self._dead |= {opposite, *dead}
+        opposite.transport.abort()
 
     def _due(self, performative: int | None, to_broker: bool) -> Cut | None:
         due = None

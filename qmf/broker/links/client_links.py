@@ -310,7 +310,10 @@ class ClientLinks:
 
     def _resume(self, link: Link, resumption: Resumption) -> bool:
         """Resume a link that was attached before; False if there is none."""
-        found = self._resumable.take(self._key(link, resumption))
+        key = self._key(link, resumption)
+        if self._resumable.is_late(key, resumption.attempt):
+            raise LinkRefused("amqp:link:stolen", "the link was attached later on another connection")
+        found = self._resumable.take(key)
         if found is None:
             return False
         resumable, nodes = found

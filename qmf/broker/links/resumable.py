@@ -55,6 +55,7 @@ class ResumableIncomingLink(IncomingLink):
     Attributes:
         key: see there.
         granted: the target, as the client gets it; its time-out is that of the suspended link.
+        attempt: number of the client's last attach.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class ResumableIncomingLink(IncomingLink):
     ) -> None:
         self.key = key
         self.granted = granted
+        self.attempt = _attempt(link)
         #: Messages that were accepted and, as far as we know, are not settled by the client.
         self._accepted: set[int] = set()
         super().__init__(transport, link, registry, target, relay=relay, window=_window(transport, CREDIT_WINDOW))
@@ -92,6 +94,7 @@ class ResumableIncomingLink(IncomingLink):
         """Receive on another link from now on."""
         self._transport = transport
         self.link = link
+        self.attempt = _attempt(link)
 
     def on_delivery(self, event: Delivery) -> None:
         """Route a message. The client settles one that was accepted; any other one may be sent again, unchanged."""
@@ -119,7 +122,7 @@ class ResumableOutgoingLink(OutgoingLink):
     """An `OutgoingLink` that can be resumed. It stays a consumer of its queue while it is suspended, without credit.
 
     Attributes:
-        key, granted: see `ResumableIncomingLink`.
+        key, granted, attempt: see `ResumableIncomingLink`.
     """
 
     def __init__(
@@ -135,6 +138,7 @@ class ResumableOutgoingLink(OutgoingLink):
         super().__init__(transport, link, queue, selector)
         self.key = key
         self.granted = granted
+        self.attempt = _attempt(link)
         self._window = _window(transport, MAX_UNSETTLED)
         #: The last delivery tag that was used. Each is used once, on whatever connection.
         self._last_tag = 0
@@ -172,6 +176,7 @@ class ResumableOutgoingLink(OutgoingLink):
         """Send on another link from now on."""
         self._transport = transport
         self.link = link
+        self.attempt = _attempt(link)
 
     def ready(self) -> bool:
         """See `Consumer`."""
@@ -196,6 +201,11 @@ class ResumableOutgoingLink(OutgoingLink):
 
 
 ResumableLink = ResumableIncomingLink | ResumableOutgoingLink
+
+
+def _attempt(link: Link) -> int:
+    assert link.resumption is not None
+    return link.resumption.attempt
 
 
 def _window(transport: AmqpTransport, most: int) -> int:

@@ -67,6 +67,13 @@ class ResumableLinks:
         """A link is attached, for the first time or again."""
         self._attached[link.key] = (link, holder)
 
+    def is_late(self, key: LinkKey, attempt: int) -> bool:
+        """True if the client has attached a link again since it asked with this number."""
+        link = self._attached[key][0] if key in self._attached else None
+        if key in self._suspended:
+            link = self._suspended[key].link
+        return link is not None and link.attempt >= attempt
+
     def take(self, key: LinkKey) -> tuple[ResumableLink, LinkNodes] | None:
         """Remove a link to resume it, with the nodes that are deleted with it; None if there is no such link.
 

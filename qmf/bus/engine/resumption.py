@@ -33,11 +33,14 @@ class Resumption:
     Attributes:
         id: identifies the link over connections; chosen by the side that asks for the link, unique and unpredictable.
         unsettled: the deliveries that this side has not settled, by delivery tag, each with its outcome or None.
+        attempt: number of the attach, from the side that asks for the link: one that arrives after a later one, from a
+            connection that was lost meanwhile, must not take the link over.
         resumed: from the side that grants the link: it had kept the link's state. False for a new link.
     """
 
     id: str
     unsettled: Mapping[int, Outcome | None] = attrs.field(factory=dict)
+    attempt: int = 0
     resumed: bool = False
 
 
@@ -47,7 +50,8 @@ def write_resumption(resumption: Resumption) -> dict[object, object]:
     for tag, outcome in sorted(resumption.unsettled.items()):
         tags.setdefault(_NONE if outcome is None else outcome.value, []).append(tag)
     unsettled: dict[str, list[proton.ulong]] = {name: list(_ranges(listed)) for name, listed in tags.items()}
-    return {"id": resumption.id, "resumed": resumption.resumed, "unsettled": unsettled}
+    attempt = proton.ulong(resumption.attempt)
+    return {"id": resumption.id, "attempt": attempt, "resumed": resumption.resumed, "unsettled": unsettled}
 
 
 def read_resumption(value: object) -> Resumption | None:
@@ -60,9 +64,12 @@ def read_resumption(value: object) -> Resumption | None:
         return None
     if not isinstance(value, dict):
         raise ValueError(f"the link property {LINK_RESUMPTION} is not a map")
-    id, resumed, lists = value.get("id"), value.get("resumed", False), value.get("unsettled", {})
+    id, attempt, resumed = value.get("id"), value.get("attempt", 0), value.get("resumed", False)
+    lists = value.get("unsettled", {})
     if not isinstance(id, str) or not 0 < len(id) <= MAX_ID:
         raise ValueError(f"the link property {LINK_RESUMPTION} has no valid id")
+    if not isinstance(attempt, int):
+        raise ValueError("the number of an attach is not a number")
     if not isinstance(lists, dict):
         raise ValueError("the unsettled deliveries of a link are not a map")
     unsettled: dict[int, Outcome | None] = {}
@@ -75,7 +82,7 @@ def read_resumption(value: object) -> Resumption | None:
             if len(unsettled) + last - first >= MAX_LISTED:
                 raise ValueError(f"a link has more than {MAX_LISTED} unsettled deliveries")
             unsettled.update(dict.fromkeys(range(int(first), int(last) + 1), _STATES[name]))
-    return Resumption(str(id), dict(sorted(unsettled.items())), resumed is True)
+    return Resumption(str(id), dict(sorted(unsettled.items())), int(attempt), resumed is True)
 
 
 def _ranges(tags: Iterable[int]) -> Iterator[proton.ulong]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import itertools
 import uuid
 from collections.abc import Mapping
 from typing import Protocol
@@ -74,6 +75,7 @@ class Endpoint(LinkOwner, abc.ABC):
         self.resumable = self.address.options.link.reliability is Reliability.EXACTLY_ONCE
         #: Identifies the link over connections, if it can be resumed.
         self._id = uuid.uuid4().hex
+        self._attempts = itertools.count()
         #: Makes the bindings of the address by the broker's management.
         self._binding: asyncio.Task[None] | None = None
 
@@ -127,7 +129,7 @@ class Endpoint(LinkOwner, abc.ABC):
             presettled=request.settled,
             session=session,
             properties=request.properties,
-            resumption=Resumption(self._id, self.listed()) if self.resumable else None,
+            resumption=Resumption(self._id, self.listed(), next(self._attempts)) if self.resumable else None,
         )
         driver.own(self._link, self)
         driver.transport.flush_soon()

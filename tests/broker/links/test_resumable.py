@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Mapping
 
 import pytest
@@ -23,6 +24,7 @@ Unsettled = Mapping[int, Outcome | None]
 class Peer(Client):
     """A client with one link that can be resumed."""
 
+    attempts = itertools.count(1)
     link: Link
 
     async def attach(
@@ -30,12 +32,16 @@ class Peer(Client):
     ) -> Resumption:
         """Ask for the link; gives what the broker knows of it."""
         self.link = self.engine.attach(
-            "name", is_sender=sending, terminus=node or Terminus("q"), resumption=Resumption(id, unsettled or {})
+            "name", is_sender=sending, terminus=node or Terminus("q"), resumption=self.resumption(unsettled or {}, id)
         )
         await self.exchange(LinkAttached)
         assert self.link.resumption is not None
         assert self.link.resumption.id == id
         return self.link.resumption
+
+    def resumption(self, unsettled: Unsettled, id: str = "id") -> Resumption:
+        """With a higher number each time, over all clients."""
+        return Resumption(id, unsettled, next(self.attempts))
 
     async def refused(self, *, sending: bool, node: Terminus, presettled: bool = False) -> LinkDetached:
         """Ask for a link that the broker refuses."""
@@ -267,6 +273,28 @@ async def test_what_arrives_on_a_link_that_was_taken_over_is_not_routed() -> Non
             await client.cut()
 
 
+@pytest.mark.parametrize("suspend", [True, False])
+async def test_an_attach_that_arrives_late_does_not_take_the_link_over(suspend: bool) -> None:
+    """It was still on its way when the client, which had lost the connection, attached the link on the next one."""
+    async with Broker(port=0, queues=["q"]) as broker:
+        first, second, third = await peer(broker), await peer(broker), await peer(broker)
+        early = first.resumption({})
+        await second.attach(sending=True)
+        second.engine.send(second.link, message("q", "s", "x"), delivery_tag=1)
+        while data := second.engine.output():
+            second.writer.write(data)
+        await until(lambda: depth(broker)[0] == 1, "the message")
+        if suspend:
+            await lost(broker, second)
+        first.engine.attach("name", is_sender=True, terminus=Terminus("q"), resumption=early)
+        await first.exchange(LinkDetached)
+        (detached,) = [event for event in first.seen if isinstance(event, LinkDetached)]
+        assert detached.condition == "amqp:link:stolen"
+        assert (await third.attach(sending=True, unsettled={1: None})).unsettled == {1: Outcome.ACCEPTED}
+        for client in (first, second, third):
+            await client.cut()
+
+
 @pytest.mark.parametrize("sending", [True, False])
 async def test_a_link_that_is_closed_is_forgotten(sending: bool) -> None:
     async with Broker(port=0, queues=["q"]) as broker:
@@ -374,7 +402,7 @@ async def test_the_link_to_a_deleted_queue_is_refused() -> None:
         assert broker._registry is not None
         (queue,) = broker._registry.queues
         broker._registry.delete_queue(queue)
-        second.engine.attach("name", is_sender=True, terminus=Terminus("q"), resumption=Resumption("id"))
+        second.engine.attach("name", is_sender=True, terminus=Terminus("q"), resumption=second.resumption({}))
         await second.exchange(LinkDetached)
         (detached,) = [event for event in second.seen if isinstance(event, LinkDetached)]
         assert detached.condition == "amqp:resource-deleted"
@@ -387,7 +415,7 @@ async def test_a_link_to_another_node_is_not_resumed() -> None:
         first, second = await peer(broker), await peer(broker)
         await first.attach(sending=True)
         await lost(broker, first)
-        second.engine.attach("name", is_sender=True, terminus=Terminus("other"), resumption=Resumption("id"))
+        second.engine.attach("name", is_sender=True, terminus=Terminus("other"), resumption=second.resumption({}))
         await second.exchange(LinkDetached)
         await second.cut()
 

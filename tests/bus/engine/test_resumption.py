@@ -15,9 +15,9 @@ from qmf.bus.engine.values import Outcome, Terminus
 STATES = st.none() | st.sampled_from(Outcome)
 
 
-@given(st.dictionaries(st.integers(0, 50) | st.integers(0, 2**64 - 1), STATES), st.booleans())
-def test_what_is_written_is_read(unsettled: dict[int, Outcome | None], resumed: bool) -> None:
-    sent = Resumption("a link", unsettled, resumed)
+@given(st.dictionaries(st.integers(0, 50) | st.integers(0, 2**64 - 1), STATES), st.integers(0, 2**32), st.booleans())
+def test_what_is_written_is_read(unsettled: dict[int, Outcome | None], attempt: int, resumed: bool) -> None:
+    sent = Resumption("a link", unsettled, attempt, resumed)
     read = read_resumption(write_resumption(sent))
     assert read == sent
     assert read is not None
@@ -27,7 +27,8 @@ def test_what_is_written_is_read(unsettled: dict[int, Outcome | None], resumed: 
 def test_successive_delivery_tags_are_ranges() -> None:
     accepted = dict.fromkeys([1, 2, 3, 7, 9, 10], Outcome.ACCEPTED)
     written = write_resumption(Resumption("x", {**accepted, 4: None}))
-    assert written == {"id": "x", "resumed": False, "unsettled": {"accepted": [1, 3, 7, 7, 9, 10], "none": [4, 4]}}
+    ranges = {"accepted": [1, 3, 7, 7, 9, 10], "none": [4, 4]}
+    assert written == {"id": "x", "attempt": 0, "resumed": False, "unsettled": ranges}
 
 
 def test_another_link_has_none() -> None:
@@ -42,6 +43,7 @@ def test_another_link_has_none() -> None:
         {"id": ""},
         {"id": "x" * 101},
         {"id": 7},
+        {"id": "x", "attempt": "1"},
         {"id": "x", "unsettled": [1, 2]},
         {"id": "x", "unsettled": {"lost": [1, 2]}},
         {"id": "x", "unsettled": {"none": [1, 2, 3]}},
