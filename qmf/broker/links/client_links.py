@@ -148,13 +148,12 @@ class ClientLinks:
     def on_detached(self, link: Link, *, closed: bool) -> None:
         """A link is gone: delete what was created for it or, when it may be resumed, keep it (not `closed`)."""
         ended, nodes = self._forget(link)
-        if isinstance(ended, ResumableIncomingLink | ResumableOutgoingLink) and not closed:
-            self._resumable.suspend(ended, nodes)
-            return
         if isinstance(ended, ResumableIncomingLink | ResumableOutgoingLink):
+            if not closed:
+                self._resumable.suspend(ended, nodes)
+                return
             self._resumable.remove(ended)
-        if ended is not None:
-            end_link(self._registry, ended, nodes, self._client)
+        end_link(self._registry, ended, nodes, self._client)
         if (owned := self._coordinator_links.pop(link, None)) is not None:
             self._coordinator.roll_back(owned)
 

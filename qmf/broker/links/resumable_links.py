@@ -123,13 +123,16 @@ class ResumableLinks:
 
 
 def end_link(
-    registry: NodeRegistry, link: IncomingLink | OutgoingLink, nodes: LinkNodes, client: BrokerClient | None = None
+    registry: NodeRegistry,
+    link: IncomingLink | OutgoingLink | None,
+    nodes: LinkNodes,
+    client: BrokerClient | None = None,
 ) -> None:
     """A link is gone for good: what was unsettled returns to its queue, and the nodes of the link are deleted.
 
     Args:
         registry: of the broker.
-        link: which.
+        link: which; None for one that was refused.
         nodes: to delete.
         client: on whose behalf; None for the broker itself.
     """
