@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from qmf.codec import amqp010
 from qmf.codec.message import SectionMemory
 from qmf.codec.type_codes import MAP
 from qmf.errors import DecodeError
-from qmf.protocol.fields import mapping
+from qmf.protocol.fields import Map, mapping
 from qmf.protocol.objects.form_functions import EVENT_NUMBERS, OBJECT_NUMBERS, event_function, object_function
 from qmf.protocol.objects.general import block_from_map, event_from_map, objects_from_list
 from qmf.protocol.objects.known_forms import KnownForms
@@ -40,6 +41,9 @@ _OBJECT_DEPTH, _VALUE_DEPTH = 1, 3
 _unpack_u32_pair = struct.Struct(">II").unpack_from
 #: Type code and size of an item.
 _unpack_item = struct.Struct(">BI").unpack_from
+
+
+D = TypeVar("D", ObjectData, EventData)
 
 
 class ObjectDecoder:
@@ -72,51 +76,62 @@ class ObjectDecoder:
             DecodeError: it is no list.
             ProtocolError: what it holds are no objects.
         """
-        out: list[ObjectData] = []
-        rows: RowObjects | None = None
-        forms = self.object_forms
+        return self._read(body, self.object_forms, self._general_objects)
+
+    def events(self, body: bytes) -> Sequence[EventData]:
+        """The events of a body that is an AMQP 0-10 list; errors as of `objects`."""
+        return self._read(body, self.event_forms, self._general_events)
+
+    def _read(self, body: bytes, forms: KnownForms[D], general: Callable[[Map], Sequence[D]]) -> Sequence[D]:
+        """The objects, or events, of a body; `general` gives those of a map whose form is not known."""
+        stop = len(body)
+        try:
+            size, count = _unpack_u32_pair(body, 0)
+        except struct.error:
+            raise _cut(body) from None
+        if size + 4 != stop:
+            amqp010.decode_list(body, text=True)  # raises the error that names what is wrong
+        out: list[D] = []
+        items: Sequence[D] = out
         read = forms.last
-        for pos, end in _items(body):
-            if rows is not None:
-                out += rows
-                rows = None
+        pos = 8
+        for _ in range(count):
+            try:
+                code, size = _unpack_item(body, pos)
+            except struct.error:
+                raise _cut(body) from None
+            pos, end = pos + 1, pos + 5 + size
+            if code != MAP:
+                for item in amqp010.decode_list(body, text=True):
+                    mapping(item, "item of the body")  # raises for the first that is no map
+            if end > stop or size < 4:
+                raise DecodeError(f"map at offset {pos - 1} does not fit into the {stop} bytes of its list")
             found = read(body, pos, end)
             if found is None:
                 found = forms.read(body, pos, end)
                 read = forms.last
             if found is not None:
                 out.append(found)
-                continue
-            fields = decoded_map(body, pos, end, _OBJECT_DEPTH)
-            if "_row_form" in fields:
-                rows = self._rows(block_from_map(fields))
-                continue
-            (data,) = objects_from_list([fields])
-            out.append(data)
-            self.general += 1
-            forms.learn(body, pos, end, fields, data.class_key)
-        if rows is None:
-            return out
-        # Mostly there is nothing but one block.
-        return [*out, *rows] if out else rows
-
-    def events(self, body: bytes) -> list[EventData]:
-        """The events of a body that is an AMQP 0-10 list; errors as of `objects`."""
-        out: list[EventData] = []
-        forms = self.event_forms
-        read = forms.last
-        for pos, end in _items(body):
-            event = read(body, pos, end)
-            if event is None:
-                event = forms.read(body, pos, end)
-                read = forms.last
-            if event is None:
+            else:
                 fields = decoded_map(body, pos, end, _OBJECT_DEPTH)
-                event = event_from_map(fields)
-                self.general += 1
-                forms.learn(body, pos, end, fields, event.class_key)
-            out.append(event)
-        return out
+                items = general(fields)
+                out += items if count > 1 else ()
+                forms.learn(body, pos, end, fields, items[0].class_key if items else None)
+            pos = end
+        if pos != stop:
+            raise DecodeError(f"items that should end at offset {stop} end at {pos}")
+        # Mostly there is nothing but one block of rows, whose objects are not made yet.
+        return items if count == 1 else out
+
+    def _general_objects(self, fields: Map) -> Sequence[ObjectData]:
+        if "_row_form" in fields:
+            return self._rows(block_from_map(fields))
+        self.general += 1
+        return objects_from_list([fields])
+
+    def _general_events(self, fields: Map) -> Sequence[EventData]:
+        self.general += 1
+        return [event_from_map(fields)]
 
     def _rows(self, block: ObjectBlock) -> RowObjects:
         """The objects of a block, whose layout is remembered."""
@@ -125,24 +140,5 @@ class ObjectDecoder:
         return RowObjects(block, decoder(block.columns, block.codes))
 
 
-def _items(body: bytes) -> Iterator[tuple[int, int]]:
-    """Where the maps of a list start, at their size fields, and where they end."""
-    try:
-        size, count = _unpack_u32_pair(body, 0)
-        if size + 4 != len(body):
-            amqp010.decode_list(body, text=True)  # raises the error that names what is wrong
-        pos, stop = 8, len(body)
-        for _ in range(count):
-            code, size = _unpack_item(body, pos)
-            end = pos + 5 + size
-            if code != MAP:
-                for item in amqp010.decode_list(body, text=True):
-                    mapping(item, "item of the body")  # raises for the first that is no map
-            if end > stop or size < 4:
-                raise DecodeError(f"map at offset {pos} does not fit into the {stop} bytes of its list")
-            yield pos + 1, end
-            pos = end
-    except struct.error:
-        raise DecodeError(f"list: the data ends at {len(body)}, inside the list") from None
-    if pos != len(body):
-        raise DecodeError(f"items that should end at offset {len(body)} end at {pos}")
+def _cut(body: bytes) -> DecodeError:
+    return DecodeError(f"list: the data ends at {len(body)}, inside the list")
