@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 import attrs
 
@@ -10,6 +11,7 @@ from qmf.broker.links.bindings import LINK_BINDINGS, NODE_BINDINGS, BindingError
 from qmf.broker.links.browsing import BrowsingLink
 from qmf.broker.links.filters import binding_from_filters, selector_from_filters
 from qmf.broker.links.incoming import IncomingLink
+from qmf.broker.links.link_nodes import LinkNode, LinkNodes, LinkRefused
 from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.links.resumable import (
     LinkKey,
@@ -18,16 +20,11 @@ from qmf.broker.links.resumable import (
     ResumableOutgoingLink,
     Unsettled,
 )
-from qmf.broker.links.resumable_links import LinkNodes, ResumableLinks, end_link
-from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.node_declaration import (
-    NodeDeclaration,
-    NodeDeclarationError,
-    describe_node,
-    read_node_declaration,
-)
+from qmf.broker.links.resumable_links import ResumableLinks, end_link
+from qmf.broker.nodes.exchanges import DefaultExchange
+from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import OverflowPolicy, Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, NodeRegistry
+from qmf.broker.nodes.registry import Node, NodeRegistry
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.observer import BrokerClient
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, TransactionFailed
@@ -45,21 +42,6 @@ DEFAULT_TIMEOUT = 300
 
 #: Links per connection. Consoles and agents have fewer than ten.
 MAX_LINKS = 1_000
-
-PREDECLARED_NAMES = frozenset(name for name, _ in PREDECLARED_EXCHANGES)
-
-
-class LinkRefused(Exception):
-    """A link cannot be granted.
-
-    Attributes:
-        condition, description: AMQP error for the client.
-    """
-
-    def __init__(self, condition: str, description: str) -> None:
-        self.condition = condition
-        self.description = description
-        super().__init__(condition, description)
 
 
 class ClientLinks:
@@ -83,8 +65,7 @@ class ClientLinks:
         self._coordinator = Coordinator(registry)
         #: Links to the coordinator, with the transactions that were declared on them and are open.
         self._coordinator_links: dict[Link, set[bytes]] = {}
-        #: Nodes that are deleted with a link.
-        self._link_nodes: dict[Link, list[Queue | Exchange]] = {}
+        self._nodes = LinkNodes(client, registry)
 
     def dispatch(self) -> None:
         """There is room again in the transport: deliver what waits."""
@@ -157,23 +138,25 @@ class ClientLinks:
         if (owned := self._coordinator_links.pop(link, None)) is not None:
             self._coordinator.roll_back(owned)
 
-    def surrender(self, link: ResumableLink) -> LinkNodes:
+    def surrender(self, link: ResumableLink) -> Sequence[LinkNode]:
         """See `LinkHolder`."""
         _, nodes = self._forget(link.link)
         self._transport.engine.detach(link.link, "amqp:link:stolen", "the link was resumed on another connection")
         self._transport.flush_soon()
         return nodes
 
-    def _forget(self, link: Link) -> tuple[IncomingLink | OutgoingLink | None, LinkNodes]:
+    def _forget(self, link: Link) -> tuple[IncomingLink | OutgoingLink | None, Sequence[LinkNode]]:
         """Remove a link; gives the broker's end of it, and the nodes that are deleted with it."""
         ended = self._incoming.pop(link, None) or self._outgoing.pop(link, None)
         if ended is not None:
             self._registry.observer.on_detached(self._client, ended)
-        return ended, self._link_nodes.pop(link, ())
+        return ended, self._nodes.pop(link)
 
     def on_disconnected(self) -> None:
         """The connection is gone, and all links with it."""
         for link in [*self._coordinator_links, *self._outgoing, *self._incoming]:
+            self.on_detached(link, closed=False)
+        for link in self._nodes.links():  # refused, and not detached by the client
             self.on_detached(link, closed=False)
 
     def _attach_outgoing(self, link: Link) -> None:
@@ -183,10 +166,10 @@ class ClientLinks:
             raise LinkRefused("amqp:invalid-field", "a receiving link needs a source")
         node: Node
         if source.dynamic:
-            queue, granted = self._create_temporary(link, source, exclusive=True)
+            queue, granted = self._nodes.create_temporary(link, source, exclusive=True)
             node = queue
         else:
-            node, granted = self._node(link, source)
+            node, granted = self._nodes.find(link, source)
             if isinstance(node, Queue):
                 queue = node
             else:
@@ -221,7 +204,7 @@ class ClientLinks:
             spec, applied = binding_from_filters(source.filters, node.kind)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        queue = self._create_link_queue(link, NodeDeclaration(exclusive=True, overflow=OverflowPolicy.DROP_OLDEST))
+        queue = self._nodes.create_queue(link, NodeDeclaration(exclusive=True, overflow=OverflowPolicy.DROP_OLDEST))
         self._registry.bind(node, queue, spec, self._client)
         return queue, applied
 
@@ -254,9 +237,9 @@ class ClientLinks:
         node: Node | None = None
         granted = target
         if target.dynamic:
-            node, granted = self._create_temporary(link, target, exclusive=False)
+            node, granted = self._nodes.create_temporary(link, target, exclusive=False)
         elif target.address is not None:
-            node, granted = self._node(link, target)
+            node, granted = self._nodes.find(link, target)
         self._bind(link, node, node)
         incoming: IncomingLink
         relay = granted.address is None
@@ -325,7 +308,7 @@ class ClientLinks:
             end_link(self._registry, resumable, nodes, self._client)
             raise LinkRefused("amqp:invalid-field", f"the link to be resumed has node {resumable.granted.address!r}")
         unsettled = resumable.reconcile(resumption.unsettled)
-        self._link_nodes[link] = list(nodes)
+        self._nodes.keep(link, nodes)
         resumable.reattach(self._transport, link)
         self._grant(resumable, resumable.granted, unsettled)
         return True
@@ -348,59 +331,3 @@ class ClientLinks:
                 engine.settle(link, event.delivery_tag, outcome, condition, description)
         engine.add_credit(link, 1)
         self._transport.flush_soon()
-
-    def _node(self, link: Link, terminus: Terminus) -> tuple[Node, Terminus]:
-        """The node that a terminus names, created if it asks for that; and the terminus as granted."""
-        name = terminus.address or ""
-        node = self._registry.find(name)
-        options = NodeDeclaration()
-        if terminus.properties or "create-on-demand" in terminus.capabilities:
-            options = self._options(terminus)
-        if node is None:
-            if "create-on-demand" not in terminus.capabilities:
-                raise LinkRefused("amqp:not-found", f"no exchange or queue {name!r}")
-            node = self._registry.create(name, options, self._client)
-        if options.delete_on_close and not isinstance(node, DefaultExchange):
-            self._check_deletable(node)
-            self._link_nodes.setdefault(link, []).append(node)
-        capabilities, properties = describe_node(node, options, temporary=options.delete_on_close)
-        wanted = {*terminus.capabilities}
-        granted = Terminus(
-            terminus.address,
-            capabilities=tuple(item for item in (*capabilities, "create-on-demand") if item in wanted),
-            properties=properties if terminus.properties else {},
-        )
-        return node, granted
-
-    def _check_deletable(self, node: Queue | Exchange) -> None:
-        if node.name in PREDECLARED_NAMES or node.name.startswith("qmf."):
-            raise LinkRefused("amqp:not-allowed", f"exchange {node.name!r} cannot be deleted")
-
-    def _options(self, terminus: Terminus) -> NodeDeclaration:
-        try:
-            return read_node_declaration(terminus.capabilities, terminus.properties)
-        except NodeDeclarationError as error:
-            raise LinkRefused("amqp:not-implemented", str(error)) from error
-
-    def _create_temporary(self, link: Link, terminus: Terminus, *, exclusive: bool) -> tuple[Queue, Terminus]:
-        """A queue that is deleted with the link, for a dynamic terminus; and the terminus as granted."""
-        options = self._options(terminus)
-        if options.exchange is not None:
-            raise LinkRefused("amqp:not-implemented", "temporary exchanges are not supported")
-        overflow = OverflowPolicy.DROP_OLDEST if exclusive else OverflowPolicy.REFUSE
-        queue = self._create_link_queue(link, attrs.evolve(options, exclusive=exclusive, overflow=overflow))
-        properties = describe_node(queue, options, temporary=True)[1] if terminus.properties else {}
-        return queue, Terminus(queue.name, dynamic=True, properties=properties)
-
-    def _create_link_queue(self, link: Link, options: NodeDeclaration) -> Queue:
-        """Create a queue that is deleted with the link, named as qpidd names it (QMF2.md 1.2)."""
-        name = f"{self._client.info.container}_{link.name}"
-        try:
-            queue = self._registry.create(name, attrs.evolve(options, delete_on_close=True), self._client)
-        except NameInUse as error:
-            raise LinkRefused(
-                "amqp:resource-locked", f"queue {name!r} exists: another link uses this container id and link name"
-            ) from error
-        assert isinstance(queue, Queue)
-        self._link_nodes.setdefault(link, []).append(queue)
-        return queue

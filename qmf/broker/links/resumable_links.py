@@ -10,16 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
 
 from qmf.broker.links.incoming import IncomingLink
+from qmf.broker.links.link_nodes import LinkNode
 from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.links.resumable import LinkKey, ResumableLink
-from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerClient
 
@@ -29,21 +28,18 @@ log = logging.getLogger("qmf.broker")
 MAX_SUSPENDED = 1_000
 MAX_SUSPENDED_BYTES = 64 * 1024 * 1024
 
-#: The nodes that are deleted with a link.
-LinkNodes = Iterable[Queue | Exchange]
-
 
 class LinkHolder(Protocol):
     """Where a link is attached: the links of one client."""
 
-    def surrender(self, link: ResumableLink) -> LinkNodes:
+    def surrender(self, link: ResumableLink) -> Sequence[LinkNode]:
         """Detach a link that is resumed elsewhere; returns the nodes that are deleted with it."""
 
 
 @attrs.frozen
 class _Suspended:
     link: ResumableLink
-    nodes: LinkNodes
+    nodes: Sequence[LinkNode]
     size: int
     timer: asyncio.TimerHandle
 
@@ -74,7 +70,7 @@ class ResumableLinks:
             link = self._suspended[key].link
         return link is not None and link.attempt >= attempt
 
-    def take(self, key: LinkKey) -> tuple[ResumableLink, LinkNodes] | None:
+    def take(self, key: LinkKey) -> tuple[ResumableLink, Sequence[LinkNode]] | None:
         """Remove a link to resume it, with the nodes that are deleted with it; None if there is no such link.
 
         One that is still attached is detached there: its client has lost that connection, which was not noticed here.
@@ -91,7 +87,7 @@ class ResumableLinks:
         """A link was closed."""
         self._attached.pop(link.key, None)
 
-    def suspend(self, link: ResumableLink, nodes: LinkNodes) -> None:
+    def suspend(self, link: ResumableLink, nodes: Sequence[LinkNode]) -> None:
         """Keep a link, and the nodes that are deleted with it, for its client."""
         self.remove(link)
         if self._closed:
@@ -125,7 +121,7 @@ class ResumableLinks:
 def end_link(
     registry: NodeRegistry,
     link: IncomingLink | OutgoingLink | None,
-    nodes: LinkNodes,
+    nodes: Sequence[LinkNode],
     client: BrokerClient | None = None,
 ) -> None:
     """A link is gone for good: what was unsettled returns to its queue, and the nodes of the link are deleted.

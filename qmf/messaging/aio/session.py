@@ -316,6 +316,8 @@ class Session:
     async def close(self, timeout: float | None = None) -> None:
         """Wait until everything that was sent is answered, and close the session with its links.
 
+        With exactly-once, acknowledgements are confirmed as well.
+
         A transaction that is open is rolled back, messages that are not acknowledged return to their nodes.
 
         Raises:

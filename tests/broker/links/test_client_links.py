@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import pytest
 from broker.raw_clients import Client, connect
+from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus.engine.events import LinkAttached, LinkDetached
 from qmf.bus.engine.values import Terminus
 
 
-async def test_a_refused_link_leaves_no_queue() -> None:
-    """Its queue was made before the binding that cannot be made."""
+@pytest.mark.parametrize("answers", [True, False])
+async def test_a_refused_link_leaves_no_queue(answers: bool) -> None:
+    """Its queue was made before the binding that cannot be made. The client confirms the detach, or disconnects."""
     async with Broker(port=0) as broker:
         client = Client(*await connect(broker))
         client.engine.attach(
@@ -21,11 +23,14 @@ async def test_a_refused_link_leaves_no_queue() -> None:
             properties={"qmf.link-bindings": [{"exchange": "missing"}]},
         )
         await client.exchange(LinkDetached)
-        client.engine.attach("other", is_sender=True, terminus=Terminus("amq.topic"))
-        await client.exchange(LinkAttached)  # the broker has read the answer to its detach
         assert broker._registry is not None
-        assert not broker._registry.queues
+        if answers:
+            client.engine.attach("other", is_sender=True, terminus=Terminus("amq.topic"))
+            await client.exchange(LinkAttached)  # the broker has read the answer to its detach
+            assert not broker._registry.queues
         client.writer.close()
+        await until(lambda: broker.connections == 0, "the end of the connection")
+        assert not broker._registry.queues
 
 
 async def test_links_per_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
