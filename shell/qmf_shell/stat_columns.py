@@ -18,7 +18,7 @@ class ViewColumn:
     Attributes:
         title: its heading.
         value: makes the cell of an object.
-        role, wraps, spare: as in `Column`.
+        role, wraps, spare: as in `TableColumn`.
     """
 
     title: str

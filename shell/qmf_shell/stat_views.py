@@ -23,7 +23,7 @@ from qmf_shell.results.cells import (
     ReferenceCell,
     WatchedValue,
 )
-from qmf_shell.results.result import Column, Details, Result, ResultGroup, Role, Table
+from qmf_shell.results.result import Details, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -106,10 +106,10 @@ def _table(context: Context, names: Sequence[str], fields: Sequence[ViewColumn])
     name = names[0]
     objects = _objects(context, *names)
     several = len(context.backend.statuses) > 1
-    columns = [Column(item.title, item.role, item.wraps, item.spare, item.title) for item in fields]
+    columns = [TableColumn(item.title, item.role, item.wraps, item.spare, item.title) for item in fields]
     rows = [tuple(item.value(one) for item in fields) for one in objects]
     if several:
-        columns.append(Column("broker", Role.FAINT, wraps=True))
+        columns.append(TableColumn("broker", Role.FAINT, wraps=True))
         rows = [(*row, one.identity.key.broker) for row, one in zip(rows, objects, strict=True)]
     return Table(tuple(columns), tuple(rows), title=plural(len(rows), name), empty=f"No {name}s.")
 
@@ -121,9 +121,9 @@ def _classes(context: Context) -> Table:
         counts[class_name(item.identity)] = counts.get(class_name(item.identity), 0) + 1
     rows = tuple((*name, counts[name]) for name in names)
     columns = (
-        Column("package", Role.FAINT),
-        Column("class", Role.NAME),
-        Column("objects", Role.NUMBER),
+        TableColumn("package", Role.FAINT),
+        TableColumn("class", Role.NAME),
+        TableColumn("objects", Role.NUMBER),
     )
     return Table(columns, rows, title=plural(len(rows), "class", "classes"), empty="No classes.")
 
@@ -177,9 +177,9 @@ def _overview(context: Context) -> Result:
 
 def _totals(broker: ObjectRecord) -> Table:
     columns = (
-        Column("statistic", Role.NAME),
-        Column("messages", Role.NUMBER),
-        Column("bytes", Role.NUMBER),
+        TableColumn("statistic", Role.NAME),
+        TableColumn("messages", Role.NUMBER),
+        TableColumn("bytes", Role.NUMBER),
     )
     rows = [
         (title, _sum(broker, messages), _sum(broker, octets) if octets else None) for title, messages, octets in _TOTALS

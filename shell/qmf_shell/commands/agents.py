@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from qmf_shell.parsing.command import BoundArguments, Command
 from qmf_shell.results.cells import Duration
-from qmf_shell.results.result import Column, Role, Table
+from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
 _COLUMNS = (
-    Column("Agent", Role.NAME, wraps=True),
-    Column("Vendor", spare=True),
-    Column("Product", spare=True),
-    Column("Instance", wraps=True, spare=True),
-    Column("Epoch", Role.NUMBER),
-    Column("Heartbeat", Role.NUMBER),
-    Column("Broker", Role.FAINT, wraps=True),
+    TableColumn("Agent", Role.NAME, wraps=True),
+    TableColumn("Vendor", spare=True),
+    TableColumn("Product", spare=True),
+    TableColumn("Instance", wraps=True, spare=True),
+    TableColumn("Epoch", Role.NUMBER),
+    TableColumn("Heartbeat", Role.NUMBER),
+    TableColumn("Broker", Role.FAINT, wraps=True),
 )
 
 

@@ -23,7 +23,7 @@ from qmf_shell.parsing.method_arguments import (
 )
 from qmf_shell.parsing.selection import ParsedSelection, keyword_of
 from qmf_shell.parsing.words import Word
-from qmf_shell.results.result import Column, Details, Notice, NoticeLevel, Result, Role, Table
+from qmf_shell.results.result import Details, Notice, NoticeLevel, Result, Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.prompts import PromptCancelledError
@@ -171,7 +171,7 @@ def _confirm(context: Context, args: BoundArguments, method: Method, targets: Se
 
 
 def _targets(context: Context, method: Method, targets: Sequence[ObjectRecord]) -> Table:
-    columns = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True))
+    columns = (TableColumn("ID", Role.ID), TableColumn("Object", Role.NAME, wraps=True))
     rows = tuple((context.ids.assign(item.identity, item.created), object_label(item.identity)) for item in targets)
     return Table(columns, rows, title=f"{clean(method.name)} would be called on {plural(len(rows), 'object')}")
 

@@ -16,7 +16,7 @@ from qmf_shell.parsing.conditions import Condition
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.results.cells import Cell, Instant
-from qmf_shell.results.result import Column, Result, ResultStream, Role, StreamLine, Table
+from qmf_shell.results.result import Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -26,11 +26,11 @@ from qmf_shell.text import plural
 SHOWN = 20
 
 _COLUMNS = (
-    Column("Time", Role.TIME),
-    Column("Severity", Role.SEVERITY),
-    Column("Event", Role.NAME),
-    Column("Arguments", wraps=True),
-    Column("Agent", Role.FAINT, wraps=True),
+    TableColumn("Time", Role.TIME),
+    TableColumn("Severity", Role.SEVERITY),
+    TableColumn("Event", Role.NAME),
+    TableColumn("Arguments", wraps=True),
+    TableColumn("Agent", Role.FAINT, wraps=True),
 )
 
 

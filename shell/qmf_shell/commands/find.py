@@ -8,7 +8,7 @@ from qmf.schema import ClassSchema, EventSchema, Kind
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell
-from qmf_shell.results.result import Column, Role, Table
+from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -20,11 +20,11 @@ SHOWN = 50
 _MAX_SHOWN = 60
 
 _COLUMNS = (
-    Column("ID", Role.ID),
-    Column("Kind", Role.FAINT),
-    Column("Name", Role.NAME, wraps=True),
-    Column("Where", wraps=True),
-    Column("Match", wraps=True),
+    TableColumn("ID", Role.ID),
+    TableColumn("Kind", Role.FAINT),
+    TableColumn("Name", Role.NAME, wraps=True),
+    TableColumn("Where", wraps=True),
+    TableColumn("Match", wraps=True),
 )
 
 

@@ -7,25 +7,25 @@ from collections.abc import Iterator
 
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.results.cells import Cell, Duration, Instant
-from qmf_shell.results.result import Column, Result, ResultStream, Role, StreamLine, Table
+from qmf_shell.results.result import Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
 _COLUMNS = (
-    Column("Agent", Role.NAME, wraps=True),
-    Column("Last", Role.TIME, spare=True),
-    Column("Ago", Role.NUMBER),
-    Column("Every", Role.NUMBER),
-    Column("Seen", Role.NUMBER, spare=True),
-    Column("State"),
-    Column("Broker", Role.FAINT, wraps=True, spare=True),
+    TableColumn("Agent", Role.NAME, wraps=True),
+    TableColumn("Last", Role.TIME, spare=True),
+    TableColumn("Ago", Role.NUMBER),
+    TableColumn("Every", Role.NUMBER),
+    TableColumn("Seen", Role.NUMBER, spare=True),
+    TableColumn("State"),
+    TableColumn("Broker", Role.FAINT, wraps=True, spare=True),
 )
 _LINE = (
-    Column("Time", Role.TIME),
-    Column("Agent", Role.NAME),
-    Column("Every", Role.NUMBER),
-    Column("Clock", Role.FAINT),
-    Column("Broker", Role.FAINT),
+    TableColumn("Time", Role.TIME),
+    TableColumn("Agent", Role.NAME),
+    TableColumn("Every", Role.NUMBER),
+    TableColumn("Clock", Role.FAINT),
+    TableColumn("Broker", Role.FAINT),
 )
 #: An agent is late when its last heartbeat is older than so many intervals.
 _LATE = 1.5

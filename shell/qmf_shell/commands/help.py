@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.results.result import Column, Notice, Result, ResultGroup, Role, Table
+from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 
-_USAGE = (Column("Command", Role.NAME), Column("What it does", wraps=True))
+_USAGE = (TableColumn("Command", Role.NAME), TableColumn("What it does", wraps=True))
 
 
 def run(context: Context, args: BoundArguments) -> Result:
@@ -36,9 +36,11 @@ def explain(command: AnyCommand) -> ResultGroup:
     takes = [(item.name, item.help) for item in command.parameters]
     takes += [(", ".join(item.names) + (f" {item.value}" if item.value else ""), item.help) for item in command.options]
     if takes:
-        parts.append(Table((Column("Argument", Role.NAME), Column("Meaning", wraps=True)), tuple(takes)))
+        parts.append(Table((TableColumn("Argument", Role.NAME), TableColumn("Meaning", wraps=True)), tuple(takes)))
     if command.examples:
-        parts.append(Table((Column("Example", Role.NAME), Column("What it does", wraps=True)), command.examples))
+        parts.append(
+            Table((TableColumn("Example", Role.NAME), TableColumn("What it does", wraps=True)), command.examples)
+        )
     if command.aliases:
         parts.append(Notice(f"Other names: {', '.join(command.aliases)}"))
     return ResultGroup(tuple(parts))

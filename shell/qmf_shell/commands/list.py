@@ -15,7 +15,7 @@ from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_ob
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant
-from qmf_shell.results.result import Column, Result, ResultGroup, Role, Table
+from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -23,16 +23,16 @@ from qmf_shell.session.short_ids import NumberedObject
 from qmf_shell.text import clean, plural
 
 _CLASSES = (
-    Column("Package", Role.FAINT, wraps=True),
-    Column("Class", Role.NAME),
-    Column("Active", Role.NUMBER),
-    Column("Destroyed", Role.NUMBER, spare=True),
+    TableColumn("Package", Role.FAINT, wraps=True),
+    TableColumn("Class", Role.NAME),
+    TableColumn("Active", Role.NUMBER),
+    TableColumn("Destroyed", Role.NUMBER, spare=True),
 )
-_ID = Column("ID", Role.ID)
-_TIMES = (Column("Created", Role.TIME, spare=True), Column("Destroyed", Role.TIME, spare=True))
-_INDEX = Column("Index", Role.NAME, wraps=True)
-_TITLE = Column("Name", wraps=True)
-_AGENT = Column("Agent", Role.FAINT, wraps=True)
+_ID = TableColumn("ID", Role.ID)
+_TIMES = (TableColumn("Created", Role.TIME, spare=True), TableColumn("Destroyed", Role.TIME, spare=True))
+_INDEX = TableColumn("Index", Role.NAME, wraps=True)
+_TITLE = TableColumn("Name", wraps=True)
+_AGENT = TableColumn("Agent", Role.FAINT, wraps=True)
 
 
 def run(context: Context, args: BoundArguments) -> Result:

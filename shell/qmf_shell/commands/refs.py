@@ -7,18 +7,18 @@ from qmf_shell.objects.lookup import find_single, object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.results.cells import Cell
-from qmf_shell.results.result import Column, Role, Table
+from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.text import clean, natural_key, plural
 
 _COLUMNS = (
-    Column("Direction"),
-    Column("ID", Role.ID),
-    Column("Class", wraps=True),
-    Column("Index", Role.NAME, wraps=True),
-    Column("Property"),
+    TableColumn("Direction"),
+    TableColumn("ID", Role.ID),
+    TableColumn("Class", wraps=True),
+    TableColumn("Index", Role.NAME, wraps=True),
+    TableColumn("Property"),
 )
 
 

@@ -12,34 +12,34 @@ from qmf_shell.parsing.command import BoundArguments, Command, Parameter, Parame
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.words import quote
 from qmf_shell.results.cells import Cell
-from qmf_shell.results.result import Column, Notice, Result, ResultGroup, Role, Table
+from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.text import one_line, plural
 
 _CLASSES = (
-    Column("Package", Role.FAINT),
-    Column("Name", Role.NAME),
-    Column("Kind"),
-    Column("Properties", Role.NUMBER),
-    Column("Statistics", Role.NUMBER),
-    Column("Methods", Role.NUMBER),
+    TableColumn("Package", Role.FAINT),
+    TableColumn("Name", Role.NAME),
+    TableColumn("Kind"),
+    TableColumn("Properties", Role.NUMBER),
+    TableColumn("Statistics", Role.NUMBER),
+    TableColumn("Methods", Role.NUMBER),
 )
-_DESCRIPTION = Column("Description", wraps=True)
+_DESCRIPTION = TableColumn("Description", wraps=True)
 _ELEMENTS = (
-    Column("Element", Role.NAME),
-    Column("Type"),
-    Column("Access"),
-    Column("Unit"),
-    Column("Notes", wraps=True),
+    TableColumn("Element", Role.NAME),
+    TableColumn("Type"),
+    TableColumn("Access"),
+    TableColumn("Unit"),
+    TableColumn("Notes", wraps=True),
     _DESCRIPTION,
 )
-_STATISTICS = (Column("Element", Role.NAME), Column("Type"), Column("Unit"), _DESCRIPTION)
+_STATISTICS = (TableColumn("Element", Role.NAME), TableColumn("Type"), TableColumn("Unit"), _DESCRIPTION)
 _ARGUMENTS = (
-    Column("Argument", Role.NAME),
-    Column("Type"),
-    Column("Direction"),
-    Column("Unit"),
-    Column("Notes", wraps=True),
+    TableColumn("Argument", Role.NAME),
+    TableColumn("Type"),
+    TableColumn("Direction"),
+    TableColumn("Unit"),
+    TableColumn("Notes", wraps=True),
     _DESCRIPTION,
 )
 _ACCESS = {Access.RC: "ReadCreate", Access.RW: "ReadWrite", Access.RO: "ReadOnly"}
@@ -100,7 +100,7 @@ def _event(schema: EventSchema) -> list[Result]:
     heading = _heading("Event", schema)
     severity = "" if schema.severity is None else f"\nDefault severity: {schema.severity.schema_name}"
     rows = tuple((item.name, item.type.name, item.unit or "", _text(item.desc)) for item in schema.arguments)
-    columns = (Column("Argument", Role.NAME), Column("Type"), Column("Unit"), _DESCRIPTION)
+    columns = (TableColumn("Argument", Role.NAME), TableColumn("Type"), TableColumn("Unit"), _DESCRIPTION)
     return [Notice(heading.text + severity), Table(columns, rows, title="Arguments", empty="No arguments.")]
 
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 from qmf.errors import NotFoundError
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.results.result import Column, Notice, Result, Role, Table, TranscriptRequest
+from qmf_shell.results.result import Notice, Result, Role, Table, TableColumn, TranscriptRequest
 from qmf_shell.session.context import Context
 from qmf_shell.settings import SETTINGS, SettingsError, check_alias, find_setting
 
 _SETTINGS = (
-    Column("Setting", Role.NAME),
-    Column("Value"),
-    Column("Values", wraps=True, spare=True),
-    Column("Meaning", wraps=True),
+    TableColumn("Setting", Role.NAME),
+    TableColumn("Value"),
+    TableColumn("Values", wraps=True, spare=True),
+    TableColumn("Meaning", wraps=True),
 )
-_ALIASES = (Column("Alias", Role.NAME), Column("Stands for", wraps=True))
+_ALIASES = (TableColumn("Alias", Role.NAME), TableColumn("Stands for", wraps=True))
 
 
 def run_set(context: Context, args: BoundArguments) -> Result:

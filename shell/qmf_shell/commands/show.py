@@ -10,7 +10,7 @@ from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.selection import parse_selection
 from qmf_shell.results.cells import Cell, Instant
-from qmf_shell.results.result import Column, Notice, Result, ResultGroup, Role, Table
+from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
@@ -43,9 +43,9 @@ def show_objects(targets: Sequence[ObjectRecord], context: Context) -> Result:
 
 def _table(context: Context, group: Sequence[ObjectRecord], numbers: Sequence[int]) -> Table:
     columns = (
-        Column("Type", Role.FAINT, spare=True),
-        Column("Element", Role.NAME),
-        *(Column(str(number), Role.TEXT, wraps=True) for number in numbers),
+        TableColumn("Type", Role.FAINT, spare=True),
+        TableColumn("Element", Role.NAME),
+        *(TableColumn(str(number), Role.TEXT, wraps=True) for number in numbers),
     )
     cells = [element_cells(context, item) for item in group]
     elements = list(dict.fromkeys(element for one in cells for element in one))

@@ -16,7 +16,7 @@ from qmf_shell.objects.selecting import known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell, Quantity
-from qmf_shell.results.result import Column, LiveView, Role, Table
+from qmf_shell.results.result import LiveView, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -77,9 +77,9 @@ class _Top:
         beside = value_columns(schemas, self.beside) if schemas else []
         named = any(item.identity.title for item in shown)
         title = f"{clean(self.field.name)} per second" if by_rate else clean(self.field.name)
-        columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
-        columns += [Column("Name", wraps=True)] if named else []
-        columns.append(Column(title, Role.NUMBER, key=title))
+        columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, wraps=True)]
+        columns += [TableColumn("Name", wraps=True)] if named else []
+        columns.append(TableColumn(title, Role.NUMBER, key=title))
         columns += [attrs.evolve(item.column, spare=True) for item in beside]
         rows: list[tuple[Cell, ...]] = []
         for item in shown:

@@ -10,7 +10,7 @@ from qmf_shell.objects.relations import children, parents
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell
-from qmf_shell.results.result import Column, Role, Table
+from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -23,9 +23,9 @@ _Entry = tuple[ObjectKey | str, str, str]
 """An object, or a text for those left out; the prefix of its line, and the prefix of lines below it."""
 
 _COLUMNS = (
-    Column("ID", Role.ID),
-    Column("Object", Role.TREE, wraps=True),
-    Column("Below", Role.NUMBER, spare=True),
+    TableColumn("ID", Role.ID),
+    TableColumn("Object", Role.TREE, wraps=True),
+    TableColumn("Below", Role.NUMBER, spare=True),
 )
 
 

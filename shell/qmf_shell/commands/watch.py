@@ -19,7 +19,7 @@ from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Optio
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, WatchedValue
-from qmf_shell.results.result import Column, LiveView, Result, ResultGroup, Role, Table
+from qmf_shell.results.result import LiveView, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
@@ -119,10 +119,10 @@ class _ObjectWatch:
 
     def _table(self, group: Sequence[ObjectRecord], at: float) -> Table:
         alone = len(group) == 1
-        columns = [Column("Type", Role.FAINT, spare=True), Column("Element", Role.NAME)]
+        columns = [TableColumn("Type", Role.FAINT, spare=True), TableColumn("Element", Role.NAME)]
         for item in group:
             number = str(self.context.ids.number(item.identity.key))
-            columns.append(Column(f"{number} (gone)" if item.identity.key in self.gone else number, wraps=True))
+            columns.append(TableColumn(f"{number} (gone)" if item.identity.key in self.gone else number, wraps=True))
         cells = [element_cells(self.context, item) for item in group]
         elements = list(dict.fromkeys(element for one in cells for element in one))
         rows: list[tuple[Cell, ...]] = []
@@ -159,10 +159,10 @@ class _ClassWatch:
 
     def _table(self, selected: SelectedObjects, at: float) -> Table:
         values = self._values(selected)
-        columns = [Column("ID", Role.ID), Column("Index", Role.NAME, wraps=True)]
+        columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, wraps=True)]
         named = any(item.identity.title for item in selected.shown)
         if named:
-            columns.append(Column("Name", wraps=True))
+            columns.append(TableColumn("Name", wraps=True))
         columns += [value.column for value in values]
         rows: list[tuple[Cell, ...]] = []
         for item in selected.shown:

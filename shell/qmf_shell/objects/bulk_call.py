@@ -10,12 +10,12 @@ from qmf.schema import Method
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.results.cells import Cell
-from qmf_shell.results.result import Column, Role, Table
+from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import CallOutcome, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean, one_line, plural
 
-_COLUMNS = (Column("ID", Role.ID), Column("Object", Role.NAME, wraps=True), Column("Result", wraps=True))
+_COLUMNS = (TableColumn("ID", Role.ID), TableColumn("Object", Role.NAME, wraps=True), TableColumn("Result", wraps=True))
 
 
 def call_objects(
@@ -51,7 +51,7 @@ def call_objects(
         context.warnings.append(f"{name} failed on {len(failed):,} of {len(targets):,}: {reasons.most_common(1)[0][0]}")
     outputs = _output_names(method, outcomes.values())
     rows = [_row(context, method, target, outcomes.get(at), outputs) for at, target in enumerate(targets)]
-    columns = (*_COLUMNS, *(Column(clean(output), wraps=True, key=output) for output in outputs))
+    columns = (*_COLUMNS, *(TableColumn(clean(output), wraps=True, key=output) for output in outputs))
     title = f"{name} on {plural(len(targets), 'object')}: {', '.join(summary)}"
     return Table(columns, tuple(rows), title=title)
 

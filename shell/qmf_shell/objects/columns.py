@@ -12,7 +12,7 @@ from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_c
 from qmf_shell.parsing.conditions import value_names
 from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.results.cells import Cell, Instant
-from qmf_shell.results.result import Column, Role
+from qmf_shell.results.result import Role, TableColumn
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean
@@ -35,15 +35,15 @@ class ValueColumn:
     item: Property | Statistic | None = None
 
     @property
-    def column(self) -> Column:
+    def column(self) -> TableColumn:
         """The column."""
         title = self.item.name if self.item is not None else self.field.name
         if self.field.name in ("created", "updated"):
-            return Column(title, Role.TIME)
+            return TableColumn(title, Role.TIME)
         compound = isinstance(self.item, Statistic) and self.item.type.style in (Style.HILO, Style.MMA)
         if self.field.is_number and not compound:
-            return Column(clean(title), Role.NUMBER, key=title)
-        return Column(clean(title), wraps=True, key=title)
+            return TableColumn(clean(title), Role.NUMBER, key=title)
+        return TableColumn(clean(title), wraps=True, key=title)
 
     def cell(self, context: Context, target: ObjectRecord) -> Cell:
         """The cell of an object in this column."""

@@ -25,7 +25,7 @@ from qmf_shell.results.cells import (
     ReferenceCell,
     WatchedValue,
 )
-from qmf_shell.results.result import Column, Details, Plot, PlotSeries, Result, ResultGroup, StreamLine, Table
+from qmf_shell.results.result import Details, Plot, PlotSeries, Result, ResultGroup, StreamLine, Table, TableColumn
 
 #: Types of most cells, which JSON has, too.
 _PLAIN = (str, int, bool)
@@ -56,8 +56,8 @@ def _values(result: Result) -> Iterator[object]:
                 yield from _values(part)
 
 
-def column_names(columns: Sequence[Column]) -> list[str]:
-    """Names of a table's values, see `Column.key`; a repeated name gets a number."""
+def column_names(columns: Sequence[TableColumn]) -> list[str]:
+    """Names of a table's values, see `TableColumn.key`; a repeated name gets a number."""
     names: list[str] = []
     for column in columns:
         name = column.key

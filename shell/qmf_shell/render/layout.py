@@ -13,7 +13,7 @@ import attrs
 from rich.cells import cell_len, chop_cells
 
 from qmf_shell.render.formatting import ABSENT
-from qmf_shell.results.result import Column
+from qmf_shell.results.result import TableColumn
 from qmf_shell.text import clean
 
 #: Texts of cells without a value.
@@ -81,7 +81,7 @@ class ColumnPlan:
     widths: tuple[int, ...] | None
 
 
-def plan_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int | None) -> ColumnPlan:
+def plan_columns(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], room: int | None) -> ColumnPlan:
     """Fit a table into `room`: remove spare columns, then wrap text, then remove columns without values.
 
     If text must be wrapped even without the spare columns, these stay as long as the text is readable.

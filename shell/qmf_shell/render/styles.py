@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import attrs
 
 from qmf_shell.render.formatting import ABSENT
-from qmf_shell.results.result import Column, NoticeLevel, Role
+from qmf_shell.results.result import NoticeLevel, Role, TableColumn
 
 #: Follows values that have changed, so that they are marked without colour, too.
 CHANGED_MARK = " *"
@@ -66,7 +66,7 @@ class Styler:
         """A notice."""
         return self._with(_LEVELS[level], text)
 
-    def cell(self, column: Column, whole: str, part: str) -> str:
+    def cell(self, column: TableColumn, whole: str, part: str) -> str:
         """A part of a cell.
 
         Args:

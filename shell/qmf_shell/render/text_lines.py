@@ -16,7 +16,7 @@ from qmf_shell.render.layout import GAP, NARROWEST, display_width, indent, natur
 from qmf_shell.render.plot import draw_plot
 from qmf_shell.render.styles import CHANGED_MARK, Styler
 from qmf_shell.results.cells import Cell, WatchedValue
-from qmf_shell.results.result import Column, Details, Notice, Plot, Result, ResultGroup, Role, StreamLine, Table
+from qmf_shell.results.result import Details, Notice, Plot, Result, ResultGroup, Role, StreamLine, Table, TableColumn
 from qmf_shell.text import clean
 
 _BLANK = " " * len(CHANGED_MARK)
@@ -57,7 +57,7 @@ def text_lines(result: Result, options: TextOptions) -> Iterator[str]:
             if title:
                 yield from map(options.styler.title, _wrapped(title, options.width))
             texts = [(clean(name), options.formatter.text(cell)) for name, cell in pairs]
-            yield from _pairs(texts, [Column("", Role.NAME)] * len(texts), options)
+            yield from _pairs(texts, [TableColumn("", Role.NAME)] * len(texts), options)
         case Notice(text, level):
             for line in text.split("\n"):
                 yield from (options.styler.notice(level, part) for part in _wrapped(line, options.width))
@@ -135,13 +135,13 @@ def _table(table: Table, options: TextOptions) -> Iterator[str]:
 
 
 def _grid(
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     titles: Sequence[str],
     rows: Sequence[Sequence[str]],
     widths: Sequence[int],
     styler: Styler,
 ) -> Iterator[str]:
-    plain = [Column(column.title, column.role if is_right(column) else Role.TEXT) for column in columns]
+    plain = [TableColumn(column.title, column.role if is_right(column) else Role.TEXT) for column in columns]
     yield from map(styler.head, _row(plain, titles, widths, Styler()))
     yield styler.faint(styler.rule * (sum(widths) + GAP * (len(widths) - 1)))
     # Thousands of rows may be ASCII that fits: each of these takes one operation.
@@ -155,12 +155,12 @@ def _grid(
             yield (form % tuple(row)).rstrip()
 
 
-def is_right(column: Column) -> bool:
+def is_right(column: TableColumn) -> bool:
     """True for columns that are aligned to the right."""
     return column.role in (Role.NUMBER, Role.ID)
 
 
-def _row(columns: Sequence[Column], texts: Sequence[str], widths: Sequence[int], styler: Styler) -> Iterator[str]:
+def _row(columns: Sequence[TableColumn], texts: Sequence[str], widths: Sequence[int], styler: Styler) -> Iterator[str]:
     cells = [wrap(text, width) for text, width in zip(texts, widths, strict=True)]
     for number in range(max(map(len, cells))):
         parts = []
@@ -172,7 +172,7 @@ def _row(columns: Sequence[Column], texts: Sequence[str], widths: Sequence[int],
         yield (" " * GAP).join(parts).rstrip()
 
 
-def _pairs(pairs: Sequence[tuple[str, str]], columns: Sequence[Column], options: TextOptions) -> Iterator[str]:
+def _pairs(pairs: Sequence[tuple[str, str]], columns: Sequence[TableColumn], options: TextOptions) -> Iterator[str]:
     """Names and values; on a very narrow terminal, each value is below its name."""
     styler, width = options.styler, options.width
     margin = " " * indent(width)

@@ -25,7 +25,7 @@ class Role(enum.Enum):
 
 
 @attrs.frozen
-class Column:
+class TableColumn:
     """A column of a table.
 
     Attributes:
@@ -55,7 +55,7 @@ class Table:
         note: line below, or None.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     rows: tuple[tuple[Cell, ...], ...]
     title: str | None = None
     empty: str = "Nothing to show."
@@ -113,7 +113,7 @@ class StreamLine:
         cells: one per column.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     cells: tuple[Cell, ...]
 
 

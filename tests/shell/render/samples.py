@@ -9,7 +9,6 @@ from qmf_shell.results.cells import (
     Instant,
 )
 from qmf_shell.results.result import (
-    Column,
     Details,
     Notice,
     NoticeLevel,
@@ -18,6 +17,7 @@ from qmf_shell.results.result import (
     Role,
     StreamLine,
     Table,
+    TableColumn,
 )
 from shell.fakes import (
     NOON,
@@ -26,10 +26,10 @@ from shell.fakes import (
 )
 
 COLUMNS = (
-    Column("ID", Role.ID),
-    Column("Created", Role.TIME),
-    Column("Destroyed", Role.TIME),
-    Column("Index", Role.NAME, wraps=True),
+    TableColumn("ID", Role.ID),
+    TableColumn("Created", Role.TIME),
+    TableColumn("Destroyed", Role.TIME),
+    TableColumn("Index", Role.NAME, wraps=True),
 )
 
 LONG = "/a/very/long/path/that/does/not/fit/into/forty/columns"
@@ -39,20 +39,20 @@ TABLE = Table(COLUMNS, ((101, Instant(NOON), None, "/"), (102, Instant(NOON), No
 EVIL = "a\x1b[31mred\nline"
 
 LINE = StreamLine(
-    (Column("Time", Role.TIME), Column("Severity", Role.SEVERITY), Column("Event", Role.NAME)),
+    (TableColumn("Time", Role.TIME), TableColumn("Severity", Role.SEVERITY), TableColumn("Event", Role.NAME)),
     (Instant(NOON), "warn", "full"),
 )
 
 RESULTS: dict[str, Result] = {
     "table": TABLE,
     "empty": Table(COLUMNS, (), "none", empty="No objects."),
-    "wide": Table(tuple(Column(f"c{n}") for n in range(8)), (tuple(f"value {n}" for n in range(8)),)),
+    "wide": Table(tuple(TableColumn(f"c{n}") for n in range(8)), (tuple(f"value {n}" for n in range(8)),)),
     "details": Details((("sequence", 7), ("body", LONG)), "echo of 101"),
     "message": Notice("first\nsecond", NoticeLevel.GOOD),
     "group": ResultGroup((Notice("a"), TABLE)),
     "line": LINE,
     "evil": ResultGroup(
-        (Table((Column(EVIL),), ((EVIL,),), EVIL, note=EVIL), Details(((EVIL, EVIL),), EVIL), Notice(EVIL))
+        (Table((TableColumn(EVIL),), ((EVIL,),), EVIL, note=EVIL), Details(((EVIL, EVIL),), EVIL), Notice(EVIL))
     ),
 }
 #: Escape sequences of colours.

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.render.layout import GAP, NARROWEST, ColumnPlan, fit_widths, natural_widths, pad, plan_columns, wrap
-from qmf_shell.results.result import Column
+from qmf_shell.results.result import TableColumn
 from rich.cells import cell_len
 
 
@@ -46,25 +46,25 @@ def test_what_fits_fits(columns: list[tuple[int, bool]], room: int) -> None:
 
 
 def test_empty_columns_are_removed_first() -> None:
-    columns = [Column("ID"), Column("Destroyed"), Column("Index")]
+    columns = [TableColumn("ID"), TableColumn("Destroyed"), TableColumn("Index")]
     planned = plan_columns(columns, [["101", "-", "/"], ["102", "", "/home"]], 12)
     assert planned.shown == (0, 2)
     assert planned.widths == (3, 5)
 
 
 def test_empty_columns_stay_if_they_fit() -> None:
-    assert plan_columns([Column("ID"), Column("Destroyed")], [["101", "-"]], 40).shown == (0, 1)
+    assert plan_columns([TableColumn("ID"), TableColumn("Destroyed")], [["101", "-"]], 40).shown == (0, 1)
 
 
 def test_spare_columns_go_before_anything_is_wrapped() -> None:
-    columns = [Column("Agent", wraps=True), Column("Instance", spare=True), Column("Broker", wraps=True)]
+    columns = [TableColumn("Agent", wraps=True), TableColumn("Instance", spare=True), TableColumn("Broker", wraps=True)]
     rows = [["a" * 20, "i" * 10, "b" * 20]]
     assert plan_columns(columns, rows, 54) == ColumnPlan((0, 1, 2), (20, 10, 20))
     assert plan_columns(columns, rows, 53) == ColumnPlan((0, 2), (20, 20))
 
 
 def test_spare_columns_stay_where_text_is_wrapped_anyway_and_reads_well() -> None:
-    columns = [Column("Type", spare=True), Column("Element"), Column("101", wraps=True)]
+    columns = [TableColumn("Type", spare=True), TableColumn("Element"), TableColumn("101", wraps=True)]
     rows = [["config", "options", "x" * 90]]
     assert plan_columns(columns, rows, 60) == ColumnPlan((0, 1, 2), (6, 7, 43))
     assert plan_columns(columns, rows, 50) == ColumnPlan((1, 2), (7, 41))

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.results.result import (
-    Column,
     Details,
     Role,
     Table,
+    TableColumn,
 )
 from shell.render.samples import ANSI, LONG, RESULTS, TABLE, shown
 
@@ -62,7 +62,7 @@ def test_details_narrower_than_names_go_below_them() -> None:
 @given(rows=st.lists(st.tuples(st.text(max_size=9), st.integers(), st.text(max_size=30)), min_size=1, max_size=4))
 @pytest.mark.parametrize("width", [40, 80])
 def test_rows_with_and_without_colour_are_the_same(rows: list[tuple[str, int, str]], width: int) -> None:
-    columns = (Column("Name"), Column("Count", Role.NUMBER), Column("Text", Role.NAME, wraps=True))
+    columns = (TableColumn("Name"), TableColumn("Count", Role.NUMBER), TableColumn("Text", Role.NAME, wraps=True))
     plain, coloured = (
         shown(Table(columns, tuple(rows)), style, width).lines for style in (OutputStyle.PLAIN, OutputStyle.COLOUR)
     )
