@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from qmf.agent.requests.call_audit import CallAudit
     from qmf.agent.requests.method_handler import Caller, current_caller
     from qmf.agent.requests.subscription_handler import SubscriptionLimits
+    from qmf.protocol.contents import ErrorCode
     from qmf.protocol.values import ObjectId
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -66,6 +67,7 @@ else:
             "qmf.agent.request_errors": "MethodError",
             "qmf.agent.requests.subscription_handler": "SubscriptionLimits",
             "qmf.agent.metrics": "AgentStatistics",
+            "qmf.protocol.contents": "ErrorCode",
             "qmf.protocol.values": "ObjectId",
         },
     )
@@ -85,6 +87,7 @@ __all__ = [
     "Counter",
     "CounterAttribute",
     "DuplicateObjectError",
+    "ErrorCode",
     "Event",
     "EventLimit",
     "HiLo",

@@ -99,6 +99,9 @@ class BrokerObserver:
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
         """A queue was bound to an exchange."""
 
+    def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
+        """A binding is about to be removed. Those of a queue or exchange that is deleted are not reported."""
+
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """A client has attached a link."""
 
@@ -146,6 +149,11 @@ class BrokerObservers(BrokerObserver):
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_bound(exchange, queue, spec, client)
+
+    def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_unbound(exchange, queue, spec, client)
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""

@@ -17,7 +17,8 @@ from qmf.broker.links.connection import ServerConnection
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
 from qmf.broker.nodes.counters import BrokerCounters
-from qmf.broker.nodes.queues import QueueLimits
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.queues import Queue, QueueLimits
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.resumption import LINK_RESUMPTION
@@ -162,6 +163,7 @@ class Broker:
             counters=self.counters,
             clock=loop.time,
         )
+        self._registry.on_deleted = self._on_node_deleted
         self._resumable = ResumableLinks(self._registry)
         self._listening = True
         try:
@@ -242,6 +244,10 @@ class Broker:
             on_start=self._on_connection_start,
             on_end=self._connections.discard,
         ).transport
+
+    def _on_node_deleted(self, node: Queue | Exchange) -> None:
+        for connection in list(self._connections):
+            connection.on_node_deleted(node)
 
     def _on_connection_start(self, connection: ServerConnection) -> None:
         self.counters.connections += 1

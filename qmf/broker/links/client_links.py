@@ -21,7 +21,7 @@ from qmf.broker.links.resumable import (
     Unsettled,
 )
 from qmf.broker.links.resumable_links import ResumableLinks, end_link
-from qmf.broker.nodes.exchanges import DefaultExchange
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import OverflowPolicy, Queue
 from qmf.broker.nodes.registry import Node, NodeRegistry
@@ -137,6 +137,16 @@ class ClientLinks:
         end_link(self._registry, ended, nodes, self._client)
         if (owned := self._coordinator_links.pop(link, None)) is not None:
             self._coordinator.roll_back(owned)
+
+    def on_node_deleted(self, node: Queue | Exchange) -> None:
+        """A node was deleted: detach the links that send to it or receive from it."""
+        links = [link for link, incoming in self._incoming.items() if incoming.node is node]
+        links += [link for link, outgoing in self._outgoing.items() if outgoing.queue is node]
+        for link in links:
+            self._transport.engine.detach(link, "amqp:resource-deleted", f"{node.name!r} was deleted")
+            self.on_detached(link, closed=True)
+        if links:
+            self._transport.flush_soon()
 
     def surrender(self, link: ResumableLink) -> Sequence[LinkNode]:
         """See `LinkHolder`."""

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from qmf.broker.links.client_links import ClientLinks
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import ClientInfo
 from qmf.bus.engine.engine import Engine
@@ -84,6 +86,10 @@ class ServerConnection:
             return
         self.transport.engine.close(condition, description)
         self.transport.flush_soon()
+
+    def on_node_deleted(self, node: Queue | Exchange) -> None:
+        """A node of the broker was deleted."""
+        self._links.on_node_deleted(node)
 
     # Owner of the transport
 

@@ -23,6 +23,7 @@ class IncomingLink:
 
     Attributes:
         link: the engine's.
+        node: where the messages go; None for the anonymous relay.
         transfers: messages received.
     """
 
@@ -33,14 +34,14 @@ class IncomingLink:
         transport: AmqpTransport,
         link: Link,
         registry: NodeRegistry,
-        target: Node | None,
+        node: Node | None,
         *,
         relay: bool,
         window: int = CREDIT_WINDOW,
     ) -> None:
         """Args:
 
-        target: the node that all messages go to; None with `relay`.
+        node: that all messages go to; None with `relay`.
         relay: True for a link to the anonymous relay: each message goes to the node in its `to`.
         window: messages that the client may have in flight.
         """
@@ -48,7 +49,7 @@ class IncomingLink:
         self.transfers = 0
         self._transport = transport
         self._registry = registry
-        self._target = target
+        self.node = node
         self._relay = relay
         #: The client does not wait for the outcomes of requests and answers.
         self._batchable = link.properties.get(BATCHABLE) is True
@@ -83,7 +84,7 @@ class IncomingLink:
     def on_delivery(self, event: Delivery) -> None:
         """Route a message, settle it, and give credit for the next ones."""
         try:
-            message, node = read_and_resolve(self._registry, event.data, self._target, relay=self._relay)
+            message, node = read_and_resolve(self._registry, event.data, self.node, relay=self._relay)
         except DecodeError as error:
             self._settle(event, *reject(self._registry, error))
             return
@@ -99,7 +100,7 @@ class IncomingLink:
         assert event.transaction is not None
         try:
             transaction = coordinator.find(event.transaction)
-            message, node = read_and_resolve(self._registry, event.data, self._target, relay=self._relay)
+            message, node = read_and_resolve(self._registry, event.data, self.node, relay=self._relay)
         except TransactionFailed as error:
             self._settle(event, Outcome.REJECTED, error.condition, error.description)
         except DecodeError as error:

@@ -63,7 +63,7 @@ class ResumableIncomingLink(IncomingLink):
         transport: AmqpTransport,
         link: Link,
         registry: NodeRegistry,
-        target: Node | None,
+        node: Node | None,
         *,
         relay: bool,
         key: LinkKey,
@@ -74,12 +74,7 @@ class ResumableIncomingLink(IncomingLink):
         self.attempt = _attempt(link)
         #: Messages that were accepted and, as far as we know, are not settled by the client.
         self._accepted: set[int] = set()
-        super().__init__(transport, link, registry, target, relay=relay, window=_window(transport, CREDIT_WINDOW))
-
-    @property
-    def node(self) -> Node | None:
-        """The node that messages go to; None with the anonymous relay."""
-        return self._target
+        super().__init__(transport, link, registry, node, relay=relay, window=_window(transport, CREDIT_WINDOW))
 
     def reconcile(self, listed: Unsettled) -> Unsettled:
         """Compare with what the client lists.
@@ -103,7 +98,7 @@ class ResumableIncomingLink(IncomingLink):
             super().on_delivery(event)
             return
         if tag not in self._accepted:
-            result = route_message(self._registry, event.data, self._target, relay=self._relay)
+            result = route_message(self._registry, event.data, self.node, relay=self._relay)
             if result[0] is not Outcome.ACCEPTED:
                 self._settle(event, *result)
                 return

@@ -102,9 +102,7 @@ class EventPublisher(BrokerObserver):
         name = sstr(queue.name)
         for exchange in self._registry.exchanges:
             for binding in exchange.bindings(queue):
-                self._raise(
-                    model.Unbind(rhost=rhost, user=user, exName=sstr(exchange.name), qName=name, key=lstr(binding.key))
-                )
+                self.on_unbound(exchange, queue, binding, client)
         self._raise(model.QueueDelete(rhost=rhost, user=user, qName=name))
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
@@ -120,6 +118,15 @@ class EventPublisher(BrokerObserver):
                     key=lstr(spec.key),
                     args=simple_map(spec.headers),
                 )
+            )
+
+    def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
+        """See `BrokerObserver`."""
+        if client is not None:
+            rhost, user = self._connection_and_user(client)
+            name = sstr(queue.name)
+            self._raise(
+                model.Unbind(rhost=rhost, user=user, exName=sstr(exchange.name), qName=name, key=lstr(spec.key))
             )
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:

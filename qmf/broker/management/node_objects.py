@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Never
 
 from qmf._version import __version__
-from qmf.agent import MethodError
+from qmf.agent import ErrorCode, MethodError
+from qmf.broker.management.administration import Administration, message_filter
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import lstr, simple_map, sstr
 from qmf.broker.nodes.counters import ExchangeCounters, QueueCounters
@@ -76,6 +77,7 @@ class ManagedBroker(model.Broker, SampledObject):
             version=sstr(__version__),
         )
         self._registry = registry
+        self._administration = Administration(registry)
         self._started = registry.clock()
 
     def sample(self) -> None:
@@ -99,15 +101,30 @@ class ManagedBroker(model.Broker, SampledObject):
         """See the schema."""
         return model.BrokerEchoResult(sequence=sequence, body=body)
 
+    def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:
+        """See the schema."""
+        self._administration.create(type, name, properties, strict)
+
+    def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
+        """See the schema."""
+        self._administration.delete(type, name, options)
+
+    def query(self, type: str, name: str) -> model.BrokerQueryResult:
+        """See the schema."""
+        queue = self._administration.queue(type, name)
+        depth, size = queue.depth()
+        results = {"name": queue.name, "msgDepth": depth, "byteDepth": size, "consumerCount": queue.consumer_count}
+        return model.BrokerQueryResult(results=results)
+
+    def queueMoveMessages(self, srcQueue: str, destQueue: str, qty: int, filter: Mapping[str, object]) -> None:
+        """See the schema."""
+        self._administration.move(srcQueue, destQueue, qty, filter)
+
     connect = unsupported("Broker.connect")
-    queueMoveMessages = unsupported("Broker.queueMoveMessages")
     setLogLevel = unsupported("Broker.setLogLevel")
     getLogLevel = unsupported("Broker.getLogLevel")
     getTimestampConfig = unsupported("Broker.getTimestampConfig")
     setTimestampConfig = unsupported("Broker.setTimestampConfig")
-    create = unsupported("Broker.create")
-    delete = unsupported("Broker.delete")
-    query = unsupported("Broker.query")
     getLogHiresTimestamp = unsupported("Broker.getLogHiresTimestamp")
     setLogHiresTimestamp = unsupported("Broker.setLogHiresTimestamp")
     queueRedirect = unsupported("Broker.queueRedirect")
@@ -131,11 +148,14 @@ class ManagedQueue(model.Queue, SampledObject):
         binding_count: number of its bindings; updated by `ObjectPublisher`.
     """
 
-    def __init__(self, vhost: model.Vhost, queue: Queue, *, temporary: bool, creator: str) -> None:
+    def __init__(
+        self, vhost: model.Vhost, queue: Queue, administration: Administration, *, temporary: bool, creator: str
+    ) -> None:
         """Args:
 
         vhost: that it belongs to.
         queue: of the broker.
+        administration: of the broker.
         temporary: it is deleted with the link that created it.
         creator: user that created it; empty for the broker.
         """
@@ -154,6 +174,7 @@ class ManagedQueue(model.Queue, SampledObject):
         self.creator = sstr(creator)
         self.binding_count = 0
         self._queue = queue
+        self._administration = administration
 
     def sample(self) -> None:
         """See `SampledObject`."""
@@ -164,11 +185,13 @@ class ManagedQueue(model.Queue, SampledObject):
 
     def purge(self, request: int, filter: Mapping[str, object]) -> None:
         """See the schema. Unsettled messages are not removed."""
-        if filter:
-            raise MethodError("Queue.purge with a filter is not supported by this broker")
-        self._queue.purge(request)
+        self._queue.purge(request, message_filter(filter))
 
-    reroute = unsupported("Queue.reroute")
+    def reroute(self, request: int, useAltExchange: bool, exchange: str, filter: Mapping[str, object]) -> None:
+        """See the schema. Unsettled messages are not sent."""
+        if useAltExchange:
+            raise MethodError("No alternate-exchange defined", ErrorCode.INVALID_PARAMETER)
+        self._administration.reroute(self._queue, request, exchange, filter)
 
 
 class ManagedExchange(model.Exchange, SampledObject):
@@ -227,3 +250,4 @@ def _sample_queue(obj: model.Queue | model.Broker, counters: QueueCounters, dept
     obj.discardsOverflow.set(counters.refused)
     obj.discardsSubscriber.set(counters.rejected)
     obj.discardsPurge.set(counters.purged)
+    obj.reroutes.set(counters.rerouted)

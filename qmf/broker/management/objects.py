@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from qmf.agent import Agent
+from qmf.broker.management.administration import Administration
 from qmf.broker.management.client_objects import ManagedConnection, ManagedSession, ManagedSubscription
 from qmf.broker.management.node_objects import (
     ManagedBinding,
@@ -49,6 +50,7 @@ class ObjectPublisher(BrokerObserver):
         listening: host and port that the broker listens on.
         """
         self._registry = registry
+        self._administration = Administration(registry)
         self._listening = listening
         self._systems: SampledObjects[str, ManagedSystem] = SampledObjects(agent)
         self._brokers: SampledObjects[str, ManagedBroker] = SampledObjects(agent)
@@ -122,6 +124,12 @@ class ObjectPublisher(BrokerObserver):
         """See `BrokerObserver`."""
         self._add_binding(exchange, queue, spec)
 
+    def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        self._bindings.remove((exchange, queue, spec.key))
+        if (queue_object := self._queues.get(queue)) is not None:
+            queue_object.binding_count -= 1
+
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""
         connection = self._connections.get(client)
@@ -154,7 +162,7 @@ class ObjectPublisher(BrokerObserver):
         return [self._registry.default_exchange, *self._registry.exchanges]
 
     def _add_queue(self, queue: Queue, *, temporary: bool, creator: str) -> None:
-        queue_object = ManagedQueue(self._vhost, queue, temporary=temporary, creator=creator)
+        queue_object = ManagedQueue(self._vhost, queue, self._administration, temporary=temporary, creator=creator)
         self._queues.add(queue, queue_object, queue_object.name)
         self._add_binding(self._registry.default_exchange, queue, BindingSpec(queue.name))
 

@@ -47,6 +47,7 @@ class QueueCounters:
         refused: messages that were not enqueued because the queue was full.
         rejected: messages that a receiver rejected.
         purged: messages removed by a purge.
+        rerouted: messages that were sent to an exchange again.
         abandoned: messages that were in the queue when it was deleted.
     """
 
@@ -62,6 +63,7 @@ class QueueCounters:
     refused: int = 0
     rejected: int = 0
     purged: int = 0
+    rerouted: int = 0
     abandoned: int = 0
 
     @property

@@ -55,15 +55,27 @@ class Exchange(abc.ABC):
         if spec.key in specs:
             return False
         specs[spec.key] = spec
+        self._on_bound(queue, spec)
         return True
 
-    def unbind(self, queue: Queue) -> None:
-        """Remove all bindings of the queue. Does nothing when it has none."""
-        self._bindings.pop(queue, None)
+    def unbind(self, queue: Queue, key: str) -> None:
+        """Remove a binding of the queue. Does nothing when it has none with this key."""
+        specs = self._bindings.get(queue, {})
+        spec = specs.pop(key, None)
+        if spec is not None:
+            self._on_unbound(queue, spec)
+            if not specs:
+                del self._bindings[queue]
 
     def bindings(self, queue: Queue) -> Sequence[BindingSpec]:
         """The bindings of a queue, in the order in which they were made."""
         return tuple(self._bindings.get(queue, {}).values())
+
+    def _on_bound(self, queue: Queue, spec: BindingSpec) -> None:  # noqa: B027 - most types need nothing else
+        """A binding was added."""
+
+    def _on_unbound(self, queue: Queue, spec: BindingSpec) -> None:  # noqa: B027
+        """A binding was removed."""
 
     @abc.abstractmethod
     def route(self, message: Message) -> Sequence[Queue]:
@@ -79,19 +91,14 @@ class DirectExchange(Exchange):
         super().__init__(name)
         self._queues: dict[str, dict[Queue, None]] = {}
 
-    def bind(self, queue: Queue, spec: BindingSpec) -> bool:
-        """See `Exchange`."""
+    def _on_bound(self, queue: Queue, spec: BindingSpec) -> None:
         self._queues.setdefault(spec.key, {})[queue] = None
-        return super().bind(queue, spec)
 
-    def unbind(self, queue: Queue) -> None:
-        """See `Exchange`."""
-        for spec in self.bindings(queue):
-            queues = self._queues[spec.key]
-            del queues[queue]
-            if not queues:
-                del self._queues[spec.key]
-        super().unbind(queue)
+    def _on_unbound(self, queue: Queue, spec: BindingSpec) -> None:
+        queues = self._queues[spec.key]
+        del queues[queue]
+        if not queues:
+            del self._queues[spec.key]
 
     def route(self, message: Message) -> Sequence[Queue]:
         """See `Exchange`."""
@@ -107,16 +114,11 @@ class TopicExchange(Exchange):
         super().__init__(name)
         self._table: TopicTable[Queue] = TopicTable()
 
-    def bind(self, queue: Queue, spec: BindingSpec) -> bool:
-        """See `Exchange`."""
+    def _on_bound(self, queue: Queue, spec: BindingSpec) -> None:
         self._table.add(spec.key, queue)
-        return super().bind(queue, spec)
 
-    def unbind(self, queue: Queue) -> None:
-        """See `Exchange`."""
-        for spec in self.bindings(queue):
-            self._table.remove(spec.key, queue)
-        super().unbind(queue)
+    def _on_unbound(self, queue: Queue, spec: BindingSpec) -> None:
+        self._table.remove(spec.key, queue)
 
     def route(self, message: Message) -> Sequence[Queue]:
         """See `Exchange`."""

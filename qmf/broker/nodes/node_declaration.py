@@ -58,8 +58,15 @@ class NodeDeclaration:
         )
 
 
-def read_node_declaration(capabilities: Collection[str], properties: Mapping[str, object]) -> NodeDeclaration:
-    """The declaration in a terminus.
+def read_node_declaration(
+    capabilities: Collection[str], properties: Mapping[str, object], *, strict: bool = False
+) -> NodeDeclaration:
+    """The declaration in a terminus, or in the properties that the broker's method `create` has.
+
+    Args:
+        capabilities: ``queue``, ``topic``, ``durable``.
+        properties: by qpidd's names.
+        strict: refuse properties that are not known; otherwise they are logged.
 
     Raises:
         NodeDeclarationError: one has a wrong type, or asks for what this broker does not have.
@@ -88,6 +95,8 @@ def read_node_declaration(capabilities: Collection[str], properties: Mapping[str
         max_count=_number(left, "qpid.max_count"),
         max_size=_number(left, "qpid.max_size"),
     )
+    if strict and left:
+        raise NodeDeclarationError(f"{', '.join(map(str, left))}: unknown")
     for name in left:
         log.warning("property %s of a new node has no effect on this broker", name)
     return declaration

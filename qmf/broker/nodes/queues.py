@@ -8,9 +8,10 @@ queue refuses what it cannot hold, so that the sender notices. This module knows
 from __future__ import annotations
 
 import enum
+import itertools
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import attrs
@@ -167,27 +168,35 @@ class Queue:
 
     def requeue(self, messages: Iterable[Message]) -> None:
         """Put messages that a consumer gave back at the front, oldest first. The limits do not apply to them."""
-        for message in reversed(list(messages)):
+        messages = list(messages)
+        self.counters.releases += len(messages)
+        self.put_back(messages)
+
+    def put_back(self, messages: Sequence[Message]) -> None:
+        """Put messages that were taken at the front, oldest first. The limits do not apply to them."""
+        for message in reversed(messages):
             self._messages[message] = None
             self._messages.move_to_end(message, last=False)
             self._size += len(message.data)
-            self.counters.releases += 1
         self.dispatch()
 
-    def purge(self, count: int = 0) -> int:
-        """Remove waiting messages, oldest first.
+    def take(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> list[Message]:
+        """Remove waiting messages, oldest first. They have left the queue; the caller counts why.
 
         Args:
             count: how many at most; 0 for all.
-
-        Returns:
-            number of messages removed.
+            matches: chooses the messages; None for all.
         """
-        number = min(count, len(self._messages)) if count else len(self._messages)
-        for _ in range(number):
-            self._pop()
-        self.counters.purged += number
-        return number
+        found = (message for message in self._messages if matches is None or matches(message))
+        taken = list(itertools.islice(found, count or None))
+        for message in taken:
+            del self._messages[message]
+            self._size -= len(message.data)
+        return taken
+
+    def purge(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> None:
+        """Remove waiting messages; see `take`."""
+        self.counters.purged += len(self.take(count, matches))
 
     def add_consumer(self, consumer: Consumer) -> None:
         """Deliver to this consumer, too. What waits already is delivered by the next `dispatch`."""

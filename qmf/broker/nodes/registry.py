@@ -61,6 +61,7 @@ class NodeRegistry:
         deleted_queues: totals of the queues that were deleted.
         clock: returns seconds; for times to live.
         observer: notified of what is created and deleted; may be replaced.
+        on_deleted: called after a node was deleted; may be replaced.
     """
 
     def __init__(
@@ -84,11 +85,13 @@ class NodeRegistry:
         self.deleted_queues = QueueCounters()
         self.clock = clock
         self.observer = BrokerObserver()
+        self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
         self._limits = limits or QueueLimits()
         self._exchanges = {name: kind(name) for name, kind in PREDECLARED_EXCHANGES}
         for domain in domains:
             for name, kind in ((f"qmf.{domain}.topic", TopicExchange), (f"qmf.{domain}.direct", DirectExchange)):
                 self._exchanges.setdefault(name, kind(name))
+        self._predeclared = frozenset(self._exchanges)
         self._queues: dict[str, Queue] = {}
         self.default_exchange = DefaultExchange(self._queues)
         for name in queues:
@@ -131,6 +134,10 @@ class NodeRegistry:
             client=client,
         )
 
+    def is_predeclared(self, exchange: Exchange | DefaultExchange) -> bool:
+        """True for an exchange that exists from the start: it is not to be deleted."""
+        return exchange.name in self._predeclared or exchange is self.default_exchange
+
     def delete(self, node: Queue | Exchange, client: BrokerClient | None = None) -> None:
         """Delete a node, for a client or for the broker itself (None)."""
         if isinstance(node, Queue):
@@ -138,6 +145,7 @@ class NodeRegistry:
         elif self._exchanges.get(node.name) is node:
             self.observer.on_exchange_deleted(node, client)
             del self._exchanges[node.name]
+            self.on_deleted(node)
 
     def targets(self, node: Node | None, message: Message) -> Sequence[Queue]:
         """The queues that a message to `node` would be put into now."""
@@ -195,15 +203,27 @@ class NodeRegistry:
         if exchange.bind(queue, spec):
             self.observer.on_bound(exchange, queue, spec, client)
 
+    def unbind(self, exchange: Exchange, queue: Queue, key: str, client: BrokerClient | None = None) -> bool:
+        """Remove a binding, for a client or for the broker itself (None); False if there is none with this key."""
+        for spec in exchange.bindings(queue):
+            if spec.key == key:
+                self.observer.on_unbound(exchange, queue, spec, client)
+                exchange.unbind(queue, key)
+                return True
+        return False
+
     def delete_queue(self, queue: Queue, client: BrokerClient | None = None) -> None:
         """Delete a queue with its bindings and messages, for a client or for the broker itself (None)."""
-        if self._queues.get(queue.name) is queue:
-            queue.counters.abandoned += len(queue)
-            self.observer.on_queue_deleted(queue, client)
-            self.deleted_queues.add(queue.counters)
-            del self._queues[queue.name]
+        if self._queues.get(queue.name) is not queue:
+            return
+        queue.counters.abandoned += len(queue)
+        self.observer.on_queue_deleted(queue, client)
+        self.deleted_queues.add(queue.counters)
+        del self._queues[queue.name]
         for exchange in self._exchanges.values():
-            exchange.unbind(queue)
+            for spec in exchange.bindings(queue):
+                exchange.unbind(queue, spec.key)
+        self.on_deleted(queue)
 
     def publish(self, node: Node | None, message: Message) -> RoutingResult:
         """Route a message that was sent to `node`; None means that its address names nothing."""

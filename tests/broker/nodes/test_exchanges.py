@@ -51,8 +51,9 @@ def test_routing(exchange: Exchange, match: BindingSpec, message: Message, expec
     it = queue()
     exchange.bind(it, match)
     assert list(exchange.route(message)) == ([it] if expected else [])
-    exchange.unbind(it)
-    exchange.unbind(it)
+    exchange.unbind(it, "no such key")
+    exchange.unbind(it, match.key)
+    exchange.unbind(it, match.key)
     assert list(exchange.route(message)) == []
 
 
@@ -63,7 +64,7 @@ def test_every_queue_once(kind: type[Exchange]) -> None:
     for it in queues:
         exchange.bind(it, BindingSpec("key"))
     assert sorted(it.name for it in exchange.route(message("key"))) == ["0", "1", "2", "3", "4"]
-    exchange.unbind(queues[2])
+    exchange.unbind(queues[2], "key")
     assert sorted(it.name for it in exchange.route(message("key"))) == ["0", "1", "3", "4"]
 
 
@@ -87,6 +88,8 @@ def test_several_bindings_of_a_queue(
     assert [exchange.bind(it, spec) for spec in [*specs, specs[0]]] == [True, True, False]
     assert (exchange.binding_count, list(exchange.bindings(it))) == (2, specs)
     assert [list(exchange.route(message)) for message in [*matching, other]] == [*[[it]] * len(matching), []]
-    exchange.unbind(it)
+    for left, spec in enumerate(specs):
+        assert exchange.binding_count == len(specs) - left
+        exchange.unbind(it, spec.key)
     assert exchange.binding_count == 0
     assert not any(exchange.route(message) for message in matching)

@@ -184,13 +184,24 @@ def test_purging_takes_the_oldest() -> None:
     it, _, _ = queue()
     for text in "abcd":
         it.enqueue(message(text))
-    assert it.purge(1) == 1
+    it.purge(1)
     assert (len(it), it.size, it.counters.purged) == (3, 3, 1)
-    assert it.purge(9) == 3
+    it.purge(9)
     it.enqueue(message("e"))
-    assert it.purge() == 1
-    assert it.purge() == 0
+    for _ in range(2):
+        it.purge()
     assert (len(it), it.size, it.counters.purged) == (0, 0, 5)
+
+
+def test_messages_that_were_taken_can_be_put_back() -> None:
+    it, _, _ = queue()
+    messages = [message(text) for text in "abcd"]
+    for one in messages:
+        it.enqueue(one)
+    taken = it.take(2, lambda one: one is not messages[0])
+    assert (taken, it.waiting(), it.size) == (messages[1:3], [messages[0], messages[3]], 2)
+    it.put_back(taken)
+    assert (it.waiting(), it.size, it.counters.releases) == ([*messages[1:3], messages[0], messages[3]], 4, 0)
 
 
 def test_a_removed_consumer_gets_nothing() -> None:

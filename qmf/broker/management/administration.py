@@ -1,0 +1,210 @@
+"""What consoles may change in the broker: the methods of the broker's object and of its queues.
+
+Names, options and texts of errors are those of qpidd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from qmf.agent import ErrorCode, MethodError, current_caller
+from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import NameInUse, NodeRegistry, RoutingResult
+from qmf.broker.observer import ClientInfo
+
+#: What `create` and `delete` know, and what they will know once the broker has links to other brokers.
+_EXCHANGE_TYPES, _FEDERATION_TYPES = ("exchange", "topic"), ("link", "bridge", "domain", "incoming", "outgoing")
+
+
+@attrs.frozen(eq=False)
+class CallerClient:
+    """A `BrokerClient` for what a console does by calling methods."""
+
+    info: ClientInfo
+
+    def close(self, condition: str, description: str) -> None:
+        """Does nothing: the call has no connection of its own."""
+
+
+class Administration:
+    """Creates, deletes and changes nodes on behalf of consoles."""
+
+    def __init__(self, registry: NodeRegistry) -> None:
+        self._registry = registry
+
+    def create(self, type: str, name: str, properties: Mapping[str, object], strict: bool) -> None:
+        """Create a queue, exchange or binding.
+
+        Args:
+            type: ``queue``, ``exchange``, ``topic`` or ``binding``.
+            name: of the node; of a binding ``exchange/queue/key``.
+            properties: settings of the node, or arguments of the binding.
+            strict: refuse settings that this broker does not know, rather than ignore them.
+
+        Raises:
+            MethodError: it exists, a setting is invalid, or a node of a binding does not exist.
+        """
+        if type == "binding":
+            self._bind(name, properties)
+            return
+        if type != "queue":
+            self._check_type(type, _EXCHANGE_TYPES)
+        try:
+            declaration = read_node_declaration(("queue" if type == "queue" else "topic",), properties, strict=strict)
+        except NodeDeclarationError as error:
+            raise MethodError(f"invalid parameter to method call: {error}") from error
+        if not name:
+            raise MethodError("invalid parameter to method call: the name is empty")
+        if type == "queue" and declaration.exchange is not None:
+            raise MethodError("invalid parameter to method call: exchange-type: a queue has none")
+        try:
+            self._registry.create(name, declaration, _caller())
+        except NameInUse as error:
+            raise MethodError(f"object already exists: {name}") from error
+
+    def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
+        """Delete a queue, exchange or binding.
+
+        Args:
+            type, name: as of `create`.
+            options: of a queue: ``if_empty``, ``if_unused``.
+
+        Raises:
+            MethodError: it does not exist, or may not be deleted.
+        """
+        if type == "binding":
+            exchange, queue, key = self._ends(name, "Unbind")
+            self._registry.unbind(exchange, queue, key, _caller())
+        elif type == "queue":
+            self._registry.delete(self._deletable_queue(name, options), _caller())
+        else:
+            self._check_type(type, _EXCHANGE_TYPES)
+            found = self._registry.find(name)
+            if isinstance(found, Exchange | DefaultExchange) and self._registry.is_predeclared(found):
+                which = f"exchange {name}" if name else "default exchange"
+                raise MethodError(f"not-allowed: Delete not allowed for {which}")
+            if not isinstance(found, Exchange):
+                raise MethodError(f"not-found: Delete failed. No such exchange: {name}")
+            self._registry.delete(found, _caller())
+
+    def queue(self, type: str, name: str) -> Queue:
+        """The queue that `query` is about.
+
+        Raises:
+            MethodError: there is none, or another type was asked for.
+        """
+        if type in (*_EXCHANGE_TYPES, "binding"):
+            raise MethodError("NotImplemented", ErrorCode.NOT_IMPLEMENTED)
+        self._check_type(type, ("queue",))
+        found = self._registry.find(name)
+        if not isinstance(found, Queue):
+            raise MethodError("UnknownObject", ErrorCode.UNKNOWN_OBJECT)
+        return found
+
+    def move(self, source: str, target: str, count: int, filter: Mapping[str, object]) -> None:
+        """Move waiting messages from one queue to another; what the other refuses stays.
+
+        Raises:
+            MethodError: a queue does not exist, or the filter is invalid.
+        """
+        one, two = self._registry.find(source), self._registry.find(target)
+        if not isinstance(one, Queue) or not isinstance(two, Queue):
+            missing = target if isinstance(one, Queue) else source
+            raise MethodError(f"InvalidParameter: no queue {missing!r}", ErrorCode.INVALID_PARAMETER)
+        refused = [message for message in one.take(count, message_filter(filter)) if not two.enqueue(message)]
+        one.put_back(refused)
+
+    def reroute(self, queue: Queue, count: int, exchange: str, filter: Mapping[str, object]) -> None:
+        """Publish waiting messages of a queue to an exchange, as new ones.
+
+        Raises:
+            MethodError: the exchange does not exist, or the filter is invalid.
+        """
+        found = self._registry.find(exchange)
+        if not isinstance(found, Exchange | DefaultExchange):
+            raise MethodError("Exchange not found", ErrorCode.INVALID_PARAMETER)
+        matches = message_filter(filter)
+        refused = []
+        for message in queue.take(count, matches):
+            if self._registry.publish(found, message) is RoutingResult.QUEUE_FULL:
+                refused.append(message)
+            else:
+                queue.counters.rerouted += 1
+        queue.put_back(refused)
+
+    def _check_type(self, type: str, known: tuple[str, ...]) -> None:
+        if type in known:
+            return
+        if type in _FEDERATION_TYPES:
+            raise MethodError(f"{type}: this broker has no links to other brokers", ErrorCode.NOT_IMPLEMENTED)
+        raise MethodError(f"unknown object type: {type}")
+
+    def _bind(self, name: str, arguments: Mapping[str, object]) -> None:
+        exchange, queue, key = self._ends(name, "Bind")
+        spec = BindingSpec(key, {str(item): value for item, value in arguments.items() if item != "exchange-type"})
+        present = {found.key: found for found in exchange.bindings(queue)}.get(key, spec)
+        if present != spec:
+            raise MethodError(f"not-allowed: Bind failed. The binding {name} exists with other arguments")
+        self._registry.bind(exchange, queue, spec, _caller())
+
+    def _ends(self, name: str, what: str) -> tuple[Exchange, Queue, str]:
+        """Exchange, queue and key of a binding's name."""
+        parts = name.split("/")
+        if len(parts) > 3:
+            raise MethodError(f"invalid binding: {name}")
+        exchange, queue, key = {1: ["", *parts, ""], 2: [*parts, ""]}.get(len(parts), parts)
+        if not exchange:
+            raise MethodError(f"invalid-argument: {what} not allowed for default exchange")
+        target, source = self._registry.find(queue), self._registry.find(exchange)
+        if not isinstance(target, Queue):
+            raise MethodError(f"not-found: {what} failed. No such queue: {queue}")
+        if not isinstance(source, Exchange):
+            raise MethodError(f"not-found: {what} failed. No such exchange: {exchange}")
+        return source, target, key
+
+    def _deletable_queue(self, name: str, options: Mapping[str, object]) -> Queue:
+        found = self._registry.find(name)
+        if not isinstance(found, Queue):
+            raise MethodError(f"not-found: Delete failed. No such queue: {name}")
+        if options.get("if_empty") and found.depth()[0]:
+            raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue not empty")
+        if options.get("if_unused") and found.consumer_count:
+            raise MethodError(f"precondition-failed: Cannot delete queue {name}; queue in use")
+        if found.exclusive and found.consumer_count:
+            # Consoles and the broker's own agent receive from such queues.
+            raise MethodError(f"resource-locked: Cannot delete queue {name}; it is exclusive to another session")
+        return found
+
+
+def message_filter(filter: Mapping[str, object]) -> Callable[[Message], bool] | None:
+    """The messages that `purge`, `reroute` and `queueMoveMessages` are to take; None for all.
+
+    Args:
+        filter: empty, or ``{"filter_type": "header_match_str", "filter_params": {"header_key": NAME,
+            "header_value": TEXT}}``.
+
+    Raises:
+        MethodError: it is another one.
+    """
+    if not filter:
+        return None
+    parameters = filter.get("filter_params")
+    if filter.get("filter_type") == "header_match_str" and isinstance(parameters, Mapping):
+        name, value = parameters.get("header_key"), parameters.get("header_value")
+        if isinstance(name, str) and isinstance(value, str):
+            return lambda message: name in message.headers and _text(message.headers[name]) == value
+    raise MethodError(f"Unrecognized message filter: {dict(filter)!r}")
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _caller() -> CallerClient:
+    caller = current_caller()
+    return CallerClient(ClientInfo("management", user=(caller.user_id if caller else None) or ""))

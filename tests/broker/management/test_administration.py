@@ -1,0 +1,205 @@
+"""What consoles change in the broker by calling its methods."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from broker.management.managed import OFTEN, connected, exchange, id_of, managed, queues
+from support.recording import message
+from support.waiting import until
+
+from qmf.broker import Broker
+from qmf.console.aio import Client, EventRaised
+from qmf.errors import RemoteError
+from qmf.messaging import aio
+from qmf.messaging.exceptions import LinkClosed, MessagingError
+from qmf.messaging.message import Message
+from qmf.models.broker import console as remote
+
+FILTER = {"filter_type": "header_match_str", "filter_params": {"header_key": "colour", "header_value": "red"}}
+
+
+async def broker_object(client: Client) -> remote.Broker:
+    (it,) = await client.objects(remote.Broker)
+    return it
+
+
+async def bindings(client: Client, queue: remote.Queue) -> set[str]:
+    return {item.bindingKey for item in await client.objects(remote.Binding) if item.queueRef == id_of(queue)}
+
+
+async def fill(broker: Broker, name: str) -> None:
+    """Four messages, two of them red."""
+    async with aio.Connection(broker.url) as connection:
+        sender = await (await connection.session()).sender(name)
+        for number, colour in enumerate(("red", "blue", "red", "blue")):
+            await sender.send(Message(str(number), properties={"colour": colour}))
+
+
+async def test_a_queue_is_created_bound_and_deleted() -> None:
+    async with managed() as (broker, client), connected(broker.url) as bus:
+        it = await broker_object(client)
+        before = (await exchange(client, "amq.direct")).bindingCount.value
+        settings = {"qpid.max_count": 3, "qpid.policy_type": "ring", "auto-delete": False}
+        await it.create("queue", "jobs", settings, True)
+        jobs = (await queues(client))["jobs"]
+        assert {name: jobs.arguments[name] for name in ("qpid.max_count", "qpid.policy_type")} == {
+            "qpid.max_count": 3,
+            "qpid.policy_type": "ring",
+        }
+        for key in ("one", "two"):
+            await it.create("binding", f"amq.direct/jobs/{key}", {}, False)
+        assert await bindings(client, jobs) == {"jobs", "one", "two"}
+        for key in ("one", "two", "three"):
+            await bus.send(message("amq.direct", key), confirm=True)
+        await it.delete("binding", "amq.direct/jobs/one", {})
+        await bus.send(message("amq.direct", "one"), confirm=True)
+        jobs = (await queues(client))["jobs"]
+        assert (jobs.msgDepth, jobs.bindingCount.value) == (2, 2)
+        assert (await exchange(client, "amq.direct")).bindingCount.value == before + 1
+        with pytest.raises(RemoteError, match="precondition-failed: Cannot delete queue jobs; queue not empty"):
+            await it.delete("queue", "jobs", {"if_empty": True})
+        await it.delete("queue", "jobs", {})
+        assert "jobs" not in await queues(client)
+
+
+@pytest.mark.parametrize("type", ["exchange", "topic"])
+async def test_an_exchange_is_created_and_deleted(type: str) -> None:
+    async with managed() as (_, client):
+        it = await broker_object(client)
+        await it.create(type, "news", {"exchange-type": "fanout"}, False)
+        assert (await exchange(client, "news")).type == "fanout"
+        await it.delete(type, "news", {})
+        assert "news" not in {item.name for item in await client.objects(remote.Exchange)}
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "error"),
+    [
+        ("create", ("queue", "jobs", {}, False), "object already exists: jobs"),
+        ("create", ("exchange", "amq.topic", {}, False), "object already exists: amq.topic"),
+        ("create", ("queue", "", {}, False), "the name is empty"),
+        ("create", ("queue", "new", {"exchange-type": "topic"}, False), "exchange-type: a queue has none"),
+        ("create", ("queue", "new", {"qpid.max_count": "many"}, False), "qpid.max_count: must be a number above 0"),
+        ("create", ("queue", "new", {"durable": True}, False), "durable: this broker keeps nothing over a restart"),
+        ("create", ("queue", "new", {"colour": "red"}, True), "colour: unknown"),
+        ("create", ("exchange", "new", {"exchange-type": "xml"}, False), "exchange-type: must be direct, topic"),
+        ("create", ("lamp", "new", {}, False), "unknown object type: lamp"),
+        ("create", ("link", "new", {}, False), "link: this broker has no links to other brokers"),
+        ("create", ("binding", "a/b/c/d", {}, False), "invalid binding: a/b/c/d"),
+        ("create", ("binding", "jobs", {}, False), "invalid-argument: Bind not allowed for default exchange"),
+        ("create", ("binding", "amq.direct/none", {}, False), "not-found: Bind failed. No such queue: none"),
+        ("create", ("binding", "none/jobs", {}, False), "not-found: Bind failed. No such exchange: none"),
+        ("delete", ("queue", "none", {}), "not-found: Delete failed. No such queue: none"),
+        ("delete", ("exchange", "none", {}), "not-found: Delete failed. No such exchange: none"),
+        ("delete", ("exchange", "", {}), "not-allowed: Delete not allowed for default exchange"),
+        ("delete", ("exchange", "amq.topic", {}), "not-allowed: Delete not allowed for exchange amq.topic"),
+        ("delete", ("lamp", "x", {}), "unknown object type: lamp"),
+        ("query", ("queue", "none"), "UnknownObject"),
+        ("query", ("exchange", "amq.topic"), "NotImplemented"),
+        ("queueMoveMessages", ("jobs", "none", 0, {}), "no queue 'none'"),
+        ("queueMoveMessages", ("none", "jobs", 0, {}), "no queue 'none'"),
+        ("queueMoveMessages", ("jobs", "jobs", 0, {"filter_type": "x"}), "Unrecognized message filter"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused(method: str, arguments: tuple[Any, ...], error: str) -> None:
+    async with managed(queues=["jobs"]) as (_, client):
+        it = await broker_object(client)
+        before = {item.name for item in await client.objects(remote.Queue)}
+        with pytest.raises(RemoteError) as caught:
+            await getattr(it, method)(*arguments)
+        assert error in str(caught.value)
+        assert {item.name for item in await client.objects(remote.Queue)} == before
+
+
+async def test_an_unknown_setting_is_ignored_unless_strict() -> None:
+    async with managed() as (_, client):
+        await (await broker_object(client)).create("queue", "jobs", {"colour": "red"}, False)
+        assert "jobs" in await queues(client)
+
+
+@pytest.mark.parametrize(("filter", "taken"), [({}, 4), (FILTER, 2)])
+async def test_messages_are_moved(filter: Mapping[str, object], taken: int) -> None:
+    async with managed(queues=["one", "two"]) as (broker, client):
+        await fill(broker, "one")
+        it = await broker_object(client)
+        assert (await it.query("queue", "one")).results["msgDepth"] == 4
+        await it.queueMoveMessages("one", "two", 0, filter)
+        found = await queues(client)
+        assert (found["one"].msgDepth, found["two"].msgDepth) == (4 - taken, taken)
+        await it.queueMoveMessages("two", "one", 1, {})
+        assert (await it.query("queue", "two")).results["msgDepth"] == taken - 1
+
+
+async def test_what_the_other_queue_refuses_stays() -> None:
+    async with managed(queues=["one"]) as (broker, client):
+        it = await broker_object(client)
+        await it.create("queue", "small", {"qpid.max_count": 3}, True)
+        await fill(broker, "one")
+        await it.queueMoveMessages("one", "small", 0, {})
+        found = await queues(client)
+        assert (found["one"].msgDepth, found["small"].msgDepth, found["one"].releases) == (1, 3, 0)
+
+
+async def test_messages_are_purged_and_rerouted_by_a_filter() -> None:
+    async with managed(queues=["one", "two"]) as (broker, client):
+        await fill(broker, "one")
+        it = await broker_object(client)
+        await it.create("binding", "amq.fanout/two", {}, False)
+        one = (await queues(client))["one"]
+        await one.reroute(1, False, "amq.fanout", FILTER)
+        await one.purge(0, FILTER)
+        found = await queues(client)
+        assert (found["one"].msgDepth, found["one"].reroutes, found["one"].discardsPurge) == (2, 1, 1)
+        assert found["two"].msgDepth == 1
+        for alternate, error in ((True, "No alternate-exchange defined"), (False, "Exchange not found")):
+            with pytest.raises(RemoteError, match=error):
+                await one.reroute(0, alternate, "none", {})
+
+
+async def test_links_of_a_deleted_node_are_detached() -> None:
+    async with managed(queues=["jobs"]) as (broker, client), aio.Connection(broker.url) as connection:
+        session = await connection.session()
+        sender, receiver = await session.sender("jobs"), await session.receiver("jobs")
+        it = await broker_object(client)
+        with pytest.raises(RemoteError, match="queue in use"):
+            await it.delete("queue", "jobs", {"if_unused": True})
+        await it.delete("queue", "jobs", {})
+        with pytest.raises(LinkClosed, match="'jobs' was deleted"):
+            await receiver.fetch(timeout=10)
+        with pytest.raises(MessagingError, match="'jobs' was deleted"):
+            await sender.send("x", timeout=10)
+        other = await session.sender("amq.topic")
+        await other.send("the session is usable", timeout=10)
+
+
+async def test_queues_of_consoles_and_agents_are_not_deleted() -> None:
+    async with managed() as (_, client):
+        it = await broker_object(client)
+        used = [name for name, queue in (await queues(client)).items() if queue.consumerCount.value]
+        assert used
+        for name in used:
+            with pytest.raises(RemoteError, match="resource-locked"):
+                await it.delete("queue", name, {})
+
+
+async def test_changes_raise_events() -> None:
+    async with managed(OFTEN) as (_, client):
+        raised: dict[str, dict[str, object]] = {}
+
+        def listen(notification: object) -> None:
+            if isinstance(notification, EventRaised) and notification.event.class_key is not None:
+                arguments = dict(notification.event.arguments)
+                if arguments.get("qName") == "jobs":
+                    raised[notification.event.class_key.name] = arguments
+
+        client.listen(listen)
+        it = await broker_object(client)
+        await it.create("queue", "jobs", {}, False)
+        await it.create("binding", "amq.direct/jobs/k", {}, False)
+        await it.delete("binding", "amq.direct/jobs/k", {})
+        await it.delete("queue", "jobs", {})
+        await until(lambda: len(raised) == 4, lambda: f"the events: {raised}")
+        assert set(raised) == {"queueDeclare", "bind", "unbind", "queueDelete"}
