@@ -53,7 +53,7 @@ class Form:
 
 def object_function(nested: Mapping[int, NestedValues], read_id: ReadId, form: Form) -> Read[ObjectData]:
     """The function that reads the objects of a form; `nested` reads maps and lists among the values, by type code."""
-    source = _FormSource(nested, read_id, form, check_text=True)
+    source = _FormSource(nested, read_id, form, reading=False)
     source.names |= {"make": make_object, "Values": LazyValues, "shape": form.shape, "EMPTY": EMPTY}
     values = f"Values(shape, data, (p{source.value_runs[0]}, stop, ({''.join(f'p{i}, ' for i in source.value_runs)})))"
     result = f"make({values}, {source.object_id}, key, {', '.join(OBJECT_NUMBERS)}, EMPTY, False)"
@@ -62,14 +62,14 @@ def object_function(nested: Mapping[int, NestedValues], read_id: ReadId, form: F
 
 def event_function(nested: Mapping[int, NestedValues], read_id: ReadId, form: Form) -> Read[EventData]:
     """The function that reads the events of a form; arguments as of `object_function`."""
-    source = _FormSource(nested, read_id, form, check_text=False)
+    source = _FormSource(nested, read_id, form, reading=True)
     source.names |= {"make": fast_constructor(EventData), "nearest": nearest_severity}
     pairs = []
     for number, (name, (_, _, code)) in enumerate(source.values.items()):
         source.names[f"k{number}"] = name
         pairs.append(f"k{number}: " + (repr(CONSTANTS[code]) if code in CONSTANTS else f"v{number}"))
     targets = {name: f"v{number}" for number, name in enumerate(source.values)}
-    last = reading_lines(source.values, targets, source.names)
+    last = reading_lines(source.values, targets, source.names, reading=True)
     last.append("if not 0 <= _severity <= 7: _severity = nearest(_severity)")
     result = f"make({{{', '.join(pairs)}}}, key, _timestamp, _severity, {source.object_id})"
     return source.reader({"_timestamp": 0, "_severity": nearest_severity(None)}, last, result)
@@ -84,13 +84,13 @@ class _FormSource(MapSource):
         object_id: the expression for the object id.
     """
 
-    def __init__(self, nested: Mapping[int, NestedValues], read_id: ReadId, form: Form, *, check_text: bool) -> None:
-        super().__init__(nested, short=form.shape.short, check_text=check_text)
+    def __init__(self, nested: Mapping[int, NestedValues], read_id: ReadId, form: Form, *, reading: bool) -> None:
+        super().__init__(nested, short=form.shape.short, reading=reading)
         self.names |= {"key": form.class_key, "read_id": read_id}
         self.values: dict[str, Place] = {}
         self.value_runs = range(0)
         self.object_id = "None"
-        self._numbers: dict[str, Place] = {}
+        self._fields: dict[str, Place] = {}
         self.constant(len(form.fields).to_bytes(4, "big"))
         for name, code in form.fields:
             self.key(name, code)
@@ -106,7 +106,7 @@ class _FormSource(MapSource):
                 run, offset, _ = self.value(code, checked=False)
                 self.object_id = f"read_id(data, {at(run, offset)}, p{run + 1})"
             else:
-                self._numbers[name] = self.value(code)
+                self._fields[name] = self.value(code)
         self.leave("end")
 
     def reader(self, numbers: Mapping[str, int], last: list[str], result: str) -> Callable[..., Any]:
@@ -117,6 +117,6 @@ class _FormSource(MapSource):
             last: statements behind the checks.
             result: expression of what the function gives.
         """
-        first = [f"{name} = {value}" for name, value in numbers.items() if name not in self._numbers]
-        lines = reading_lines(self._numbers, {name: name for name in self._numbers}, self.names)
+        first = [f"{name} = {value}" for name, value in numbers.items() if name not in self._fields]
+        lines = reading_lines(self._fields, {name: name for name in self._fields}, self.names, reading=self._reading)
         return self.function("read(data, pos, end)", ["p0 = pos + 4", *first], [*lines, *last], result)

@@ -33,13 +33,13 @@ class MapSource:
         names: globals of the function.
     """
 
-    def __init__(self, nested: Mapping[int, NestedValues] | None, *, short: bool, check_text: bool = True) -> None:
+    def __init__(self, nested: Mapping[int, NestedValues] | None, *, short: bool, reading: bool = False) -> None:
         """Begin with the first run.
 
         Args:
             nested: what checks and reads maps and lists among the values, by type code.
             short: all texts, maps and lists are shorter than 256 bytes, which is quicker to check.
-            check_text: texts are not decoded by the same function, so see that they can be.
+            reading: the same function reads the values: texts need no check, and numbers come with the known bytes.
         """
         self.run = 0
         self.lines: list[str] = []
@@ -53,9 +53,10 @@ class MapSource:
         for code, values in (nested or {}).items():
             self.names |= {f"nested{code}": values.known, f"check{code}": values.check, f"read{code}": values.read}
         self._short = short
-        self._check_text = check_text
+        self._reading = reading
         self._size = 0
         self._pieces: list[tuple[int, bytes]] = []
+        self._numbers: list[tuple[int, str]] = []
 
     def constant(self, raw: bytes) -> None:
         """Bytes that are the same in all maps."""
@@ -75,6 +76,8 @@ class MapSource:
         """A value, which comes behind its key; `checked` is false for a map of any length that is checked elsewhere."""
         place = self.run, self._size, code
         if code in FIXED_FORMATS:
+            if code not in CONSTANTS:
+                self._numbers.append((self._size, FIXED_FORMATS[code]))
             self._size += struct.calcsize(">" + FIXED_FORMATS[code])
             return place
         run, offset, _ = place
@@ -93,7 +96,7 @@ class MapSource:
         if code in NESTED and checked:
             self.lines.append(f"raw = data[{at(run, offset)}:p{run + 1}]")
             self.lines.append(f"if raw not in nested{code} and not check{code}(raw): return None")
-        elif code in TEXTS and self._check_text:
+        elif code in TEXTS and not self._reading:
             raw = f"data[p{run} + {offset + width}:p{run + 1}]"
             self.lines.append(f"if not {raw}.isascii(): {raw}.decode()")
         return place
@@ -110,9 +113,20 @@ class MapSource:
         self.lines.append(f"if p{self.run} != {stop}: return None")
 
     def _end_run(self, follow: str) -> None:
-        """Compare the known bytes of a run: piece by piece, or many as one big integer; the next run is at `follow`."""
+        """Compare the known bytes of a run: as they are unpacked, piece by piece, or many as one big integer.
+
+        The next run is at `follow`.
+        """
         run, pieces = self.run, self._pieces
-        if len(pieces) <= _FEW:
+        if self._reading and self._numbers:
+            parts = sorted([*self._numbers, *((start, f"{len(known)}s") for start, known in pieces)])
+            names = [f"x{run}_{start}" for start, _ in parts]
+            self.names[f"unpack{run}"] = struct.Struct(">" + "".join(format for _, format in parts)).unpack_from
+            self.names |= {f"known{run}_{start}": known for start, known in pieces}
+            different = " or ".join(f"x{run}_{start} != known{run}_{start}" for start, _ in pieces)
+            self.lines.append(f"{', '.join(names)}, = unpack{run}(data, p{run})")
+            self.lines.append(f"if {different}: return None")
+        elif len(pieces) <= _FEW:
             for number, (start, known) in enumerate(pieces):
                 name = f"known{run}_{number}"
                 self.names[name] = known
@@ -122,7 +136,7 @@ class MapSource:
             self.names[f"mask{run}"] = sum((1 << 8 * len(known)) - 1 << 8 * start for start, known in pieces)
             found = f"number(data[p{run}:p{run} + {self._size}], 'little')"
             self.lines.append(f"if {found} & mask{run} != known{run}: return None")
-        self.run, self._size, self._pieces = run + 1, 0, []
+        self.run, self._size, self._pieces, self._numbers = run + 1, 0, [], []
         self.lines.append(f"p{self.run} = {follow}")
 
     def function(self, head: str, first: Sequence[str], last: Sequence[str], result: str) -> Callable[..., Any]:
@@ -138,13 +152,16 @@ def at(run: int, offset: int) -> str:
     return f"p{run} + {offset}" if offset else f"p{run}"
 
 
-def reading_lines(places: Mapping[str, Place], targets: Mapping[str, str], names: dict[str, object]) -> list[str]:
+def reading_lines(
+    places: Mapping[str, Place], targets: Mapping[str, str], names: dict[str, object], *, reading: bool = False
+) -> list[str]:
     """Statements that read values of a map that was checked, except those whose type code is all of them.
 
     Args:
         places: by key.
         targets: what to assign the values to, by key.
         names: gets the globals that the statements need besides those of `MapSource`.
+        reading: as of the `MapSource` that checks the map, in the same function.
     """
     lines, fixed = [], []
     for name, (run, offset, code) in places.items():
@@ -153,6 +170,9 @@ def reading_lines(places: Mapping[str, Place], targets: Mapping[str, str], names
         elif code in LENGTHS:
             raw = f"data[{at(run, offset + LENGTHS[code])}:p{run + 1}]"
             lines.append(f"{targets[name]} = " + (f"{raw}.decode()" if code in TEXTS else f"text({raw})"))
+        elif reading and code not in CONSTANTS:
+            value = f"x{run}_{offset}"
+            lines.append(f"{targets[name]} = " + (f"UUID(bytes={value})" if code == UUID16 else value))
         elif code not in CONSTANTS:
             fixed.append((run, offset, code, targets[name]))
     for run, values in itertools.groupby(fixed, key=lambda item: item[0]):
