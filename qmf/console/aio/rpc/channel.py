@@ -90,6 +90,9 @@ class RpcChannel:
         self._next_id = 1
         self._ended: collections.Counter[RequestState] = collections.Counter()
         self._late = 0
+        #: One timer for all requests, due at the earliest deadline: one for each would cost more than sending it. It is
+        #: left when requests end, and finds nothing then.
+        self._timer: asyncio.TimerHandle | None = None
         self._sending = BackgroundTasks()
         self._replies: list[Subscription] = []
         self._v1_bound = False
@@ -132,6 +135,9 @@ class RpcChannel:
         self._reason = reason
         for request in list(self._pending.values()):
             self._end(request, RequestEvent.LOSS, self._not_connected())
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def check_connected(self) -> None:
         """Do nothing while there is a connection.
@@ -236,16 +242,17 @@ class RpcChannel:
 
     async def _ask(self, encode: Encode, what: str, agent: str, timeout: float) -> list[object]:
         loop = asyncio.get_running_loop()
-        request = Request(self._next_id, what, agent, timeout, loop.create_future())
+        deadline = loop.time() + timeout
+        request = Request(self._next_id, what, agent, timeout, deadline, loop.create_future())
         self._next_id += 1
         self._pending[request.id] = request
-        timer = loop.call_later(timeout, self._expire, request)
+        if self._timer is None or deadline < self._timer.when():
+            self._start_timer(deadline, loop)
         sending: asyncio.Task[None] | None = None
         try:
             sending = self._start(request, encode)
             return await request.future
         finally:
-            timer.cancel()
             if not request.state.final:
                 self._end(request, RequestEvent.CANCEL)
             if sending is not None and request.state is not RequestState.ANSWERED:
@@ -283,8 +290,19 @@ class RpcChannel:
         else:
             self._end(request, RequestEvent.LOSS, error)
 
-    def _expire(self, request: Request) -> None:
-        self._end(request, RequestEvent.DEADLINE, RequestTimeout(request.what, request.agent, request.timeout))
+    def _start_timer(self, deadline: float, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(deadline, self._expire, loop)
+
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End the requests whose time is up."""
+        self._timer = None
+        now = loop.time()
+        for request in [item for item in self._pending.values() if item.deadline <= now]:
+            self._end(request, RequestEvent.DEADLINE, RequestTimeout(request.what, request.agent, request.timeout))
+        if self._pending:
+            self._start_timer(min(item.deadline for item in self._pending.values()), loop)
 
     def _end(self, request: Request, event: RequestEvent, error: Exception | None = None) -> None:
         request.advance(event)

@@ -120,6 +120,7 @@ class Request:
         what: the request in words, for messages.
         agent: name of the agent.
         timeout: seconds for the whole request.
+        deadline: when they end, by the loop's clock.
         future: gets the parts of the answer, or the error.
         state: where it is in its life.
         parts: the parts of the answer so far.
@@ -129,6 +130,7 @@ class Request:
     what: str
     agent: str
     timeout: float
+    deadline: float
     future: asyncio.Future[list[object]]
     state: RequestState = RequestState.SENDING
     parts: list[object] = attrs.field(factory=list)

@@ -56,6 +56,23 @@ async def test_a_restart_fails_requests_and_is_reported(make_agent: MakeAgent, m
     assert (item.old.epoch, item.agent.epoch) == (1, 2)
 
 
+async def test_each_request_has_its_own_time(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    agent = await make_agent()
+    agent.mute = {QueryRequest}
+    client, _ = await make_client()
+    ended: list[float] = []
+
+    async def ask(timeout: float) -> None:
+        with pytest.raises(RequestTimeout, match=f"within {timeout:g} s"):
+            await client.objects("widget", package=PACKAGE, timeout=timeout)
+        ended.append(timeout)
+
+    await asyncio.gather(ask(0.2), ask(0.1), ask(0.3))
+    assert ended == [0.1, 0.2, 0.3]
+    with pytest.raises(RequestTimeout):
+        await client.objects("widget", package=PACKAGE, timeout=0.01)
+
+
 async def test_while_disconnected_questions_fail_at_once(
     make_agent: MakeAgent, make_client: MakeClient, exchange: MemoryExchange
 ) -> None:

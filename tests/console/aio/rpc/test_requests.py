@@ -16,7 +16,7 @@ FINAL = [RequestState.ANSWERED, RequestState.REFUSED, RequestState.LOST, Request
 def request(state: RequestState) -> Request:
     loop = asyncio.new_event_loop()
     try:
-        return Request(1, "method echo", "a:b:c", 5.0, loop.create_future(), state)
+        return Request(1, "method echo", "a:b:c", 5.0, 5.0, loop.create_future(), state)
     finally:
         loop.close()
 
