@@ -109,6 +109,7 @@ class AgentCore:
     def statistics(self) -> AgentStatistics:
         """The counts up to now."""
         return self._metrics.snapshot(
+            active_subscriptions=self.subscriptions.count,
             events_dropped=self.events.dropped,
             events_suppressed=self.events.suppressed,
             deletions_dropped=self.store.deletions_dropped,

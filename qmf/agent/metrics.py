@@ -11,7 +11,7 @@ _log = logging.getLogger("qmf.agent")
 
 @attrs.frozen(kw_only=True)
 class AgentStatistics:
-    """Counts since an agent was made.
+    """Counts since an agent was made, and its current number of subscriptions.
 
     Attributes:
         messages_in: messages received, of any kind.
@@ -23,6 +23,7 @@ class AgentStatistics:
         method_calls: method requests answered, refusals and property changes included.
         schema_requests: QMFv1 schema requests answered.
         subscriptions: subscriptions granted.
+        active_subscriptions: subscriptions that have not ended.
         answers_lost: answers that could not be sent because the connection was gone or the broker refused.
         events_sent: events that the broker accepted.
         events_dropped: events lost because the buffer was full while there was no connection, or refused by the broker.
@@ -41,6 +42,7 @@ class AgentStatistics:
     method_calls: int = 0
     schema_requests: int = 0
     subscriptions: int = 0
+    active_subscriptions: int = 0
     answers_lost: int = 0
     events_sent: int = 0
     events_dropped: int = 0

@@ -14,12 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
 
-from qmf.agent import Counter, CounterAttribute, HiLo, ManagedObject, Mma
+from qmf.agent import Counter, CounterAttribute, HiLo, HiLoAttribute, ManagedObject, Mma, MmaAttribute
 from qmf.agent.accessors.bounded_counter import bounded_counter_class
 from qmf.agent.accessors.locking import HAS_GLOBAL_LOCK, locking_subclass
-from qmf.agent.layout.class_layout import STATISTICS_CELL, Cells, FieldLayout
+from qmf.agent.layout import object_state
+from qmf.agent.layout.class_layout import STATISTICS, STATISTICS_CELL
 from qmf.agent.model.managed_object import layout_of
 from qmf.agent.model.object_values import take_update
+from qmf.agent.model.value_readers import make_taker
 from qmf.errors import ConstraintError
 from qmf.schema import TYPES, ClassSchema, Statistic
 
@@ -105,22 +107,30 @@ def test_the_check_finds_what_it_looks_for() -> None:
     assert list(breaks(critical(Wrong.swap)))
 
 
-class Bench:
+class Bench(ManagedObject):
     """One accessor of each kind, plain or guarded, that threads work on."""
 
-    def __init__(self, wrap: Callable[[Any], Any]) -> None:
-        layout = layout_of(Shelf)
-        self.cells: Cells = [False, False]
-        self.counter: Counter = wrap(Counter)(self.cells, layout.by_name["in"])
-        self.small: Counter = wrap(Counter)(self.cells, layout.by_name["out"])
-        self.hilo: HiLo = wrap(HiLo)(self.cells, self._wide(layout.by_name["users"]))
-        self.mma: Mma = wrap(Mma)(self.cells, layout.by_name["wait"])
+    _qmf_schema_: ClassVar[ClassSchema] = ClassSchema(
+        package="org.example.stock",
+        name="Bench",
+        statistics=(
+            Statistic(name="counter", type=TYPES["count64"]),
+            Statistic(name="small", type=TYPES["count32"]),
+            Statistic(name="hilo", type=TYPES["hilo32"]),
+            Statistic(name="mma", type=TYPES["mmaTime"]),
+        ),
+    )
+    counter = CounterAttribute()
+    small = CounterAttribute()
+    hilo = HiLoAttribute()
+    mma = MmaAttribute()
 
-    @staticmethod
-    def _wide(field: FieldLayout) -> FieldLayout:
-        wide = FieldLayout(field.item, "Shelf", "users")
-        wide.low, wide.high = -(10**6), 10**6
-        return wide
+    def __init__(self, wrap: Callable[[Any], Any]) -> None:
+        super().__init__()
+        layout = layout_of(Bench)
+        for name, cls in (("counter", Counter), ("small", Counter), ("hilo", HiLo), ("mma", Mma)):
+            field = layout.by_name[name]
+            setattr(self, field.slot, wrap(cls)(object_state.cells(self), field))
 
     def work(self, number: int, rounds: int) -> None:
         for n in range(rounds):
@@ -163,10 +173,11 @@ NUMBERS = st.integers(-(2**65), 2**65) | st.integers(-4, 1200)
 def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, int]]) -> None:
     lift = Lift()
     mine: Counter = getattr(lift, name)
-    plain = Counter([False, False], mine._field)
+    cells, plain_cells = object_state.cells(lift), [False, False]
+    plain = Counter(plain_cells, layout_of(Lift).by_name[name.strip("_")])
     assert (type(mine) is not Counter, repr(mine)) == (HAS_GLOBAL_LOCK, repr(plain))
     for method, number in steps:
-        mine._cells[STATISTICS_CELL] = plain._cells[STATISTICS_CELL] = False
+        cells[STATISTICS_CELL] = plain_cells[STATISTICS_CELL] = False
         outcomes = []
         for counter in (mine, plain):
             try:
@@ -174,7 +185,7 @@ def test_tuned_counters_count_like_plain_ones(name: str, steps: list[tuple[str, 
             except ConstraintError as error:
                 outcomes.append(str(error))
         assert outcomes[0] == outcomes[1]
-        assert (mine.value, mine._cells[STATISTICS_CELL]) == (plain.value, plain._cells[STATISTICS_CELL])
+        assert (mine.value, cells[STATISTICS_CELL]) == (plain.value, plain_cells[STATISTICS_CELL])
 
 
 @pytest.mark.slow
@@ -195,15 +206,16 @@ def test_eight_threads_come_to_exact_sums(wrap: Callable[[Any], Any]) -> None:
     for worker in workers:
         worker.start()
     start.wait()
+    cells, take = object_state.cells(bench), make_taker(layout_of(Bench), STATISTICS, locked=wrap is locking_subclass)
     intervals: list[tuple[int, ...]] = []
     highest = lowest = 0
     alive = True
     while alive:
         alive = any(worker.is_alive() for worker in workers)
-        if bench.cells[STATISTICS_CELL] or not alive:
-            bench.cells[STATISTICS_CELL] = False
-            intervals.append(bench.mma._end_interval()[0])
-            (_, high, low), _ = bench.hilo._end_interval()
+        if cells[STATISTICS_CELL] or not alive:
+            cells[STATISTICS_CELL] = False
+            (_, _, _, high, low, *interval), _ = take(bench)
+            intervals.append(tuple(interval))
             highest, lowest = max(highest, high), min(lowest, low)
     total = threads * rounds
     assert (bench.counter.value, bench.small.value, bench.hilo.value) == (total, total, total)
@@ -243,7 +255,7 @@ def test_plain_values_are_never_missed() -> None:
 def test_locking_accessors_are_accessors() -> None:
     bench = Bench(locking_subclass)
     assert isinstance(bench.hilo, HiLo)
-    assert repr(bench.counter) == "<Counter Shelf.in 0>"
+    assert repr(bench.counter) == "<Counter Bench.counter 0>"
     bench.mma.sample(3)
     bench.mma.sample(4)
     assert (bench.mma.average, bench.mma.min, bench.mma.max, bench.mma.samples) == (3.5, 3, 4, 2)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
+from types import FrameType
 
 import pytest
 from agent.object_states import changed, settle
@@ -92,20 +94,24 @@ def test_a_first_value_after_a_publication_belongs_to_an_interval_that_began_wit
     assert (shelf.users.value, shelf.users.high, shelf.users.low) == (5, 5, 0)
 
 
-def test_of_two_first_values_of_two_threads_none_is_lost(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    begin = HiLo._start_with
+def test_of_two_first_values_of_two_threads_none_is_lost(shelf: Shelf) -> None:
     others = [threading.Thread(target=shelf.users.set, args=(3,))]
 
-    def after_another(hilo: HiLo, value: int) -> None:
+    def run_another(frame: FrameType, event: str, _: object) -> None:
         # Where a function begins, the interpreter may run another thread.
-        while others:
-            other = others.pop()
-            other.start()
-            other.join()
-        begin(hilo, value)
+        if event == "call" and frame.f_back is not None and frame.f_back.f_code is HiLo.set.__code__:
+            while others:
+                other = others.pop()
+                other.start()
+                other.join()
 
-    monkeypatch.setattr(HiLo, "_start_with", after_another)
-    shelf.users.set(50)
+    before = sys.getprofile()
+    sys.setprofile(run_another)
+    try:
+        shelf.users.set(50)
+    finally:
+        sys.setprofile(before)
+    assert not others
     assert (shelf.users.value, shelf.users.high, shelf.users.low) == (50, 50, 3)
 
 

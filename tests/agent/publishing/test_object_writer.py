@@ -16,6 +16,7 @@ from support.examples import examples
 
 from qmf.agent import (
     Attribute,
+    Counter,
     CounterAttribute,
     Event,
     HiLoAttribute,
@@ -26,7 +27,7 @@ from qmf.agent import (
 )
 from qmf.agent.accessors.locking import locking_subclass
 from qmf.agent.layout import object_state
-from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS
+from qmf.agent.layout.class_layout import BOTH, PROPERTIES, STATISTICS, FieldLayout
 from qmf.agent.model.managed_object import ManagedObjectMeta
 from qmf.agent.model.object_values import read_raw_values, values_by_name
 from qmf.agent.model.value_readers import make_reader, make_taker, statistics_source
@@ -280,7 +281,10 @@ def test_a_statistic_that_does_not_fit_a_row_is_an_error(store: ManagedObjectSto
     as_read([object_data(other, other._qmf_values())], [rows.whole(other)])
     obj.s0 = "a"  # type: ignore[attr-defined]
     as_read([object_data(obj, obj._qmf_values())], [rows.whole(obj)])
-    obj.s1._value = 2**32  # type: ignore[attr-defined]  # past its checks
+    wide = FieldLayout(Statistic(name="s1", type=TYPES["count64"]), cls.__name__, "s1")
+    counter = Counter(object_state.cells(obj), wide)
+    setattr(obj, wide.slot, counter)
+    counter.set(2**32)
     with pytest.raises(EncodeError, match="out of the range"):
         rows.whole(obj)
 

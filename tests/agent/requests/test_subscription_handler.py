@@ -40,7 +40,7 @@ async def test_what_is_granted(
 ) -> None:
     assert await subscriber.subscribe(**asked) == []
     assert (subscriber.granted.interval, subscriber.granted.lifetime) == (interval, lifetime)
-    assert (quiet_agent.statistics.subscriptions, quiet_agent._core.subscriptions.count) == (1, 1)
+    assert (quiet_agent.statistics.subscriptions, quiet_agent.statistics.active_subscriptions) == (1, 1)
 
 
 async def test_the_answer_and_the_first_publication(quiet_agent: Agent, bus: FakeBus) -> None:
@@ -115,11 +115,11 @@ def test_limits_are_checked(options: dict[str, Any]) -> None:
 async def test_it_expires_without_a_message(quiet_agent: Agent, subscriber: Subscriber, bus: FakeBus) -> None:
     await subscriber.subscribe(lifetime=3)
     await subscriber.after(2)
-    assert quiet_agent._core.subscriptions.count == 1
+    assert quiet_agent.statistics.active_subscriptions == 1
     bus.take()
     await subscriber.clock.advance(1)
     await settled()
-    assert (bus.take(), quiet_agent._core.subscriptions.count) == ([], 0)
+    assert (bus.take(), quiet_agent.statistics.active_subscriptions) == ([], 0)
 
 
 @pytest.mark.parametrize("lifetime", [0, 4])
@@ -129,18 +129,18 @@ async def test_refreshing_begins_its_life_anew(quiet_agent: Agent, subscriber: S
     refresh = SubscribeRefresh(subscription_id=subscriber.granted.subscription_id, lifetime=lifetime)
     assert await subscriber.send(refresh, reply_to=None) == []
     await subscriber.after(3)
-    assert quiet_agent._core.subscriptions.count == 1
+    assert quiet_agent.statistics.active_subscriptions == 1
     await subscriber.after(1)
-    assert quiet_agent._core.subscriptions.count == 0
+    assert quiet_agent.statistics.active_subscriptions == 0
 
 
 async def test_refreshing_is_limited_too(quiet_agent: Agent, subscriber: Subscriber, clock: ManualClock) -> None:
     await subscriber.subscribe(interval=10_000)
     await subscriber.send(SubscribeRefresh(subscription_id=subscriber.granted.subscription_id, lifetime=10**6))
     await subscriber.after(MAX_LIFETIME - 1)
-    assert quiet_agent._core.subscriptions.count == 1
+    assert quiet_agent.statistics.active_subscriptions == 1
     await subscriber.after(1)
-    assert quiet_agent._core.subscriptions.count == 0
+    assert quiet_agent.statistics.active_subscriptions == 0
 
 
 async def test_refreshing_an_unknown_subscription_is_answered(quiet_agent: Agent, subscriber: Subscriber) -> None:
@@ -156,7 +156,7 @@ async def test_cancelling(quiet_agent: Agent, subscriber: Subscriber) -> None:
     await subscriber.subscribe()
     cancel = SubscribeCancel(subscription_id=subscriber.granted.subscription_id)
     assert await subscriber.send(cancel, reply_to=None) == []
-    assert quiet_agent._core.subscriptions.count == 0
+    assert quiet_agent.statistics.active_subscriptions == 0
     shelf.in_.inc()
     assert await subscriber.after() == []
     assert await subscriber.send(cancel) == []
@@ -173,7 +173,7 @@ async def test_an_agent_that_closes_cancels_subscriptions(bus: FakeBus, clock: M
         subscription_id=subscriber.granted.subscription_id, reason="the agent closes"
     )
     assert isinstance(second.content, SubscribeCancel)
-    assert agent._core.subscriptions.count == 0
+    assert agent.statistics.active_subscriptions == 0
 
 
 @pytest.mark.parametrize("good", [0, 1, 2])

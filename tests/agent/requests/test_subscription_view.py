@@ -275,4 +275,4 @@ async def test_too_many_matches_end_a_subscription(bus: FakeBus, clock: ManualCl
         assert message.content == SubscribeCancel(
             subscription_id=subscriber.granted.subscription_id, reason="more than 2 objects match"
         )
-        assert agent._core.subscriptions.count == 0
+        assert agent.statistics.active_subscriptions == 0
