@@ -30,36 +30,41 @@ class Lacking(MetaPathFinder):
 
 
 @pytest.fixture
-def module(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
-    """A stand-in for a command's module, whose import fails for want of `request.param`."""
-    name = "qmf_test_absent_command"
+def missing(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """A stand-in for the module of `qmf-host-agent`, which cannot be used without the module `request.param`."""
+    name = "qmf.hostagent.cli"
     monkeypatch.setattr(sys, "meta_path", [Lacking(request.param), *sys.meta_path])
     stand_in = ModuleType(name)
     stand_in.__dict__["__getattr__"] = lambda _attribute: __import__(request.param)
     monkeypatch.setitem(sys.modules, name, stand_in)
     monkeypatch.delitem(sys.modules, request.param, raising=False)
-    return name
+    return request.param  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("module", ["psutil"], indirect=True)
-def test_a_missing_extra_is_named(module: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert _entry._run("qmf-host-agent", module, "host") == _entry.EXIT_NOT_INSTALLED
+@pytest.mark.usefixtures("missing")
+@pytest.mark.parametrize("missing", ["psutil"], indirect=True)
+def test_a_missing_extra_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _entry.host_agent() == _entry.EXIT_NOT_INSTALLED
     out, err = capsys.readouterr()
     assert out == ""
     assert err == "qmf-host-agent: psutil is not installed; get it with: pip install 'qmf[host]'\n"
 
 
-@pytest.mark.parametrize("module", ["attrs_of_somebody_else"], indirect=True)
-def test_any_other_missing_module_is_a_fault_and_stays_one(module: str) -> None:
-    with pytest.raises(ModuleNotFoundError, match="attrs_of_somebody_else"):
-        _entry._run("qmf-host-agent", module, "host")
+@pytest.mark.parametrize("missing", ["attrs_of_somebody_else"], indirect=True)
+def test_any_other_missing_module_is_a_fault_and_stays_one(missing: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=missing):
+        _entry.host_agent()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["", "def main() -> int:\n    "])
 def test_ctrl_c_while_a_command_loads_or_runs(where: str, tmp_path: Path) -> None:
-    (tmp_path / "interrupted_command.py").write_text(f"import os, signal\n{where}os.kill(os.getpid(), signal.SIGINT)\n")
-    code = "import sys; from qmf import _entry; sys.exit(_entry._run('qmf-x', 'interrupted_command', None))"
+    # It comes first on the path, so it is loaded instead of the real command.
+    package = tmp_path / "qmf_shell"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "main.py").write_text(f"import os, signal\n{where}os.kill(os.getpid(), signal.SIGINT)\n")
+    code = "import sys; from qmf import _entry; sys.exit(_entry.shell())"
     path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
     environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)

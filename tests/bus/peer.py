@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import cast
 
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import Delivery, EngineEvent, LinkRequested
@@ -16,11 +17,20 @@ from qmf.bus.transport import AmqpTransport
 Script = Callable[["Peer", EngineEvent], None]
 
 
+class PeerTransport(AmqpTransport):
+    """The transport of a peer, which can stop reading."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See asyncio."""
+        self.stop_reading = cast("asyncio.ReadTransport", transport).pause_reading
+        super().connection_made(transport)
+
+
 class Peer:
     """One connection to the scripted peer."""
 
     def __init__(self, settings: ConnectionSettings, script: Script) -> None:
-        self.transport = AmqpTransport(Engine(settings), self)
+        self.transport = PeerTransport(Engine(settings), self)
         self.engine = self.transport.engine
         self.events: list[EngineEvent] = []
         self.links: list[Link] = []
@@ -33,6 +43,10 @@ class Peer:
         self.engine.accept_link(link, source=link.source, target=link.target)
         if not link.is_sender:
             self.engine.add_credit(link, credit)
+
+    def stop_reading(self) -> None:
+        """Read nothing more."""
+        self.transport.stop_reading()
 
     def on_connected(self) -> None:
         """See `TransportOwner`."""

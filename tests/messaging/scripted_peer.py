@@ -96,7 +96,7 @@ class ScriptedPeer:
 
     def stop_reading(self) -> None:
         """Read nothing more from the newest connection."""
-        self.do(lambda peer: peer.transport._transport.pause_reading())  # type: ignore[union-attr]
+        self.do(Peer.stop_reading)
 
     def do(self, action: Callable[[Peer], object]) -> None:
         """Do something with the newest connection, on the peer's thread."""

@@ -168,12 +168,11 @@ async def test_messages_held_over_a_reconnect_do_no_harm() -> None:
 
 
 async def test_a_connection_that_is_cut_is_a_loss() -> None:
-    async with Broker(port=0) as broker:
-        bus = AmqpBus(broker.url, backoff=QUICK)
+    async with serving(lambda peer, event: None) as peers:
+        bus = AmqpBus(peers.url, backoff=QUICK)
         events = BusEvents(bus)
         await bus.open()
-        for connection in list(broker._connections):
-            connection.transport.abort()
+        peers.all[0].transport.abort()
         await events.wait(Connected, 2)
         lost = events.of(Disconnected)[0]
         assert isinstance(lost, Disconnected)
@@ -181,15 +180,12 @@ async def test_a_connection_that_is_cut_is_a_loss() -> None:
         await bus.close()
 
 
-async def test_a_silent_broker_is_a_loss() -> None:
+async def test_a_silent_broker_is_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(lambda peer, event: None) as peers:
         bus = AmqpBus(peers.url, heartbeat=0.05, reconnect=False)
         events = BusEvents(bus)
         await bus.open()
-        peer: Peer = peers.all[0]
-        peer.transport._tick = lambda: None  # type: ignore[method-assign]  # no more heartbeats
-        if peer.transport._timer is not None:
-            peer.transport._timer.cancel()
+        monkeypatch.setattr(peers.all[0].engine, "tick", lambda _: None)  # no more heartbeats
         lost = await events.wait(Disconnected)
         assert isinstance(lost, Disconnected)
         assert "timeout" in lost.reason
@@ -285,7 +281,7 @@ async def test_a_subscription_on_a_connection_that_has_ended_is_refused_at_once(
         events, inbox = BusEvents(bus), Inbox()
         await bus.open()
         subscription = await bus.subscribe(Binding(TOPIC, "#"), inbox)
-        next(iter(broker._connections)).transport.abort()
+        made[0].transport.abort()
         async with asyncio.timeout(ATTEMPT_TIMEOUT / 2):  # the answer that cannot come is not waited for
             await events.wait(Connected, 2)
         assert len(made) == 3

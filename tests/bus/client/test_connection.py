@@ -8,6 +8,7 @@ import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import proton
 import pytest
 from bus.certificates import server_tls, trusting
 from bus.peer import Peer, raw_server, serving
@@ -17,7 +18,6 @@ from support.waiting import until
 
 from qmf.broker import Broker
 from qmf.bus import AmqpBus, Binding, LinkLost, UrlError
-from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
     ConnectionClosed,
     ConnectionOpened,
@@ -451,14 +451,15 @@ async def test_a_close_that_is_cancelled_leaves_no_socket_behind() -> None:
 async def test_a_peer_with_odd_connection_properties_is_usable(
     monkeypatch: pytest.MonkeyPatch, properties: object
 ) -> None:
-    introduce = Engine._configure
+    class OddConnection(proton.Connection):
+        """The peer's has odd properties, the client's has its own."""
 
-    def oddly(engine: Engine) -> None:
-        introduce(engine)
-        if engine.settings.server:
-            engine._connection.properties = properties  # type: ignore[assignment]
+        def open(self) -> None:
+            if self.container == "scripted":
+                self.properties = properties  # type: ignore[assignment]
+            super().open()
 
-    monkeypatch.setattr(Engine, "_configure", oddly)
+    monkeypatch.setattr(proton, "Connection", OddConnection)
     async with serving(GrantingBroker()) as peers:
         bus = AmqpBus(peers.url)
         await bus.open()
