@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from qmf.codec import amqp010
 from qmf.codec.message import Message as AmqpMessage
-from qmf.codec.message import Section, decode_message, encode_content, encode_message
+from qmf.codec.message import Section, decode_fields, encode_content, encode_message
 from qmf.errors import DecodeError as CodecDecodeError
 from qmf.messaging.addresses import Address
 from qmf.messaging.exceptions import DecodeError, EncodeError
@@ -105,26 +106,29 @@ def decode(data: bytes) -> Message:
         DecodeError: the bytes are not a message, or the content does not match its content type.
     """
     try:
-        received = decode_message(data, text=False)
-        content = _content(received)
+        # The fields alone, since a `codec.Message` of them would cost as much as decoding them.
+        fields: dict[str, Any] = decode_fields(data, text=False)
+        content = _content(fields)
     except CodecDecodeError as error:
         raise DecodeError(text=f"message cannot be decoded: {error}") from error
+    get = fields.get
+    user_id, priority, reply_to = get("user_id"), get("priority"), get("reply_to")
     message = Message(
         content,
-        received.content_type or implied_content_type(content),
-        id=received.message_id,
-        subject=received.subject,
-        user_id=None if received.user_id is None else received.user_id.decode(errors="replace"),
-        correlation_id=received.correlation_id,
-        durable=received.durable,
-        priority=None if received.priority == DEFAULT_PRIORITY else received.priority,
-        ttl=received.ttl,
-        properties=received.application_properties,
-        to=received.to,
+        get("content_type") or implied_content_type(content),
+        id=get("message_id"),
+        subject=get("subject"),
+        user_id=None if user_id is None else user_id.decode(errors="replace"),
+        correlation_id=get("correlation_id"),
+        durable=get("durable", False),
+        priority=None if priority == DEFAULT_PRIORITY else priority,
+        ttl=get("ttl"),
+        properties=get("application_properties"),
+        to=get("to"),
     )
-    if received.reply_to is not None:
-        message.reply_to = _address(received.reply_to)
-    message.redelivered = received.delivery_count > 0
+    if reply_to is not None:
+        message.reply_to = _address(reply_to)
+    message.redelivered = get("delivery_count", 0) > 0
     return message
 
 
@@ -155,9 +159,9 @@ def _is_text(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower().startswith("text/")
 
 
-def _content(received: AmqpMessage) -> object:
-    body, kind = received.body, received.content_type
-    if received.section is not Section.DATA or not isinstance(body, bytes):
+def _content(fields: Mapping[str, Any]) -> object:
+    body, kind = fields.get("body"), fields.get("content_type")
+    if fields.get("section") is not Section.DATA or not isinstance(body, bytes):
         return body
     if kind == _MAP:
         return amqp010.decode_map(body, text=True)
@@ -203,6 +207,7 @@ def _reply_to(address: Address) -> str:
     return address.name if address.subject is None else f"{address.name}/{address.subject}"
 
 
+@functools.lru_cache(maxsize=256)
 def _address(text: str) -> Address:
     """An address from the wire: name and subject are separated by the first slash."""
     name, slash, subject = text.partition("/")

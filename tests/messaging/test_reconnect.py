@@ -234,11 +234,17 @@ def test_at_least_once_loses_nothing(proxy: Proxy) -> None:
         for number in range(1, CUTS + 1):
             goal = number * step + chance.randrange(1 + step // 2)
             wait_until(partial(has_come, received, goal, receiving), timeout=120)
-            proxy.cut()
+            wait_until(partial(has_cut, proxy, number, receiving), timeout=120)
         sending.result(300)
         receiving.result(300)
     assert received == set(range(MESSAGES))
     assert proxy.cuts >= CUTS
+
+
+def has_cut(proxy: Proxy, number: int, receiving: Future[None]) -> bool:
+    """Cut what is connected; True once so many connections were cut: there may be none while both connect again."""
+    proxy.cut()
+    return proxy.cuts >= number or receiving.done()
 
 
 def has_come(received: set[int], goal: int, receiving: Future[None]) -> bool:
