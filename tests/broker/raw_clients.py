@@ -55,10 +55,19 @@ async def usable(broker: Broker) -> None:
 class Client:
     """An engine on a stream, for clients that do what ours never would."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        mechanisms: tuple[str, ...] | None = None,
+        username: str | None = None,
+        password: str | None = None,
+    ) -> None:
+        """Without `mechanisms` there is no SASL layer."""
         self.reader = reader
         self.writer = writer
-        self.engine = Engine(ConnectionSettings("client", mechanisms=None))
+        self.engine = Engine(ConnectionSettings("client", mechanisms=mechanisms, username=username, password=password))
         self.seen: list[object] = []
 
     async def exchange(self, kind: type, count: int = 1) -> None:

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import pytest
 from broker.raw_clients import TOPIC, TOPIC_FILTER, Client, connect
+from broker.visible_broker import VisibleBroker
 from support.recording import Inbox, message, text
 from support.waiting import until
 
 from qmf.broker import Broker, QueueLimits
+from qmf.broker.links.connection import ServerConnection
+from qmf.broker.links.outgoing import OutgoingLink
+from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
 from qmf.bus import AmqpBus, Binding
 from qmf.bus.engine.events import Delivery, LinkAttached
 from qmf.bus.engine.values import Terminus
 
 
+class AttachedLinks(BrokerObserver):
+    """Notes the links on which clients receive."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[ServerConnection, OutgoingLink]] = []
+
+    def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
+        """See `BrokerObserver`."""
+        assert isinstance(client, ServerConnection)
+        if isinstance(link, OutgoingLink):
+            self.seen.append((client, link))
+
+
 async def test_a_receiver_that_gives_credit_and_reads_nothing_needs_no_memory() -> None:
     """It delays neither the sender nor the others, and the broker keeps no more than the limits allow."""
-    async with Broker(port=0, limits=QueueLimits(count=100)) as broker:
+    async with VisibleBroker(port=0, limits=QueueLimits(count=100)) as broker:
+        attached = broker.registry.observer = AttachedLinks()
         reader, writer = await connect(broker)
         client = Client(reader, writer)
         client.engine.attach(
@@ -41,8 +59,7 @@ async def test_a_receiver_that_gives_credit_and_reads_nothing_needs_no_memory() 
         for _ in range(100):
             await bus.send(message(TOPIC, "k", body), confirm=True)
         await inbox.wait(sent + 100)
-        (connection,) = [c for c in broker._connections if "client at" in str(c)]
-        (outgoing,) = connection._links._outgoing.values()
+        ((connection, outgoing),) = [(c, link) for c, link in attached.seen if c.info.container == "client"]
         assert len(outgoing.queue) <= 100
         assert connection.transport.engine.backlog(outgoing.link) < 1_000_000
         await bus.close()

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 import pytest
 from broker.raw_clients import Client, connect
+from broker.visible_broker import VisibleBroker
 from support.recording import message, text
 from support.waiting import until
 
-from qmf.broker import Broker
 from qmf.broker.links import resumable_links
 from qmf.bus.engine.events import Delivery, LinkAttached, LinkDetached, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -72,29 +72,32 @@ class Peer(Client):
             await self.writer.wait_closed()
 
 
-async def peer(broker: Broker) -> Peer:
+async def peer(broker: VisibleBroker) -> Peer:
     return Peer(*await connect(broker))
 
 
-def depth(broker: Broker, name: str = "q") -> tuple[int, int]:
+async def peer_of(user: str, broker: VisibleBroker) -> Peer:
+    """A peer that is logged in; the password is "secret"."""
+    return Peer(*await connect(broker), mechanisms=("PLAIN",), username=user, password="secret")
+
+
+def depth(broker: VisibleBroker, name: str = "q") -> tuple[int, int]:
     """Messages that wait in a queue, and those that wait or are unsettled."""
-    assert broker._registry is not None
-    (queue,) = [queue for queue in broker._registry.queues if queue.name == name]
+    (queue,) = [queue for queue in broker.registry.queues if queue.name == name]
     return len(queue), queue.depth()[0]
 
 
-def suspended(broker: Broker) -> int:
-    assert broker._resumable is not None
-    return broker._resumable.suspended
+def suspended(broker: VisibleBroker) -> int:
+    return broker.resumable.suspended
 
 
-async def lost(broker: Broker, client: Peer, count: int = 1) -> None:
+async def lost(broker: VisibleBroker, client: Peer, count: int = 1) -> None:
     """The connection of a client is cut, and the broker has noticed: it has so many suspended links."""
     await client.cut()
     await until(lambda: suspended(broker) == count, "the suspended link")
 
 
-async def fill(broker: Broker, *texts: str) -> None:
+async def fill(broker: VisibleBroker, *texts: str) -> None:
     client = await peer(broker)
     link = client.engine.attach("fill", is_sender=True, terminus=Terminus("q"))
     await client.exchange(LinkAttached)
@@ -108,7 +111,7 @@ async def fill(broker: Broker, *texts: str) -> None:
 
 
 async def test_an_accepted_message_is_remembered_until_the_client_settles_it() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         first = await peer(broker)
         assert await first.attach(sending=True) == Resumption("id")
         for tag in (1, 2, 3):
@@ -135,7 +138,7 @@ async def test_an_accepted_message_is_remembered_until_the_client_settles_it() -
 
 
 async def test_a_refused_message_may_be_sent_again() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         first = await peer(broker)
         await first.attach(sending=True)
         first.engine.send(first.link, b"garbage", delivery_tag=1)
@@ -150,7 +153,7 @@ async def test_a_refused_message_may_be_sent_again() -> None:
 
 
 async def test_credit_is_given_for_messages_that_the_client_has_settled() -> None:
-    async with Broker(port=0, queues=["q"], max_frame=512) as broker:
+    async with VisibleBroker(port=0, queues=["q"], max_frame=512) as broker:
         client = await peer(broker)
         await client.attach(sending=True)
         await client.flush()
@@ -168,7 +171,7 @@ async def test_credit_is_given_for_messages_that_the_client_has_settled() -> Non
 
 
 async def test_a_resumed_receiver_keeps_what_it_has_and_the_rest_returns_to_the_queue() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, *"abcdef")
         first = await peer(broker)
         granted = await first.attach(sending=False)
@@ -190,7 +193,7 @@ async def test_a_resumed_receiver_keeps_what_it_has_and_the_rest_returns_to_the_
 
 
 async def test_nobody_else_gets_what_is_delivered_on_a_suspended_link() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, *"abc")
         first, other = await peer(broker), await peer(broker)
         await first.attach(sending=False)
@@ -207,7 +210,7 @@ async def test_nobody_else_gets_what_is_delivered_on_a_suspended_link() -> None:
 
 
 async def test_a_link_that_is_lost_while_it_is_resumed_is_resumed_again() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, *"ab")
         first = await peer(broker)
         await first.attach(sending=False)
@@ -222,7 +225,7 @@ async def test_a_link_that_is_lost_while_it_is_resumed_is_resumed_again() -> Non
 
 
 async def test_messages_without_credit_wait_until_deliveries_are_established_again() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, *"ab")
         first = await peer(broker)
         await first.attach(sending=False)
@@ -241,7 +244,7 @@ async def test_messages_without_credit_wait_until_deliveries_are_established_aga
 
 @pytest.mark.parametrize("sending", [True, False])
 async def test_a_link_is_taken_over_from_a_connection_whose_loss_was_not_noticed(sending: bool) -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, "a")
         first, second = await peer(broker), await peer(broker)
         await first.attach(sending=sending)
@@ -261,7 +264,7 @@ async def test_a_link_is_taken_over_from_a_connection_whose_loss_was_not_noticed
 
 async def test_what_arrives_on_a_link_that_was_taken_over_is_not_routed() -> None:
     """It was still on its way when the client, which had lost the connection, sent it again on the next one."""
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         first, second = await peer(broker), await peer(broker)
         await first.attach(sending=True)
         await first.flush()
@@ -276,7 +279,7 @@ async def test_what_arrives_on_a_link_that_was_taken_over_is_not_routed() -> Non
 @pytest.mark.parametrize("suspend", [True, False])
 async def test_an_attach_that_arrives_late_does_not_take_the_link_over(suspend: bool) -> None:
     """It was still on its way when the client, which had lost the connection, attached the link on the next one."""
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         first, second, third = await peer(broker), await peer(broker), await peer(broker)
         early = first.resumption({})
         await second.attach(sending=True)
@@ -297,7 +300,7 @@ async def test_an_attach_that_arrives_late_does_not_take_the_link_over(suspend: 
 
 @pytest.mark.parametrize("sending", [True, False])
 async def test_a_link_that_is_closed_is_forgotten(sending: bool) -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, "a")
         first = await peer(broker)
         await first.attach(sending=sending)
@@ -313,7 +316,7 @@ async def test_a_link_that_is_closed_is_forgotten(sending: bool) -> None:
 
 
 async def test_a_link_that_is_detached_without_being_closed_is_kept() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, "a")
         client = await peer(broker)
         await client.attach(sending=False)
@@ -328,7 +331,7 @@ async def test_a_link_that_is_detached_without_being_closed_is_kept() -> None:
 
 @pytest.mark.slow
 async def test_a_suspended_link_is_given_up_after_its_time_out() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, "a")
         first = await peer(broker)
         await first.attach(sending=False, node=Terminus("q", timeout=1))
@@ -342,7 +345,7 @@ async def test_a_suspended_link_is_given_up_after_its_time_out() -> None:
 
 
 async def test_the_time_out_is_granted_as_asked_for_within_limits() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         for number, (asked, expected) in enumerate([(0, 300), (20, 20), (100_000, 3_600)]):
             client = await peer(broker)
             await client.attach(sending=True, node=Terminus("q", timeout=asked), id=str(number))
@@ -356,7 +359,7 @@ async def test_suspended_links_are_limited(monkeypatch: pytest.MonkeyPatch, limi
     monkeypatch.setattr(
         resumable_links, limit, 2 if limit == "MAX_SUSPENDED" else 5 * len(message("q", "s", "x" * 50)) // 2
     )
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         await fill(broker, *["x" * 50] * 4)
         for number in range(3):
             client = await peer(broker)
@@ -377,7 +380,7 @@ async def test_suspended_links_are_limited(monkeypatch: pytest.MonkeyPatch, limi
 
 async def test_an_automatically_deleted_queue_stays_for_its_suspended_consumer(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Terminus("auto", capabilities=("create-on-demand",), properties={"auto-delete": True})
-    async with Broker(port=0) as broker:
+    async with VisibleBroker(port=0) as broker:
         first, other = await peer(broker), await peer(broker)
         await first.attach(sending=False, node=node)
         await lost(broker, first)
@@ -390,18 +393,16 @@ async def test_an_automatically_deleted_queue_stays_for_its_suspended_consumer(m
         third = await peer(broker)
         await third.attach(sending=True, node=Terminus("amq.topic"))
         await third.cut()
-        assert broker._registry is not None
-        await until(lambda: broker._registry.find("auto") is None, "the end of the queue")  # type: ignore[union-attr]
+        await until(lambda: broker.registry.find("auto") is None, "the end of the queue")
 
 
 async def test_the_link_to_a_deleted_queue_is_refused() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         first, second = await peer(broker), await peer(broker)
         await first.attach(sending=True)
         await lost(broker, first)
-        assert broker._registry is not None
-        (queue,) = broker._registry.queues
-        broker._registry.delete_queue(queue)
+        (queue,) = broker.registry.queues
+        broker.registry.delete_queue(queue)
         second.engine.attach("name", is_sender=True, terminus=Terminus("q"), resumption=second.resumption({}))
         await second.exchange(LinkDetached)
         (detached,) = [event for event in second.seen if isinstance(event, LinkDetached)]
@@ -411,7 +412,7 @@ async def test_the_link_to_a_deleted_queue_is_refused() -> None:
 
 
 async def test_a_link_to_another_node_is_not_resumed() -> None:
-    async with Broker(port=0, queues=["q", "other"]) as broker:
+    async with VisibleBroker(port=0, queues=["q", "other"]) as broker:
         first, second = await peer(broker), await peer(broker)
         await first.attach(sending=True)
         await lost(broker, first)
@@ -431,7 +432,7 @@ async def test_a_link_to_another_node_is_not_resumed() -> None:
     ],
 )
 async def test_links_that_cannot_be_resumed_are_refused(sending: bool, node: Terminus, presettled: bool) -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         client = await peer(broker)
         detached = await client.refused(sending=sending, node=node, presettled=presettled)
         assert "resumed" in detached.description
@@ -440,19 +441,27 @@ async def test_links_that_cannot_be_resumed_are_refused(sending: bool, node: Ter
 
 
 async def test_only_the_same_user_resumes_a_link() -> None:
-    async with Broker(port=0, queues=["q"]) as broker:
+    async with VisibleBroker(port=0, queues=["q"], users={"one": "secret", "other": "secret"}) as broker:
+        first = await peer_of("one", broker)
+        await first.attach(sending=True)
+        await lost(broker, first)
+        for user, resumed in (("other", False), ("one", True)):
+            client = await peer_of(user, broker)
+            assert (await client.attach(sending=True)).resumed is resumed
+            await client.cut()
+
+
+async def test_a_sender_is_not_resumed_as_a_receiver() -> None:
+    async with VisibleBroker(port=0, queues=["q"]) as broker:
         first, second = await peer(broker), await peer(broker)
         await first.attach(sending=True)
         await lost(broker, first)
-        assert broker._resumable is not None
-        (key,) = broker._resumable._suspended
-        assert key.user == ""
         assert (await second.attach(sending=False)).resumed is False
         await second.cut()
 
 
 async def test_the_broker_offers_it() -> None:
-    async with Broker(port=0) as broker:
+    async with VisibleBroker(port=0) as broker:
         client = await peer(broker)
         await client.flush()
         (opened,) = [event for event in client.seen if hasattr(event, "capabilities")]

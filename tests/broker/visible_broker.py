@@ -1,0 +1,37 @@
+"""A broker whose parts tests can see: what no client and no console is shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmf.broker import Broker, server
+from qmf.broker.links.resumable_links import ResumableLinks
+from qmf.broker.nodes.registry import NodeRegistry
+
+
+class VisibleBroker(Broker):
+    """A `Broker` like any other.
+
+    Attributes:
+        registry: its nodes.
+        resumable: its links that can be resumed.
+    """
+
+    registry: NodeRegistry
+    resumable: ResumableLinks
+
+    async def start(self) -> None:
+        """See `Broker`."""
+
+        def make_registry(**options: object) -> NodeRegistry:
+            self.registry = NodeRegistry(**options)  # type: ignore[arg-type]
+            return self.registry
+
+        def make_resumable(registry: NodeRegistry) -> ResumableLinks:
+            self.resumable = ResumableLinks(registry)
+            return self.resumable
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(server, "NodeRegistry", make_registry)
+            patch.setattr(server, "ResumableLinks", make_resumable)
+            await super().start()
