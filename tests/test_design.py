@@ -1,4 +1,4 @@
-"""Which package may import which (docs/design.md), no import circles, and importing starts nothing."""
+"""Which package may import which (docs/design.md), no circles, importing starts nothing; tests use nothing private."""
 
 from __future__ import annotations
 
@@ -190,6 +190,22 @@ def test_only_the_bus_imports_proton(package: str) -> None:
         for path in modules(package)
         for line, name in imported(path)
         if "proton" in name
+    ]
+    assert wrong == []
+
+
+def test_tests_use_nothing_private() -> None:
+    """Names of console proxies end with an underscore, those of generated classes begin with ``_qmf_``."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.attr}"
+        for path in modules("tests")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute)
+        and node.attr.startswith("_")
+        and not node.attr.endswith("_")
+        and not node.attr.startswith("_qmf_")
+        and node.attr not in {"_jsc", "_jvm"}  # Spark's
+        and not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"})
     ]
     assert wrong == []
 
