@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,9 +47,8 @@ def format_modules(modules: Mapping[str, str]) -> dict[str, str]:
 
 def _ruff(command: str, *options: str, directory: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RUFF_")}
-    # The ruff that is installed beside us, and no module of that name in the current directory.
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "ruff", command, *_SETTINGS, *options, directory],
+        [*_program(), command, *_SETTINGS, *options, directory],
         env=environment,
         capture_output=True,
         text=True,
@@ -58,3 +58,10 @@ def _ruff(command: str, *options: str, directory: str) -> None:
         raise CodegenError("ruff is not installed, which formats generated code: pip install 'qmf[codegen]'")
     if done.returncode:
         raise CodegenError(f"the generator made invalid code: {(done.stdout + done.stderr).strip()}")
+
+
+def _program() -> list[str]:
+    """The ruff that is installed beside us, and no module of that name in the current directory."""
+    program = Path(sysconfig.get_path("scripts"), f"ruff{sysconfig.get_config_var('EXE') or ''}")
+    # Starting it by Python takes 30 ms more, of 40.
+    return [str(program)] if program.is_file() else [sys.executable, "-P", "-m", "ruff"]

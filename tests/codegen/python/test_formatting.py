@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,7 @@ def test_invalid_modules_are_refused(text: str) -> None:
 
 def test_ruff_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     python = tmp_path / "python"
+    monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
     python.write_text('#!/bin/sh\necho "$0: No module named ruff" >&2\nexit 1\n')
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
