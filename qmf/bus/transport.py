@@ -22,7 +22,7 @@ from qmf.bus.engine.link import Link
 MAX_BACKLOG = 256 * 1024
 
 #: Messages, or other actions on the engine, after which output is written before the turn of the loop ends.
-MAX_ACTIONS = 64
+MAX_ACTIONS = 16
 
 #: Bytes of the buffer for reading, at first and at most. It grows while reads fill it, so that a busy connection needs
 #: few reads and a quiet one little memory.
