@@ -6,7 +6,9 @@ uvloop comes with the extra `speed`. Programs that run a loop themselves choose 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import signal
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -26,3 +28,21 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     """`asyncio.run` on such a loop."""
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(work)
+
+
+@contextmanager
+def on_end_signals(callback: Callable[[], object]) -> Iterator[None]:
+    """Call `callback` on the running loop for SIGINT and SIGTERM.
+
+    Afterwards they have Python's handlers again: a loop of uvloop would leave its own, which do nothing once the loop
+    is closed, so that Ctrl-C had no effect any more.
+    """
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, callback)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -43,6 +43,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
 
 @pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """A test leaves Ctrl-C as it was: others send it to themselves."""
+    if (handler := signal.getsignal(signal.SIGINT)) is not signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        pytest.fail(f"{item.nodeid} left {handler} as the handler of SIGINT")
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Where several processes run tests, long ones come first."""
     if hasattr(config, "workerinput"):

@@ -9,11 +9,10 @@ import argparse
 import asyncio
 import logging
 import re
-import signal
 import sys
 from collections.abc import Sequence
 
-from qmf._event_loop import run
+from qmf._event_loop import on_end_signals, run
 from qmf._version import __version__
 from qmf.errors import QmfError
 from qmf.hostagent.agent import HostAgent
@@ -70,10 +69,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 async def _serve(url: str, settings: Settings) -> None:
     """Serve until a signal arrives; a signal while connecting ends the connection attempt."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    agent = HostAgent(url, settings)
+    with on_end_signals(stop.set):
+        await _serve_until(stop, HostAgent(url, settings))
+
+
+async def _serve_until(stop: asyncio.Event, agent: HostAgent) -> None:
     stopping = asyncio.create_task(stop.wait())
     starting = asyncio.create_task(agent.start())
     try:

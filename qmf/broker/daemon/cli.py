@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import signal
 import ssl
 import sys
 from collections.abc import Sequence
 
-from qmf._event_loop import run
+from qmf._event_loop import on_end_signals, run
 from qmf.broker.daemon.options import options_parser
 from qmf.broker.links.sasl import UsersError, read_users
 from qmf.broker.nodes.queues import QueueLimits
@@ -56,16 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def _serve(broker: Broker) -> None:
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    try:
+    with on_end_signals(stop.set):
         async with broker:
             print(f"Listening on {broker.url}", flush=True)
             await stop.wait()
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
 
 
 class _TlsError(Exception):

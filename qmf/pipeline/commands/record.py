@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import signal
 
-from qmf._event_loop import run
+from qmf._event_loop import on_end_signals, run
 from qmf.console.aio import Client
 from qmf.pipeline.commands.base import DEFAULT_URL, Subcommand, local_lake, positive, print_line
 from qmf.pipeline.lake.arrow import import_pyarrow
@@ -57,11 +55,9 @@ async def _recording(options: argparse.Namespace) -> RecorderCounts:
         max_bytes=int(options.max_mb * _MB),
         on_commit=_committed,
     )
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, recorder.stop)
-    print_line(f"Recording {client.url} into {options.lake} as {options.name}")
-    await recorder.run()
+    with on_end_signals(recorder.stop):
+        print_line(f"Recording {client.url} into {options.lake} as {options.name}")
+        await recorder.run()
     counts = recorder.counts
     if counts.removed or counts.entered:
         print_line(

@@ -61,6 +61,7 @@ async def test_outcomes_of_requests_wait_for_the_answer_if_the_client_allows_it(
         await waiting
         # What has no correlation id is confirmed at once, and with it what waits.
         waiting = asyncio.create_task(bus.send(request("nobody"), confirm=True))
+        await until(lambda: broker.counters.received == 3)
         await bus.send(message(TOPIC, "nobody"), confirm=True)
         await waiting
         await bus.close()
