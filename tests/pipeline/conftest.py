@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,9 @@ def spark() -> Iterator[SparkSession]:
         java.check()
     except PipelineError as error:
         pytest.skip(str(error))
+    handler = signal.getsignal(signal.SIGINT)
     spark = session("local[2]", partitions=1, settings=QUICK)
+    signal.signal(signal.SIGINT, handler)  # Spark's cancels its jobs, too
     spark.sparkContext.setLogLevel("OFF")
     yield spark
     spark.stop()

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import settings
 
 #: Invented values of a test without a number of its own: in `make test` and in `make soak`.
-IN_TESTS, IN_SOAK = 25, 1000
+IN_TESTS, IN_SOAK = 20, 1000
 
 
 def examples(number: int, **more: Any) -> settings:

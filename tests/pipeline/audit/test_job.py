@@ -79,11 +79,11 @@ def test_batch_and_stream_agree(spark: SparkSession, tmp_path: Path) -> None:
             assert query.exception() is None
     lines: list[str] = []
     counts = audit_batch(spark, batch, lines.append)
-    found = read(spark, tmp_path / "batch")
+    found = read(tmp_path / "batch")
     assert counts == {name: len(rows) for name, rows in found.items()}
-    assert read(spark, tmp_path / "stream") == found
+    assert read(tmp_path / "stream") == found
     assert audit_batch(spark, batch, lines.append) == counts
-    assert read(spark, tmp_path / "batch") == found
+    assert read(tmp_path / "batch") == found
 
     # The limit went up, down for a moment, and up again; it is a 64-bit number.
     limits = [row for row in found["history"] if row["object"] == "one" and row["property"] == "limit"]

@@ -84,8 +84,8 @@ def test_killed_at_random_points_it_makes_the_tables_of_a_batch(spark: SparkSess
     for query in audit_stream(spark, AuditOptions(lake=shop.root, out=str(stream)), once=True):
         assert query.awaitTermination(PATIENCE)
     audit_batch(spark, AuditOptions(lake=shop.root, out=str(batch)), lambda _text: None)
-    expected = read(spark, batch)
-    assert read(spark, stream) == expected
+    expected = read(batch)
+    assert read(stream) == expected
     assert all(expected.values())
     # Events are twice in the lake, and once in the table.
     ids = [row["event_id"] for row in expected["events"]]
