@@ -70,7 +70,7 @@ _V1_LAST = (CommandComplete, SchemaResponse, BrokerResponse)
 
 
 @attrs.frozen
-class Address:
+class RequestAddress:
     """Where a message goes: an exchange and a routing key."""
 
     exchange: str
@@ -216,7 +216,7 @@ class RpcChannel:
             LinkError: this broker has no exchange for QMFv1 answers.
             Others as of `request`.
         """
-        address = Address(V1_EXCHANGE, BROKER) if agent.is_broker and agent.is_qpidd else self._address(agent)
+        address = RequestAddress(V1_EXCHANGE, BROKER) if agent.is_broker and agent.is_qpidd else self._address(agent)
 
         def encode(number: int) -> bytes:
             if self._v1_refusal is not None:
@@ -327,27 +327,27 @@ class RpcChannel:
         Raises:
             DisconnectedError: no connection.
         """
-        address = Address(self._direct, agent) if isinstance(agent, str) else self._address(agent)
+        address = RequestAddress(self._direct, agent) if isinstance(agent, str) else self._address(agent)
         await self._bus.send(self._encoded(content, address, None))
 
     async def locate(self) -> None:
         """Ask all agents to announce themselves, and the connected broker's agent in particular."""
         try:
             for address, correlation_id in (
-                (Address(self._direct, BROKER), LOCATE_BROKER),
-                (Address(self._topic, LOCATE_KEY), LOCATE_ALL),
+                (RequestAddress(self._direct, BROKER), LOCATE_BROKER),
+                (RequestAddress(self._topic, LOCATE_KEY), LOCATE_ALL),
             ):
                 await self._bus.send(self._encoded(LocateRequest(), address, correlation_id))
         except DisconnectedError as error:
             log.info("cannot locate agents: %s", error)
 
-    def _address(self, agent: Agent) -> Address:
+    def _address(self, agent: Agent) -> RequestAddress:
         """Where an agent receives requests: the subject that it advertises, else its name (QMF2.md 4.4)."""
         if agent.info.direct_subject:
-            return Address(self._topic, agent.info.direct_subject)
-        return Address(self._direct, agent.name)
+            return RequestAddress(self._topic, agent.info.direct_subject)
+        return RequestAddress(self._direct, agent.name)
 
-    def _encoded(self, content: Content, address: Address, correlation_id: str | None) -> bytes:
+    def _encoded(self, content: Content, address: RequestAddress, correlation_id: str | None) -> bytes:
         return encode_correlated(
             Envelope(
                 content=content,
@@ -358,7 +358,7 @@ class RpcChannel:
             )
         )
 
-    def _encoded_v1(self, frame: Frame, address: Address) -> bytes:
+    def _encoded_v1(self, frame: Frame, address: RequestAddress) -> bytes:
         """A QMFv1 request; its answer comes on `amq.direct` (QMF2.md 8.3)."""
         message = Message(
             to=address.exchange,
