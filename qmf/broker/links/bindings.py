@@ -8,24 +8,16 @@ import attrs
 
 from qmf.broker.nodes.exchanges import BindingSpec, Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.nodes.registry import BindingExists, Node, NodeRegistry
 from qmf.broker.observer import BrokerClient
+from qmf.broker.refusal import AmqpRefusal
 
 #: Link properties: bindings of the node, and of the queue that the client receives from.
 NODE_BINDINGS, LINK_BINDINGS = "qmf.node-bindings", "qmf.link-bindings"
 
 
-class BindingError(Exception):
-    """A binding cannot be made.
-
-    Attributes:
-        condition, description: AMQP error for the client.
-    """
-
-    def __init__(self, condition: str, description: str) -> None:
-        self.condition = condition
-        self.description = description
-        super().__init__(condition, description)
+class BindingError(AmqpRefusal):
+    """A binding cannot be made."""
 
 
 @attrs.frozen
@@ -77,14 +69,10 @@ def make_binding(registry: NodeRegistry, request: BindingRequest, node: Node | N
         raise BindingError("amqp:not-found", f"no exchange {request.exchange or _name(node)!r}")
     if not isinstance(queue, Queue):
         raise BindingError("amqp:not-found", f"no queue {request.queue or _name(node)!r}")
-    present = {spec.key: spec for spec in exchange.bindings(queue)}.get(request.spec.key, request.spec)
-    if present != request.spec:
-        reason = (
-            f"queue {queue.name!r} has a binding to exchange {exchange.name!r} with the key {present.key!r} "
-            "and other arguments"
-        )
-        raise BindingError("amqp:not-allowed", reason)
-    registry.bind(exchange, queue, request.spec, client)
+    try:
+        registry.bind(exchange, queue, request.spec, client)
+    except BindingExists as error:
+        raise BindingError("amqp:not-allowed", str(error)) from error
 
 
 def _name(node: Node | None) -> str:

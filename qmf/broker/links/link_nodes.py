@@ -16,6 +16,7 @@ from qmf.broker.nodes.node_declaration import (
 from qmf.broker.nodes.queues import OverflowPolicy, Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, NodeRegistry
 from qmf.broker.observer import BrokerClient
+from qmf.broker.refusal import AmqpRefusal
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Terminus
 
@@ -25,17 +26,8 @@ PREDECLARED_NAMES = frozenset(name for name, _ in PREDECLARED_EXCHANGES)
 LinkNode = Queue | Exchange
 
 
-class LinkRefused(Exception):
-    """A link cannot be granted.
-
-    Attributes:
-        condition, description: AMQP error for the client.
-    """
-
-    def __init__(self, condition: str, description: str) -> None:
-        self.condition = condition
-        self.description = description
-        super().__init__(condition, description)
+class LinkRefused(AmqpRefusal):
+    """A link cannot be granted."""
 
 
 class LinkNodes:

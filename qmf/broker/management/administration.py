@@ -14,7 +14,7 @@ from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import NameInUse, NodeRegistry, RoutingResult
+from qmf.broker.nodes.registry import BindingExists, NameInUse, NodeRegistry, RoutingResult
 from qmf.broker.observer import ClientInfo
 
 #: What `create` and `delete` know, and what they will know once the broker has links to other brokers.
@@ -147,10 +147,10 @@ class Administration:
     def _bind(self, name: str, arguments: Mapping[str, object]) -> None:
         exchange, queue, key = self._ends(name, "Bind")
         spec = BindingSpec(key, {str(item): value for item, value in arguments.items() if item != "exchange-type"})
-        present = {found.key: found for found in exchange.bindings(queue)}.get(key, spec)
-        if present != spec:
-            raise MethodError(f"not-allowed: Bind failed. The binding {name} exists with other arguments")
-        self._registry.bind(exchange, queue, spec, _caller())
+        try:
+            self._registry.bind(exchange, queue, spec, _caller())
+        except BindingExists as error:
+            raise MethodError(f"not-allowed: Bind failed. {error}") from error
 
     def _ends(self, name: str, what: str) -> tuple[Exchange, Queue, str]:
         """Exchange, queue and key of a binding's name."""

@@ -52,6 +52,10 @@ class NameInUse(Exception):
     """An exchange or a queue of this name exists already."""
 
 
+class BindingExists(Exception):
+    """A queue has a binding to the exchange with the same key and other arguments."""
+
+
 class NodeRegistry:
     """All nodes of a broker.
 
@@ -198,10 +202,18 @@ class NodeRegistry:
     def bind(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None = None) -> None:
         """Bind a queue to an exchange, for a client or for the broker itself (None).
 
-        Does nothing when it has a binding with the same key.
+        Does nothing when it has that binding.
+
+        Raises:
+            BindingExists: it has a binding with the same key and other arguments.
         """
         if exchange.bind(queue, spec):
             self.observer.on_bound(exchange, queue, spec, client)
+        elif spec not in exchange.bindings(queue):
+            raise BindingExists(
+                f"queue {queue.name!r} has a binding to exchange {exchange.name!r} with the key {spec.key!r} "
+                "and other arguments"
+            )
 
     def unbind(self, exchange: Exchange, queue: Queue, key: str, client: BrokerClient | None = None) -> bool:
         """Remove a binding, for a client or for the broker itself (None); False if there is none with this key."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import attrs
 
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.refusal import AmqpRefusal
 from qmf.broker.transactions.transaction import QueueFull, Transaction
 from qmf.codec.message import decode_message
 from qmf.codec.types import Described
@@ -20,17 +21,8 @@ _DISCHARGE = frozenset({0x32, "amqp:discharge:list"})
 MAX_TRANSACTIONS = 100
 
 
-class TransactionFailed(Exception):
-    """A request to the coordinator cannot be fulfilled.
-
-    Attributes:
-        condition, description: AMQP error for the client.
-    """
-
-    def __init__(self, condition: str, description: str) -> None:
-        self.condition = condition
-        self.description = description
-        super().__init__(condition, description)
+class TransactionFailed(AmqpRefusal):
+    """A request to the coordinator cannot be fulfilled."""
 
 
 @attrs.frozen

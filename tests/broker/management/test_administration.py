@@ -114,6 +114,15 @@ async def test_what_cannot_be_done_is_refused(method: str, arguments: tuple[Any,
         assert {item.name for item in await client.objects(remote.Queue)} == before
 
 
+async def test_a_binding_with_the_same_key_and_other_arguments_is_refused() -> None:
+    async with managed(queues=["jobs"]) as (_, client):
+        it = await broker_object(client)
+        for _ in range(2):
+            await it.create("binding", "amq.match/jobs/k", {"colour": "red"}, False)
+        with pytest.raises(RemoteError, match=r"not-allowed: Bind failed\. .* key 'k' and other arguments"):
+            await it.create("binding", "amq.match/jobs/k", {"colour": "blue"}, False)
+
+
 async def test_an_unknown_setting_is_ignored_unless_strict() -> None:
     async with managed() as (_, client):
         await (await broker_object(client)).create("queue", "jobs", {"colour": "red"}, False)
