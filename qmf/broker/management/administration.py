@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from qmf.agent import ErrorCode, MethodError, current_caller
-from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange
+from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange, HeadersExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import BindingExists, NameInUse, NodeRegistry, RoutingResult
 from qmf.broker.observer import ClientInfo
+from qmf.errors import DecodeError
 
 #: What `create` and `delete` know, and what they will know once the broker has links to other brokers.
 _EXCHANGE_TYPES, _FEDERATION_TYPES = ("exchange", "topic"), ("link", "bridge", "domain", "incoming", "outgoing")
@@ -120,7 +121,7 @@ class Administration:
         one.put_back(refused)
 
     def reroute(self, queue: Queue, count: int, exchange: str, filter: Mapping[str, object]) -> None:
-        """Publish waiting messages of a queue to an exchange, as new ones.
+        """Publish waiting messages of a queue to an exchange, as new ones; what cannot be routed stays.
 
         Raises:
             MethodError: the exchange does not exist, or the filter is invalid.
@@ -128,10 +129,11 @@ class Administration:
         found = self._registry.find(exchange)
         if not isinstance(found, Exchange | DefaultExchange):
             raise MethodError("Exchange not found", ErrorCode.INVALID_PARAMETER)
-        matches = message_filter(filter)
+        by_headers = isinstance(found, HeadersExchange)
         refused = []
-        for message in queue.take(count, matches):
-            if self._registry.publish(found, message) is RoutingResult.QUEUE_FULL:
+        for message in queue.take(count, message_filter(filter)):
+            routable = not by_headers or _headers(message) is not None
+            if not routable or self._registry.publish(found, message) is RoutingResult.QUEUE_FULL:
                 refused.append(message)
             else:
                 queue.counters.rerouted += 1
@@ -197,11 +199,21 @@ def message_filter(filter: Mapping[str, object]) -> Callable[[Message], bool] | 
     if filter.get("filter_type") == "header_match_str" and isinstance(parameters, Mapping):
         name, value = parameters.get("header_key"), parameters.get("header_value")
         if isinstance(name, str) and isinstance(value, str):
-            return lambda message: name in message.headers and _text(message.headers[name]) == value
+            return lambda message: (headers := _headers(message)) is not None and _text(headers.get(name)) == value
     raise MethodError(f"Unrecognized message filter: {dict(filter)!r}")
 
 
-def _text(value: object) -> str:
+def _headers(message: Message) -> Mapping[str, object] | None:
+    """The application properties; None where they are malformed, which is noticed when they are first read."""
+    try:
+        return message.headers
+    except DecodeError:
+        return None
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -11,8 +11,12 @@ from support.recording import message
 from support.waiting import until
 
 from qmf.broker import Broker
+from qmf.broker.management.administration import Administration, message_filter
+from qmf.broker.nodes.message import read_message
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import NodeRegistry
 from qmf.console.aio import Client, EventRaised
-from qmf.errors import RemoteError
+from qmf.errors import DecodeError, RemoteError
 from qmf.messaging import aio
 from qmf.messaging.exceptions import LinkClosed, MessagingError
 from qmf.messaging.message import Message
@@ -212,3 +216,21 @@ async def test_changes_raise_events() -> None:
         await it.delete("queue", "jobs", {})
         await until(lambda: len(raised) == 4, lambda: f"the events: {raised}")
         assert set(raised) == {"queueDeclare", "bind", "unbind", "queueDelete"}
+
+
+async def test_malformed_messages_match_no_filter_and_are_not_lost() -> None:
+    registry = NodeRegistry(queues=["jobs"])
+    queue = registry.find("jobs")
+    assert isinstance(queue, Queue)
+    data = bytearray(message("amq.topic", "k", "text", colour="red"))
+    data[data.index(b"\x00\x53\x74") + 6] = 0x3F  # no type code, of the first key
+    damaged = read_message(bytes(data), 0.0)
+    with pytest.raises(DecodeError):
+        _ = damaged.headers
+    queue.enqueue(damaged)
+    administration = Administration(registry)
+    queue.purge(0, message_filter(FILTER))
+    administration.reroute(queue, 0, "amq.match", {})
+    assert len(queue) == 1
+    administration.reroute(queue, 0, "amq.topic", {})
+    assert len(queue) == 0
