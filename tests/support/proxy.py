@@ -26,6 +26,7 @@ class Proxy:
         self._port = 0
         self._refusing = False
         self._writers: set[asyncio.StreamWriter] = set()
+        self._connections: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._thread: threading.Thread | None = None
@@ -75,20 +76,34 @@ class Proxy:
         async with server:
             await self._stop.wait()
             await self._abort()
+            # One that is still connecting to the broker has nothing to cut: it is ended by its task.
+            connections = list(self._connections)
+            for connection in connections:
+                connection.cancel()
+            await asyncio.gather(*connections, return_exceptions=True)
+            await asyncio.sleep(0)  # closed sockets are let go of in the loop's next round
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._refusing:
             writer.transport.abort()
             return
-        with contextlib.suppress(OSError):
-            there, back = await asyncio.open_connection(*self._target)
-            self._writers |= {writer, back}
-            await asyncio.gather(
-                self._pass(reader, back, writer, to_broker=True), self._pass(there, writer, back, to_broker=False)
-            )
-        for end in (writer, *({back} if "back" in locals() else ())):
-            self._writers.discard(end)
-            end.close()
+        ends = {writer}
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            with contextlib.suppress(OSError):
+                there, back = await asyncio.open_connection(*self._target)
+                ends.add(back)
+                self._writers |= ends
+                await asyncio.gather(
+                    self._pass(reader, back, writer, to_broker=True), self._pass(there, writer, back, to_broker=False)
+                )
+        finally:
+            self._connections.discard(task)
+            self._writers -= ends
+            for end in ends:
+                end.close()
 
     async def _pass(
         self,
