@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         BusDisconnected,
         BusLinkLost,
         ClassSeen,
+        ClassUsed,
         Dropped,
         EventRaised,
         HeartbeatSeen,
@@ -61,7 +62,7 @@ else:
             "qmf.console.aio.following.followed_objects": "ChangeKind ObjectChange",
             "qmf.console.aio.notifications": (
                 "AgentAdded AgentRemoved AgentRestarted AgentUpdated BrokerIdentified BusConnected BusDisconnected "
-                "BusLinkLost ClassSeen Dropped EventRaised HeartbeatSeen Listener Missed Notification "
+                "BusLinkLost ClassSeen ClassUsed Dropped EventRaised HeartbeatSeen Listener Missed Notification "
                 "NotificationStream ObjectUpdated Overflow PackageSeen Removal"
             ),
             "qmf.console.aio.objects.class_fields": "ClassFields",
@@ -92,6 +93,7 @@ __all__ = [
     "ChangeKind",
     "ClassFields",
     "ClassSeen",
+    "ClassUsed",
     "Client",
     "ClientOptions",
     "Dropped",

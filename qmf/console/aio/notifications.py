@@ -164,6 +164,21 @@ class ClassSeen:
     agent: Agent
 
 
+@attrs.frozen
+class ClassUsed:
+    """An agent uses a class or event class: seen for the first time since the agent was found.
+
+    Unlike `ClassSeen`, it is reported for each agent.
+
+    Attributes:
+        class_key: its key.
+        agent: the agent that uses it.
+    """
+
+    class_key: ClassKey
+    agent: Agent
+
+
 @attrs.frozen(weakref_slot=False)
 class ObjectUpdated:
     """An agent published an object, or what changed of it.
@@ -226,6 +241,7 @@ Notification = (
     | HeartbeatSeen
     | PackageSeen
     | ClassSeen
+    | ClassUsed
     | ObjectUpdated
     | EventRaised
     | Missed

@@ -21,7 +21,7 @@ import attrs
 
 from qmf._background_tasks import BackgroundTasks
 from qmf.console.aio.agents import Agent, AgentRegistry
-from qmf.console.aio.notifications import ClassSeen, Notification, PackageSeen
+from qmf.console.aio.notifications import ClassSeen, ClassUsed, Notification, PackageSeen
 from qmf.console.aio.objects.class_fields import ClassFields
 from qmf.console.aio.rpc.channel import RpcChannel
 from qmf.console.aio.rpc.requests import AgentLost
@@ -93,16 +93,19 @@ class SchemaCache:
         return sorted(key for key in self._entries if package is None or key.package == package)
 
     def saw(self, key: ClassKey, agent: Agent) -> None:
-        """Note that `agent` uses a class; a package or class that is new is published."""
+        """Note that `agent` uses a class; what is new of it is published: the package, the class, its use."""
         if key.package not in self._packages:
             self._packages.add(key.package)
             self._publish(PackageSeen(key.package))
         entry = self._entry(key)
-        if entry is not None:
-            entry.agents[agent.name] = None
-        else:
+        if entry is None:
             self._entries[key] = _Entry(agents={agent.name: None})
             self._publish(ClassSeen(key, agent))
+        elif agent.name in entry.agents:
+            return
+        else:
+            entry.agents[agent.name] = None
+        self._publish(ClassUsed(key, agent))
 
     def saw_all(self, keys: Iterable[ClassKey | None], agent: Agent) -> list[ClassKey]:
         """`saw` for each key; returns each key once."""

@@ -54,9 +54,9 @@ async def _recording(options: argparse.Namespace) -> RecorderCounts:
         max_cells=options.max_cells,
         max_bytes=int(options.max_mb * _MB),
         on_commit=_committed,
+        on_ready=lambda: print_line(f"Recording {client.url} into {options.lake} as {options.name}"),
     )
     with on_end_signals(recorder.stop):
-        print_line(f"Recording {client.url} into {options.lake} as {options.name}")
         await recorder.run()
     counts = recorder.counts
     if counts.removed or counts.entered:

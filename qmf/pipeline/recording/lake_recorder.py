@@ -66,6 +66,7 @@ class LakeRecorder:
         max_bytes: int = DEFAULT_BYTES,
         clock: Callable[[], int] = time.time_ns,
         on_commit: Callable[[CommitCounts], None] | None = None,
+        on_ready: Callable[[], None] = lambda: None,
     ) -> None:
         """Make a recorder; it connects and writes nothing yet.
 
@@ -78,6 +79,8 @@ class LakeRecorder:
             max_bytes: estimated bytes of the largest file at which a commit is due.
             clock: nanoseconds since 1970.
             on_commit: called on the loop after each commit.
+            on_ready: called on the loop when the connection and its subscriptions stand: what is published from then
+                on is recorded.
         """
         self._client = client
         self._lake = lake
@@ -86,6 +89,7 @@ class LakeRecorder:
         self._max_cells = max_cells
         self._max_bytes = max_bytes
         self._on_commit = on_commit
+        self._on_ready = on_ready
         self.run_id = f"{clock():020d}_{os.getpid()}"
         self._buffers = RowBuffers()
         self._rows = NotificationRows(client, self._buffers, self.run_id, clock)
@@ -124,6 +128,7 @@ class LakeRecorder:
         unlisten = self._client.listen(self._rows.on_notification)
         try:
             async with self._client:
+                self._on_ready()
                 await self._watch()
         finally:
             unlisten()

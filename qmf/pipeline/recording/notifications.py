@@ -6,8 +6,6 @@ no statistics where its message had none: a sample counts once.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from collections.abc import Callable
 
 import attrs
@@ -19,7 +17,7 @@ from qmf.console.aio import (
     AgentRestarted,
     BusConnected,
     BusDisconnected,
-    ClassSeen,
+    ClassUsed,
     Client,
     EventRaised,
     HeartbeatSeen,
@@ -28,14 +26,12 @@ from qmf.console.aio import (
     ObjectUpdated,
     RemoteObject,
 )
-from qmf.errors import QmfError
 from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.recording.buffers import Cells, RowBuffers, RowConverter
 from qmf.pipeline.recording.conversion import to_json
-from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Schema, to_xml
-
-log = logging.getLogger("qmf.pipeline")
+from qmf.pipeline.recording.properties import KnownProperties, Properties
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Schema, to_xml
 
 
 class NotificationRows:
@@ -52,9 +48,7 @@ class NotificationRows:
         self._clock = clock
         self._seq = 0
         self._converters: dict[ClassKey, RowConverter] = {}
-        #: The last known properties, by agent and object.
-        self._properties: dict[tuple[str, str], dict[str, object]] = {}
-        self._requests: set[asyncio.Task[None]] = set()
+        self._properties = KnownProperties(client, self._add_learned)
         self.lost = 0
 
     @property
@@ -64,14 +58,13 @@ class NotificationRows:
 
     def close(self) -> None:
         """Cancel requests that are not answered yet."""
-        for task in self._requests:
-            task.cancel()
+        self._properties.close()
 
     def on_notification(self, notification: Notification) -> None:
         """Add the row of a notification."""
         match notification:
             case ObjectUpdated(obj, properties=properties, statistics=statistics):
-                self._add_object(obj, properties=properties, statistics=statistics)
+                self._add_object(obj, properties=obj.properties if properties else None, statistics=statistics)
             case EventRaised():
                 self._add_event(notification)
             case HeartbeatSeen(agent, timestamp):
@@ -79,12 +72,13 @@ class NotificationRows:
             case AgentAdded(agent):
                 self._add_agent(agent, "added", None)
             case AgentRestarted(agent):
+                self._properties.agent_restarted(agent)
                 self._add_agent(agent, "restarted", None)
             case AgentRemoved(agent, reason):
-                self._forget_properties(agent.name)
+                self._properties.forget(agent.name)
                 self._add_agent(agent, "removed", reason.value)
-            case ClassSeen(class_key, agent):
-                self._request_properties(class_key)
+            case ClassUsed(class_key, agent):
+                self._properties.request(class_key, agent)
             case Missed(agent, subject, count):
                 self.lost += count
                 self.add_gap("missed", subject, count, agent)
@@ -99,7 +93,11 @@ class NotificationRows:
         """Add a row that says what is missing."""
         self._add(RowKind.GAPS, self._clock(), agent, (reason, subject, count))
 
-    def _add_object(self, obj: RemoteObject, *, properties: bool, statistics: bool) -> None:
+    def _add_learned(self, obj: RemoteObject, properties: Properties) -> None:
+        # Without its statistics: they belong to an interval that will be published whole.
+        self._add_object(obj, properties=properties, statistics=False)
+
+    def _add_object(self, obj: RemoteObject, *, properties: Properties | None, statistics: bool) -> None:
         converter = self._converter(obj.class_key, obj.schema)
         agent = self._agent(obj.agent)
         name = obj.object_id.object_name
@@ -110,16 +108,17 @@ class NotificationRows:
             cells: Cells = (False, package, class_name, name, None, to_json(obj.data.values))
             self._add(RowKind.UNTYPED, time_ns, agent, cells, obj.agent)
             return
-        where = (obj.agent, name)
-        values = self._properties.setdefault(where, {})
-        if properties:
-            values = self._properties[where] = dict(obj.properties)
+        if properties is not None:
+            # A deletion may come without values.
+            before = self._properties.of(obj.agent, name) if obj.is_deleted else {}
+            self._properties.update(obj.agent, name, {**before, **properties})
+        values = dict(self._properties.of(obj.agent, name))
         if statistics:
-            values = {**values, **obj.statistics}
+            values |= obj.statistics
         stamps = obj.timestamps
         if obj.is_deleted:
-            self._properties.pop(where, None)
-        own = (name, obj.object_id.agent_epoch, stamps.create, stamps.delete, properties, statistics)
+            self._properties.delete(obj.agent, name)
+        own = (name, obj.object_id.agent_epoch, stamps.create, stamps.delete, properties is not None, statistics)
         row = (*own, *converter.cells(values, statistics=statistics))
         self._add(RowKind.OBJECTS, time_ns, agent, row, obj.agent, converter.version)
 
@@ -180,26 +179,3 @@ class NotificationRows:
 
     def _agent(self, name: str) -> Agent | None:
         return next((agent for agent in self._client.agents if agent.name == name), None)
-
-    def _forget_properties(self, agent: str) -> None:
-        for key in [key for key in self._properties if key[0] == agent]:
-            del self._properties[key]
-
-    def _request_properties(self, key: ClassKey) -> None:
-        """Request the properties of a class's objects: agents don't repeat what they published before the recorder."""
-        if key.kind is not Kind.DATA:
-            return
-        task = asyncio.get_running_loop().create_task(self._add_unseen(key))
-        self._requests.add(task)
-        task.add_done_callback(self._requests.discard)
-
-    async def _add_unseen(self, key: ClassKey) -> None:
-        try:
-            answers = await self._client.objects(class_key=key)
-        except QmfError as error:
-            log.warning("the objects of %s are not known until they change: %s", key, error)
-            return
-        for obj in answers:
-            if (obj.agent, obj.object_id.object_name) not in self._properties:
-                # Without its statistics: they belong to an interval that will be published whole.
-                self._add_object(obj, properties=True, statistics=False)

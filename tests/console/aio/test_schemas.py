@@ -14,6 +14,7 @@ from support.waiting import until
 from qmf.console.aio import (
     AgentUpdated,
     ClassSeen,
+    ClassUsed,
     Notification,
     ObjectUpdated,
     PackageSeen,
@@ -231,3 +232,16 @@ async def test_a_schema_that_no_agent_sends_is_not_requested_again_at_once(
     await until(lambda: len(heard.of(ObjectUpdated)) == 2)
     assert client.counts.asked == asked
     assert "its values stay untyped" in caplog.text
+
+
+async def test_the_use_of_a_class_is_reported_for_each_agent(make_agent: MakeAgent, make_client: MakeClient) -> None:
+    one = await make_agent("example.org:widgets:1")
+    _, heard = await make_client(discover=True)
+    await until(lambda: len(heard.of(ClassUsed)) == 2)
+    other = await make_agent("example.org:widgets:2")
+    await other.heartbeat()
+    await until(lambda: len(heard.of(ClassUsed)) == 4)
+    assert {(item.class_key, item.agent.name) for item in heard.of(ClassUsed)} == {
+        (key, agent.info.name) for key in (WIDGET.key, ALARM.key) for agent in (one, other)
+    }
+    assert len(heard.of(ClassSeen)) == 2

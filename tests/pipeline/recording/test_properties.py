@@ -1,0 +1,167 @@
+"""The properties of objects that agents published before the recorder came."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from support.scripted_agent import ScriptedAgent, part, widget
+from support.waiting import until
+
+from qmf.bus import MemoryBus, MemoryExchange
+from qmf.console.aio import Client
+from qmf.pipeline import Lake, LakeRecorder
+from qmf.pipeline.cli import main
+from qmf.protocol import Content, Envelope, ObjectData, ObjectsResponse, QueryRequest, What
+
+
+class Agent(ScriptedAgent):
+    """An agent that can hold back its answers to queries for objects."""
+
+    holds = False
+
+    def answer(self, content: Content) -> list[tuple[Content, bool]]:
+        if self.holds and isinstance(content, QueryRequest) and content.what is What.OBJECT:
+            return []
+        return super().answer(content)
+
+    @property
+    def queries(self) -> list[Envelope]:
+        """The queries for objects so far."""
+        found = [item for item in self.asked if isinstance(item.content, QueryRequest)]
+        return [item for item in found if isinstance(item.content, QueryRequest) and item.content.what is What.OBJECT]
+
+    async def answer_query(self, *objects: ObjectData) -> None:
+        """Answer the last query for objects."""
+        await self.reply(self.queries[-1], ObjectsResponse(list(objects)))
+
+
+@contextlib.asynccontextmanager
+async def recording(exchange: MemoryExchange, lake: Path) -> AsyncIterator[LakeRecorder]:
+    """A recorder that runs, with its subscriptions in place."""
+    ready = asyncio.Event()
+    client = Client(MemoryBus(exchange), discover=True, settle=0.0)
+    recorder = LakeRecorder(client, Lake(lake), interval=0.01, on_ready=ready.set)
+    task = asyncio.create_task(recorder.run())
+    try:
+        await ready.wait()
+        yield recorder
+    finally:
+        recorder.stop()
+        await task
+
+
+@contextlib.asynccontextmanager
+async def agents(exchange: MemoryExchange, *names: str) -> AsyncIterator[list[Agent]]:
+    """Agents that have a widget each."""
+    made = [Agent(exchange, name) for name in names]
+    for agent in made:
+        agent.objects = [widget("w", label="old")]
+        await agent.start()
+    try:
+        yield made
+    finally:
+        for agent in made:
+            await agent.bus.close()
+
+
+def rows(lake: Path) -> list[dict[str, Any]]:
+    """The rows of all widgets, in their order."""
+    found: list[dict[str, Any]] = []
+    for path in Lake(lake).files():
+        if path.startswith("objects/"):
+            found += pyarrow.parquet.ParquetFile(lake / path).read().to_pylist()
+    return sorted(found, key=lambda row: row["_seq"])
+
+
+async def test_statistics_that_arrive_before_the_answer_do_not_hide_the_properties(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    async with agents(exchange, "a:b:c") as [agent], recording(exchange, tmp_path):
+        agent.holds = True
+        await until(lambda: agent.queries)
+        await agent.publish(part("w", {"turns": 8}))
+        await until(lambda: rows(tmp_path))
+        await agent.answer_query(widget("w", label="old"))
+        await until(lambda: len(rows(tmp_path)) == 2)
+        await agent.publish(part("w", {"turns": 9}))
+        await until(lambda: len(rows(tmp_path)) == 3)
+    first, learned, last = rows(tmp_path)
+    assert (first["turns"], first["label"], first["_properties"]) == (8, None, False)
+    assert (learned["turns"], learned["label"], learned["_properties"]) == (None, "old", True)
+    assert (last["turns"], last["label"], last["_properties"]) == (9, "old", False)
+
+
+async def test_published_properties_are_newer_than_the_answer(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    async with agents(exchange, "a:b:c") as [agent], recording(exchange, tmp_path):
+        agent.holds = True
+        await until(lambda: agent.queries)
+        await agent.publish(part("w", {"label": "new"}))
+        await until(lambda: rows(tmp_path))
+        await agent.answer_query(widget("w", label="old"))
+        await until(lambda: len(rows(tmp_path)) == 2)
+    assert [(row["name"], row["label"]) for row in rows(tmp_path)] == [(None, "new"), ("w", "new")]
+
+
+async def test_an_object_deleted_before_the_answer_stays_deleted(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    async with agents(exchange, "a:b:c") as [agent], recording(exchange, tmp_path):
+        agent.holds = True
+        await until(lambda: agent.queries)
+        await agent.publish(widget("w", delete=5))
+        await until(lambda: rows(tmp_path))
+        await agent.answer_query(widget("w"), widget("other"))
+        await until(lambda: len(rows(tmp_path)) == 2)
+    assert [(row["_object"], row["_delete_ns"]) for row in rows(tmp_path)] == [("w", 5), ("other", 0)]
+
+
+async def test_every_agent_of_a_class_is_asked_once(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    async with agents(exchange, "a:b:1", "a:b:2") as made, recording(exchange, tmp_path):
+        await until(lambda: len(rows(tmp_path)) == 2)
+        late = Agent(exchange, "a:b:3")
+        late.objects = [widget("w")]
+        await late.start()
+        made.append(late)
+        await late.heartbeat()
+        await until(lambda: len(rows(tmp_path)) == 3)
+        for agent in made:
+            await agent.heartbeat()
+            await agent.publish(part("w", {"turns": 1}))
+        await until(lambda: len(rows(tmp_path)) == 6)
+    assert sorted(row["_agent"] for row in rows(tmp_path) if row["_properties"]) == ["a:b:1", "a:b:2", "a:b:3"]
+    for agent in made:
+        assert len(agent.queries) == 1
+
+
+async def test_a_restarted_agent_is_asked_again(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    async with agents(exchange, "a:b:c") as [agent], recording(exchange, tmp_path):
+        await until(lambda: rows(tmp_path))
+        agent.restart()
+        agent.objects = [widget("w", label="other")]
+        await agent.heartbeat()
+        await until(lambda: len(rows(tmp_path)) == 2)
+    assert [row["label"] for row in rows(tmp_path)] == ["old", "other"]
+
+
+async def test_what_is_published_when_the_recorder_is_ready_is_recorded(tmp_path: Path) -> None:
+    exchange = MemoryExchange()
+    async with agents(exchange, "a:b:c") as [agent]:
+        agent.objects = []
+        async with recording(exchange, tmp_path):
+            await agent.publish(widget("w"))
+            await until(lambda: rows(tmp_path))
+    assert rows(tmp_path)[0]["_object"] == "w"
+
+
+def test_the_command_says_that_it_records_only_after_it_has_connected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["record", "-b", "127.0.0.1:1", "--lake", str(tmp_path)]) == 2
+    assert "Recording" not in capsys.readouterr().out
