@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import tomllib
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from qmf import _entry
+from qmf._version import __version__
 
 
 class Lacking(MetaPathFinder):
@@ -69,3 +72,42 @@ def test_ctrl_c_while_a_command_loads_or_runs(where: str, tmp_path: Path) -> Non
     environment = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "", "")
+
+
+#: Runs one command as if no extra were installed.
+_BARE = """
+import sys
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in set(sys.argv[1].split(",")):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Lacking())
+from qmf import _entry
+command, sys.argv = sys.argv[2], ["", *sys.argv[3:]]
+sys.exit(getattr(_entry, command)())
+"""
+
+
+def optional_modules() -> set[str]:
+    """The modules of everything that comes with an extra, as pyproject.toml lists it."""
+    extras = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    names = {re.split(r"[\[<>=~;]", item)[0] for items in extras["optional-dependencies"].values() for item in items}
+    other = {"prompt-toolkit": "prompt_toolkit", "pyyaml": "yaml"}
+    return {other.get(name, name) for name in names if name != "qmf"} | {"wcwidth", "numpy"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["broker", "codegen", "host_agent", "pipeline", "printevents", "shell", "stat"])
+@pytest.mark.parametrize(("option", "part"), [("--help", "usage: qmf-"), ("--version", __version__)])
+def test_help_and_version_need_no_extra(command: str, option: str, part: str) -> None:
+    modules = ",".join(sorted(optional_modules()))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", _BARE, modules, command, option],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert part in done.stdout

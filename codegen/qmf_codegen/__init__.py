@@ -7,6 +7,17 @@ A run goes through passes, each in its own module: read the schemas (`reading`),
 
 from __future__ import annotations
 
-from qmf_codegen.generator import Format, GeneratedFile, generate
+from typing import TYPE_CHECKING
+
+from qmf._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from qmf_codegen.generator import generate
+    from qmf_codegen.outputs import Format, GeneratedFile
+else:
+    # `qmf-codegen --help` needs none of the libraries that generate.
+    __getattr__, __dir__ = lazy_exports(
+        __name__, {"qmf_codegen.generator": "generate", "qmf_codegen.outputs": "Format GeneratedFile"}
+    )
 
 __all__ = ["Format", "GeneratedFile", "generate"]

@@ -15,7 +15,7 @@ from qmf._version import __version__
 from qmf.errors import Problem, QmfError, SchemaError
 from qmf_codegen.comparing import changes
 from qmf_codegen.errors import CodegenError
-from qmf_codegen.generator import Format, GeneratedFile, generate
+from qmf_codegen.outputs import Format, GeneratedFile
 from qmf_codegen.writing import write
 
 OK, INVALID, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -140,6 +140,9 @@ def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -
 
 
 def _run(schemas: Sequence[Path], output: str, format: Format, *, check: bool) -> int:
+    # Imported here: --help needs none of the libraries that generate.
+    from qmf_codegen.generator import generate
+
     # Overlapping patterns of the shell may name a file twice.
     files = generate(list(dict.fromkeys(schemas)), _warn, format)
     if output == STDOUT:

@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from qmf_codegen.errors import CodegenError
-from qmf_codegen.generator import GeneratedFile
+from qmf_codegen.outputs import GeneratedFile
 from qmf_codegen.headers import is_generated
 
 

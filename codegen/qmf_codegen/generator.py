@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-
-import attrs
 
 from qmf.errors import Problem
 from qmf.schema import Schema
 from qmf_codegen.formats import json_schema, markdown, xml
+from qmf_codegen.outputs import Format, GeneratedFile
 from qmf_codegen.packages import file_names, package_names
 from qmf_codegen.python.formatting import format_modules
 from qmf_codegen.python.rendering import render
 from qmf_codegen.reading import read_all
-
-
-class Format(enum.Enum):
-    """What is made of a schema. The values are those of the option `--format`."""
-
-    PYTHON = "python"  #: a package of modules
-    XML = "xml"  #: the schema itself in canonical form
-    JSON_SCHEMA = "json-schema"  #: a JSON Schema document
-    MARKDOWN = "markdown"  #: a reference page
 
 
 #: Formats of one file per schema: its suffix, and the function that makes its text.
@@ -32,19 +21,6 @@ _DOCUMENTS: Mapping[Format, tuple[str, Callable[[Schema, str], str]]] = {
     Format.JSON_SCHEMA: (".json", json_schema.document),
     Format.MARKDOWN: (".md", markdown.document),
 }
-
-
-@attrs.frozen
-class GeneratedFile:
-    """One file to be written.
-
-    Attributes:
-        path: relative to the output directory.
-        text: the whole content.
-    """
-
-    path: Path
-    text: str
 
 
 def generate(

@@ -7,8 +7,25 @@ managed objects on the event loop; `sampler` runs the collectors, `agent` runs t
 It must not know: consoles, the broker, or how anything is encoded.
 """
 
-from qmf.hostagent.agent import HostAgent
-from qmf.hostagent.embedded import EmbeddedHostAgent
-from qmf.hostagent.settings import ProcessSelection, SettingError, Settings, Show
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qmf._lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from qmf.hostagent.agent import HostAgent
+    from qmf.hostagent.embedded import EmbeddedHostAgent
+    from qmf.hostagent.settings import ProcessSelection, SettingError, Settings, Show
+else:
+    # `qmf-host-agent --help` needs neither psutil nor an agent.
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "qmf.hostagent.agent": "HostAgent",
+            "qmf.hostagent.embedded": "EmbeddedHostAgent",
+            "qmf.hostagent.settings": "ProcessSelection SettingError Settings Show",
+        },
+    )
 
 __all__ = ["EmbeddedHostAgent", "HostAgent", "ProcessSelection", "SettingError", "Settings", "Show"]

@@ -11,11 +11,11 @@ import logging
 import re
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from qmf._event_loop import on_end_signals, run
 from qmf._version import __version__
 from qmf.errors import QmfError
-from qmf.hostagent.agent import HostAgent
 from qmf.hostagent.settings import (
     DEFAULT_INTERVAL,
     DEFAULT_THRESHOLD,
@@ -25,6 +25,9 @@ from qmf.hostagent.settings import (
     check_interval,
     check_threshold,
 )
+
+if TYPE_CHECKING:
+    from qmf.hostagent.agent import HostAgent
 
 DEFAULT_URL = "amqp://127.0.0.1:5672"
 
@@ -68,6 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def _serve(url: str, settings: Settings) -> None:
     """Serve until a signal arrives; a signal while connecting ends the connection attempt."""
+    # Imported here: --help does not need psutil.
+    from qmf.hostagent.agent import HostAgent
+
     stop = asyncio.Event()
     with on_end_signals(stop.set):
         await _serve_until(stop, HostAgent(url, settings))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from qmf_codegen.cli import build_parser, main
-from qmf_codegen.generator import Format
+from qmf_codegen import Format
 
 from qmf.schema import TYPES, Severity
 

@@ -13,7 +13,7 @@ from qmf.schema import parse_schema, to_xml
 from qmf_codegen import headers
 from qmf_codegen.from_agent.assembly import AnySchema, AssembledPackage, assemble
 from qmf_codegen.from_agent.discovery import discover_schemas
-from qmf_codegen.generator import GeneratedFile
+from qmf_codegen.outputs import GeneratedFile
 
 #: Longest wait for agents to announce themselves, in seconds.
 _SETTLE_TIME = 3.0
