@@ -21,6 +21,7 @@ from qmf_shell.exit_codes import USAGE
 
 if TYPE_CHECKING:
     from qmf_shell.render.screen import Screen
+    from qmf_shell.session.column_memory import ColumnMemory
     from qmf_shell.session.opening import OpenSession
 
 #: Seconds between samples of the embedded host agent, by default.
@@ -98,6 +99,7 @@ def build_parser() -> argparse.ArgumentParser:
         ("table", "print results as tables (the default, unless the settings differ)"),
     ):
         output.add_argument(f"--{name}", action="store_const", const=name, dest="output", help=text)
+    add("--exact", action="store_true", help="numbers with every digit, not such as 12.5 MB (tables only)")
     add("--config", metavar="FILE", help="read settings and aliases from FILE")
     return parser
 
@@ -143,6 +145,8 @@ def _run(options: argparse.Namespace) -> int:
         return USAGE
     if options.output:
         settings.change("output", options.output)
+    if options.exact:
+        settings.change("numbers", "exact")
     interactive = not inputs and sys.stdin is not None and sys.stdin.isatty()
     at_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
@@ -171,6 +175,7 @@ def _run(options: argparse.Namespace) -> int:
             screen.error(str(error))
             return failed_to_open(error)
         opened.context.report = screen.progress.report
+        opened.context.columns = _chosen_columns(screen)
         if at_terminal:
             from qmf_shell.session.prompts import TerminalPrompter
 
@@ -182,6 +187,19 @@ def _run(options: argparse.Namespace) -> int:
         _collect_garbage()
         steps = chain.from_iterable(inputs) if options.inputs else numbered(sys.stdin)
         return run(steps, opened.context, screen, stop=options.stop_on_error)
+
+
+def _chosen_columns(screen: Screen) -> ColumnMemory:
+    """The columns that the user chose in earlier sessions."""
+    from qmf_shell.session.column_memory import ColumnMemory, ColumnMemoryError, read_columns
+    from qmf_shell.settings import xdg_path
+
+    path = xdg_path(os.environ, "XDG_STATE_HOME", ".local/state", "columns.json")
+    try:
+        return read_columns(path)
+    except ColumnMemoryError as error:
+        screen.error(str(error))
+        return ColumnMemory(path)
 
 
 def _collect_garbage() -> None:

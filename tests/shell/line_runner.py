@@ -26,6 +26,11 @@ def printed(context: Context, *lines: str) -> list[str]:
     return output.lines
 
 
+def rows(lines: list[str]) -> list[str]:
+    """The lines of a table below its headings."""
+    return lines[next(number for number, line in enumerate(lines) if "====" in line) + 1 :]
+
+
 def failure(context: Context, *lines: str) -> str:
     """Run lines of which only the last one fails; the one line of its error."""
     run(context, *lines[:-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qmf_shell.commands.agents import AGENTS
 from qmf_shell.commands.call import CALL
+from qmf_shell.commands.columns import COLUMNS
 from qmf_shell.commands.events import EVENTS
 from qmf_shell.commands.export import EXPORT
 from qmf_shell.commands.find import FIND
@@ -24,7 +25,7 @@ from qmf_shell.commands.watch import WATCH
 _LOOKING = (AGENTS, LIST, SHOW, SCHEMA, FIND, TREE, REFS)
 _FOLLOWING = (WATCH, TOP, PLOT, EVENTS, HEARTBEATS)
 _ACTING = (CALL, SETPROP, EXPORT)
-_SESSION = (SET, ALIAS, RECORD, HELP, QUIT)
+_SESSION = (SET, COLUMNS, ALIAS, RECORD, HELP, QUIT)
 
 #: All commands, in the order in which `help` shows them.
 COMMANDS = (*_LOOKING, *_FOLLOWING, *_ACTING, *_SESSION)

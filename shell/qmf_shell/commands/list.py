@@ -6,16 +6,20 @@ import collections
 import itertools
 from collections.abc import Sequence
 
+import attrs
+
 from qmf.schema import Kind
 from qmf_shell.commands.show import show_objects
-from qmf_shell.objects.columns import column_names, value_columns
+from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
+from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import field_value
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.parsing.common_options import EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
-from qmf_shell.results.cells import Cell, Instant
-from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.cells import Cell, Instant, Quantity
+from qmf_shell.results.result import CellForm, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -44,24 +48,30 @@ def run(context: Context, args: BoundArguments) -> Result:
     selection = parse_selection(args.words[1:])
     active = selection.active or "active" in args.options
     if selection == ParsedSelection(ids=selection.ids) and selection.ids:
-        return show_objects(find_objects(context, selection.ids, classes=keys), context)
-    tables = tuple(_list_objects(context, item, selection, active) for item in select_objects(context, keys, selection))
+        found = find_objects(context, selection.ids, classes=keys)
+        return show_objects(found, context, exact="exact" in args.options)
+    selection = attrs.evolve(selection, active=active, wide=selection.wide or "wide" in args.options)
+    exact = "exact" in args.options
+    tables = tuple(
+        attrs.evolve(_list_objects(context, item, selection), exact=exact)
+        for item in select_objects(context, keys, selection)
+    )
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
 
 def _list_classes(context: Context) -> Table:
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     counts = collections.Counter(class_name(item.identity) for item in context.objects(names))
-    rows = tuple((*name, counts[name], context.deletions.of(name)) for name in names)
+    rows = tuple((*name, Quantity(counts[name]), Quantity(context.deletions.of(name))) for name in names)
     return Table(_CLASSES, rows, title="Objects by class", empty="No classes yet: no agent has sent one.")
 
 
-def _list_objects(context: Context, selected: SelectedObjects, selection: ParsedSelection, active: bool) -> Table:
+def _list_objects(context: Context, selected: SelectedObjects, selection: ParsedSelection) -> Table:
     existing = selected.shown
     numbered = [(context.ids.assign(item.identity, item.created), item) for item in existing]
-    with_deleted = not (active or selection.where or selection.ids or selection.limit is not None)
+    with_deleted = not (selection.active or selection.where or selection.ids or selection.limit is not None)
     deleted = _deleted(context, selected.name, selected.objects) if with_deleted else []
-    values = value_columns(selected.schemas, column_names(selection))
+    values = value_columns(selected.schemas, _shown_columns(context, selected, selection))
     if not selection.columns:
         # A value that is the same as the index is redundant.
         values = [
@@ -79,9 +89,9 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
         identity = entry.identity
         times = Instant(entry.created), Instant(entry.deleted)
         rows.append((entry.number, *times, identity.index, identity.title, *[None] * len(values), identity.key.agent))
-    timed = not values
-    shown = [True, timed, timed, True, named, *[True] * len(values), several_agents]
-    headings = (_ID, *_TIMES, _INDEX, _TITLE, *(value.column for value in values), _AGENT)
+    timed = not values or (_for_programs(context) and not selection.columns)
+    shown = [True, timed, timed or bool(deleted), True, named, *[True] * len(values), several_agents]
+    headings = (_ID, *_TIMES, _INDEX, _TITLE, *_headings(values, selection), _AGENT)
     columns = tuple(itertools.compress(headings, shown))
     package, name = map(clean, selected.name)
     title = f"{package}:{name}, {plural(len(selected.objects), 'object')}"
@@ -94,6 +104,31 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
         empty=f"No objects of {package}:{name}" + (" that match." if selection.where else "."),
         note=f"{left:,} more beyond the limit" if left else None,
     )
+
+
+def _for_programs(context: Context) -> bool:
+    return context.settings["output"] != "table"
+
+
+def _shown_columns(context: Context, selected: SelectedObjects, selection: ParsedSelection) -> list[str]:
+    """The values to show: for programs all of them, so that these do not depend on what there is at the moment."""
+    chosen = column_names(selection)
+    if selection.columns:
+        return chosen
+    if _for_programs(context):
+        return list(ALL_COLUMNS[:1])
+    return list(dict.fromkeys([*chosen, *default_columns(context, selected.name, selected.schemas, selected.shown)]))
+
+
+def _headings(values: Sequence[ValueColumn], selection: ParsedSelection) -> list[TableColumn]:
+    """The columns of values; those that the user has not named are left out where there is no room for them."""
+    named = {name.lower() for name in column_names(selection)}
+    columns = []
+    for value in values:
+        column = value.column_as(CellForm.WIDE if selection.wide else CellForm.BRIEF)
+        asked = selection.wide or bool(selection.columns) or value.field.name.lower() in named
+        columns.append(attrs.evolve(column, spare=not asked and value.field.element.lower() not in named))
+    return columns
 
 
 def _agent(item: ObjectRecord) -> str:
@@ -116,7 +151,7 @@ LIST = Command(
     usage=(
         "list [CLASS]",
         "list CLASS ID...",
-        "list CLASS [active] [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",
+        "list CLASS [active] [wide] [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",
     ),
     summary="List classes, objects of a class, or objects in full",
     help=(
@@ -132,8 +167,11 @@ LIST = Command(
         "The condition is sent to the agents, which then answer with fewer objects; answers of agents that ignore it "
         "(qpidd) are filtered here. index, agent, broker, created and updated can be compared, too. Values may be "
         "written 10k, 5Mi, 250ms and 2024-05-01T12:00.",
-        "columns shows these values instead of the times; columns all shows all values. Values in the condition and in "
-        "the order are shown automatically.",
+        "Without columns, the values that you chose by the command `columns` are shown, else the statistics that "
+        "matter: first those that differ between the objects, as many as there is room for. columns shows these values "
+        "instead; columns all shows all values. Values in the condition and in the order come first.",
+        "Numbers are shortened, such as 12.5 MB; -e (--exact) shows every digit. wide (or -w) shows hilo and mma "
+        "statistics with their high and low values, minima and maxima. JSON and CSV have all values, exactly.",
     ),
     examples=(
         ("list", "every class with its number of objects"),
@@ -154,6 +192,10 @@ LIST = Command(
             repeated=True,
         ),
     ),
-    options=(Option(("-a", "--active"), "leave out destroyed objects"),),
+    options=(
+        Option(("-a", "--active"), "leave out destroyed objects"),
+        Option(("-w", "--wide"), "statistics with their high and low values"),
+        EXACT,
+    ),
     handler=run,
 )

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.selecting import find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
+from qmf_shell.parsing.common_options import EXACT
 from qmf_shell.parsing.selection import parse_selection
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
@@ -21,23 +24,36 @@ def run(context: Context, args: BoundArguments) -> Result:
     """Show the objects that the user named, or those of a class."""
     keys = matching_classes(context, args.texts[0])
     if not keys:
-        return show_objects(find_objects(context, args.texts), context)
+        return _shown(find_objects(context, args.texts), context, args)
     selection = parse_selection(args.words[1:])
     found = [item for chosen in select_objects(context, keys, selection) for item in chosen.shown]
     if not found:
         return Notice(f"No objects of {clean(args.texts[0])}.")
-    return show_objects(found, context)
+    return _shown(found, context, args)
 
 
-def show_objects(targets: Sequence[ObjectRecord], context: Context) -> Result:
-    """Objects side by side, one table per class, in the order in which the classes were named."""
+def _shown(targets: Sequence[ObjectRecord], context: Context, args: BoundArguments) -> Result:
+    return show_objects(targets, context, exact="exact" in args.options)
+
+
+def show_objects(targets: Sequence[ObjectRecord], context: Context, *, exact: bool = False) -> Result:
+    """Objects side by side, one table per class, in the order in which the classes were named.
+
+    Args:
+        targets: the objects.
+        context: of the session.
+        exact: numbers with every digit.
+    """
     targets = list({item.identity.key: item for item in targets}.values())
     groups: dict[ClassName, list[ObjectRecord]] = {}
     for item in targets:
         groups.setdefault(class_name(item.identity), []).append(item)
     # All short ids are assigned before the first reference is shown, so that references show them where possible.
     numbers = {item.identity.key: context.ids.assign(item.identity, item.created) for item in targets}
-    tables = tuple(_table(context, group, [numbers[item.identity.key] for item in group]) for group in groups.values())
+    tables = tuple(
+        attrs.evolve(_table(context, group, [numbers[item.identity.key] for item in group]), exact=exact)
+        for group in groups.values()
+    )
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
 
@@ -72,6 +88,7 @@ SHOW = Command(
         "that range. A short id takes precedence over an index that is the same number, and a class over an object of "
         "the same name: then write class:index.",
         "With a class, it shows all its objects, or those that the rest of the line selects as in `list`.",
+        "Large numbers are shortened, such as 12.5 MB; -e (--exact) shows every digit.",
         "config marks properties, inst marks statistics. References are shown with the short id of the object if it "
         "has one.",
     ),
@@ -86,5 +103,6 @@ SHOW = Command(
         Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class", required=True),
         Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", repeated=True),
     ),
+    options=(EXACT,),
     handler=run,
 )

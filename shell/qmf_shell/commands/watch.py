@@ -10,27 +10,27 @@ import attrs
 from qmf.schema import ClassSchema, QmfType
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.counters import is_counter
-from qmf_shell.objects.fields import TIME_TYPES, fields_of
+from qmf_shell.objects.default_columns import default_columns
+from qmf_shell.objects.fields import TIME_TYPES
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.rates import ChangeTracker, RateTracker
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.parsing.common_options import EXACT
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, WatchedValue
-from qmf_shell.results.result import LiveView, Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import CellForm, LiveView, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name
 from qmf_shell.text import clean, plural
 
-#: Statistics of a class that are shown by default.
-SHOWN = 6
-
 VIEW_OPTIONS = (
     Option(("-n", "--interval"), "seconds between refreshes (2)", "SECONDS"),
     Option(("-c", "--count"), "end after so many frames; by default, at Ctrl-C or q", "COUNT"),
+    EXACT,
 )
 #: For agents whose schema does not distinguish counters from other numbers.
 RATES = Option(("-r", "--rates"), "treat all integers as counters")
@@ -55,7 +55,14 @@ def live_view(context: Context, command: AnyCommand, args: BoundArguments, frame
     """A view with the interval and count of the options `VIEW_OPTIONS`."""
     interval = seconds_option(command, args, "interval", context.settings.interval)
     count = count_option(command, args, "count", 0)
-    return LiveView(frame, interval, count or None)
+    return LiveView((lambda: _exactly(frame())) if "exact" in args.options else frame, interval, count or None)
+
+
+def _exactly(result: Result) -> Result:
+    """The result with every digit of its numbers."""
+    if isinstance(result, ResultGroup):
+        return attrs.evolve(result, parts=tuple(map(_exactly, result.parts)))
+    return attrs.evolve(result, exact=True) if isinstance(result, Table) else result
 
 
 class _ValueWatcher:
@@ -150,6 +157,8 @@ class _ClassWatch:
     selection: ParsedSelection
     watcher: _ValueWatcher
     before: dict[ClassName, dict[object, ObjectIdentity]] = attrs.field(factory=dict)
+    # Chosen once: columns that come and go would be hard to read.
+    columns: dict[ClassName, list[str]] = attrs.field(factory=dict)
 
     def frame(self) -> Result:
         """The objects with their current values."""
@@ -163,7 +172,8 @@ class _ClassWatch:
         named = any(item.identity.title for item in selected.shown)
         if named:
             columns.append(TableColumn("Name", wraps=True))
-        columns += [value.column for value in values]
+        asked, form = bool(self.selection.columns), CellForm.WIDE if self.selection.wide else CellForm.BRIEF
+        columns += [attrs.evolve(value.column_as(form), spare=not asked) for value in values]
         rows: list[tuple[Cell, ...]] = []
         for item in selected.shown:
             number = self.context.ids.assign(item.identity, item.created)
@@ -181,12 +191,10 @@ class _ClassWatch:
         )
 
     def _values(self, selected: SelectedObjects) -> list[ValueColumn]:
-        wanted = column_names(self.selection)
+        wanted = column_names(self.selection) or self.columns.get(selected.name)
         if not wanted:
-            elements = [
-                field.element for schema in selected.schemas for field in fields_of(schema).values() if field.statistic
-            ]
-            wanted = list(dict.fromkeys(elements))[:SHOWN] or list(ALL_COLUMNS[:1])
+            found = default_columns(self.context, selected.name, selected.schemas, selected.objects)
+            wanted = self.columns[selected.name] = found or list(ALL_COLUMNS[:1])
         return value_columns(selected.schemas, wanted)
 
     def _changes_note(self, selected: SelectedObjects) -> str | None:
@@ -208,15 +216,15 @@ WATCH = Command(
     name="watch",
     usage=(
         "watch [-n SECONDS] [-c COUNT] [-r] ID...",
-        "watch [-n SECONDS] [-c COUNT] [-r] CLASS [where CONDITION] [sort NAME [desc]] [columns NAME...] [limit COUNT]",
+        "watch [-n SECONDS] [-c COUNT] [-r] CLASS [wide] [where CONDITION] [sort NAME] [columns NAME...] [limit COUNT]",
     ),
     summary="Show objects, refreshed repeatedly",
     help=(
         "Values that changed since the previous frame are marked. Counters show their growth per second; the reset of "
         "a counter is noticed. Which values are counters is known for qpidd and for agents of this project; -r treats "
         "all integers as counters.",
-        "Of a class, the first statistics are shown; columns selects others. An object that no longer exists keeps its "
-        "last values and is marked as gone. While the connection is lost, the last frame stays.",
+        "Of a class, the columns of `list` are shown; columns selects others. An object that no longer exists keeps "
+        "its last values and is marked as gone. While the connection is lost, the last frame stays.",
         "Ctrl-C or q ends it. In a file or pipe, the frames follow each other.",
     ),
     examples=(

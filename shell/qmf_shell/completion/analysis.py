@@ -35,6 +35,7 @@ from qmf_shell.completion.kinds import (
 from qmf_shell.completion.selection_analysis import (
     SELECTION_WORDS,
     Expected,
+    after_comma,
     analyse_condition,
     analyse_selection,
     expected_after,
@@ -144,6 +145,9 @@ def _argument(command: AnyCommand, args: list[Word], word: Word) -> CompletionRe
             return _call(args, word)
         case ParameterKind.STATISTICS:
             return _statistics(command, parameter, args, word)
+        case ParameterKind.COLUMN:
+            everything = () if len(args) > 1 else (Keywords((("all", "everything"),)),)
+            return CompletionRequest(AnyOf((ValueNames(args[0].text), *everything)), *after_comma(word))
         case ParameterKind.SETTABLE:
             return _settable(args, word)
         case ParameterKind.SETTING_VALUE:

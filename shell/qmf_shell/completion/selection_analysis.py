@@ -26,6 +26,7 @@ SELECTION_WORDS = (
     ("columns", "which values to show"),
     ("limit", "how many at most"),
     ("active", "without destroyed objects"),
+    ("wide", "statistics with their high and low values"),
 )
 _OPERATORS = (
     ("=", "equal"),
@@ -70,17 +71,17 @@ def analyse_selection(target: str, before: Sequence[Word], word: Word, command: 
             if not inside:
                 return CompletionRequest(AnyOf((*names, Keywords(_BY))), *at_word)
             orders = () if inside[-1].text.lower() in ("by", "asc", "desc") else (Keywords(_ORDERS),)
-            return CompletionRequest(AnyOf((*orders, *names, Keywords(free))), *_after_comma(word))
+            return CompletionRequest(AnyOf((*orders, *names, Keywords(free))), *after_comma(word))
         case "columns":
             more = (Keywords(free),) if inside else (Keywords((("all", "everything"),)),)
-            return CompletionRequest(AnyOf((ValueNames(target), *more)), *_after_comma(word))
+            return CompletionRequest(AnyOf((ValueNames(target), *more)), *after_comma(word))
         case "limit":
             return CompletionRequest(Keywords(free) if inside else NoCompletion(), *at_word)
         case _:
             return CompletionRequest(Keywords(free), *at_word)
 
 
-def _after_comma(word: Word) -> tuple[str, int]:
+def after_comma(word: Word) -> tuple[str, int]:
     """The part of a name in ``a,b,na`` that is typed, and its column."""
     if word.plain != len(word.text) or "," not in word.text:
         return word.text, word.start

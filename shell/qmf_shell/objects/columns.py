@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from qmf.schema import ClassSchema, Property, Statistic, Style
-from qmf_shell.objects.fields import COMMON_FIELDS, ObjectField, field_value, fields_of, find_field
+from qmf_shell.objects.fields import COMMON_FIELDS, TIME_TYPES, ObjectField, field_value, fields_of, find_field
 from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
 from qmf_shell.parsing.conditions import value_names
 from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.results.cells import Cell, Instant
-from qmf_shell.results.result import Role, TableColumn
+from qmf_shell.results.result import CellForm, Role, TableColumn
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean
@@ -36,14 +36,21 @@ class ValueColumn:
 
     @property
     def column(self) -> TableColumn:
-        """The column."""
+        """The column, with brief cells."""
+        return self.column_as(CellForm.BRIEF)
+
+    def column_as(self, form: CellForm) -> TableColumn:
+        """The column, with cells of this form."""
         title = self.item.name if self.item is not None else self.field.name
         if self.field.name in ("created", "updated"):
             return TableColumn(title, Role.TIME)
         compound = isinstance(self.item, Statistic) and self.item.type.style in (Style.HILO, Style.MMA)
-        if self.field.is_number and not compound:
-            return TableColumn(clean(title), Role.NUMBER, key=title)
-        return TableColumn(clean(title), wraps=True, key=title)
+        if not self.field.is_number:
+            return TableColumn(clean(title), wraps=True, key=title)
+        unit = None if self.field.type is not None and self.field.type.base in TIME_TYPES else self.field.unit
+        if compound and form is not CellForm.BRIEF:
+            return TableColumn(clean(title), wraps=True, key=title, form=form, unit=unit)
+        return TableColumn(clean(title), Role.NUMBER, key=title, form=form, unit=unit)
 
     def cell(self, context: Context, target: ObjectRecord) -> Cell:
         """The cell of an object in this column."""

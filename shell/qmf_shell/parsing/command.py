@@ -48,6 +48,7 @@ class ParameterKind(enum.Enum):
     TARGET = "target"  #: an object, a range of short ids, or a class
     CALL = "call"  #: what follows the target of a call: the condition of a class, a method, its inputs
     STATISTICS = "statistics"  #: numbers of the object or class that an earlier parameter names
+    COLUMN = "column"  #: values of the class that an earlier parameter names
     SETTABLE = "settable"  #: NAME=VALUE of a read-write property of the object that an earlier parameter names
     SETTING = "setting"  #: a setting of this program
     SETTING_VALUE = "setting value"  #: a value of the setting that an earlier parameter names

@@ -1,6 +1,6 @@
 """What follows a class in `list`, `show`, `watch` and `export`: which of its objects are meant, and how to show them.
 
-    [active] [ID...] [where CONDITION] [sort [by] NAME [asc|desc], ...] [columns NAME, ...] [limit COUNT]
+    [active] [wide] [ID...] [where CONDITION] [sort [by] NAME [asc|desc], ...] [columns NAME, ...] [limit COUNT]
 
 The parts after the ids may come in any order, each once. A keyword in quotes is an id.
 """
@@ -17,7 +17,7 @@ from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.conditions import Condition
 from qmf_shell.parsing.words import Word
 
-KEYWORDS = ("active", "where", "sort", "columns", "limit")
+KEYWORDS = ("active", "wide", "where", "sort", "columns", "limit")
 
 
 class SelectionError(CallerError):
@@ -44,6 +44,7 @@ class ParsedSelection:
     Attributes:
         ids: as typed; empty means all objects.
         active: leave out objects that were destroyed.
+        wide: statistics with all their values.
         where: condition, or None.
         sort_keys: what to sort by, the most significant first; empty means by index.
         columns: values to show; empty means the default ones.
@@ -52,6 +53,7 @@ class ParsedSelection:
 
     ids: tuple[str, ...] = ()
     active: bool = False
+    wide: bool = False
     where: Condition | None = None
     sort_keys: tuple[SortKey, ...] = ()
     columns: tuple[str, ...] = ()
@@ -85,6 +87,8 @@ def parse_selection(words: Sequence[Word]) -> ParsedSelection:
         done.add(part)
         if part == "active":
             result = attrs.evolve(result, active=True)
+        elif part == "wide":
+            result = attrs.evolve(result, wide=True)
         elif part == "where":
             condition, used = parse_condition(rest) if rest else (None, 0)
             if condition is None:

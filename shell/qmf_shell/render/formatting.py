@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 from datetime import UTC, datetime, timedelta, tzinfo
 
 import attrs
 
+from qmf_shell.render.units import (
+    PERCENT,
+    brief_duration,
+    brief_quantity,
+    duration_text,
+    full_quantity,
+    has_symbol,
+    heading_unit,
+    number_text,
+    quantity_text,
+    rate_text,
+)
 from qmf_shell.results.cells import (
     Cell,
     Collection,
@@ -21,18 +32,13 @@ from qmf_shell.results.cells import (
     ReferenceCell,
     WatchedValue,
 )
+from qmf_shell.results.result import CellForm, TableColumn
 from qmf_shell.text import clean
 
 #: Shown in place of a missing value.
 ABSENT = "-"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST = 4000
-# Units that need a plural; others, such as "megahertz" or "octet/second", are shown as in the schema.
-_COUNTED = frozenset(
-    {"byte", "octet", "message", "packet", "file", "thread", "process", "session", "switch", "interrupt", "operation"}
-    | {"inode", "core", "cpu", "descriptor", "sample", "reading", "object", "second", "minute", "hour", "day"}
-    | {"connection", "queue", "consumer", "transaction", "subscription", "binding", "exchange"}
-)
 
 
 @attrs.frozen
@@ -42,10 +48,12 @@ class Formatter:
     Attributes:
         zone: time zone of times; None: that of the machine.
         short: times without their date.
+        exact: numbers with every digit, instead of such as ``12.5 MB``.
     """
 
     zone: tzinfo | None = None
     short: bool = False
+    exact: bool = False
 
     def text(self, cell: Cell) -> str:
         """A cell as one line of clean text."""
@@ -63,21 +71,83 @@ class Formatter:
             case Instant(ns):
                 return self.instant(ns)
             case Duration(ns):
-                return duration_text(ns)
+                return f"{number_text(ns)} ns" if self.exact else duration_text(ns)
             case Quantity(value, unit):
-                return quantity_text(value, unit)
+                return self._number(value, unit, CellForm.FULL)
             case HiLoCell():
-                return _hilo_text(cell)
+                return self._hilo(cell, CellForm.FULL)
             case MinMaxMeanCell():
-                return _min_max_mean_text(cell)
+                return self._min_max_mean(cell, CellForm.FULL)
             case ReferenceCell(number, name):
                 return clean(f"{number} ({name})")
             case Collection(value):
                 return collection_text(value)
             case WatchedValue(inner, _, rate):
-                return self.text(inner) + (f" ({rate_text(rate)}/s)" if rate is not None else "")
+                return self.text(inner) + self._growth(inner, rate)
             case NamedValues(values):
                 return " ".join(f"{clean(name)}={self._field(value)}" for name, value in values.items())
+
+    def column_text(self, cell: Cell, column: TableColumn) -> str:
+        """A cell as one line of clean text in a column: as `text`, or shorter if the column is brief."""
+        form = column.form
+        if form is CellForm.FULL or (self.exact and isinstance(cell, Duration)):
+            return self.text(cell)
+        match cell:
+            case Duration(ns):
+                return brief_duration(ns)
+            case float():
+                return self._number(cell, None, form)
+            case Quantity(value, unit):
+                return self._number(value, unit, form)
+            case HiLoCell(value):
+                brief = form is CellForm.BRIEF
+                return self._hilo(attrs.evolve(cell, high=None, low=None) if brief else cell, form)
+            case MinMaxMeanCell(count, _, _, mean):
+                if form is CellForm.BRIEF or not count:
+                    return self._sample(mean, cell, form) if count else ABSENT
+                return self._min_max_mean(cell, form)
+            case WatchedValue(inner, _, rate):
+                return self.column_text(inner, column) + self._growth(inner, rate)
+            case _:
+                return self.text(cell)
+
+    def heading(self, column: TableColumn) -> str:
+        """What stands below the title of a column: its unit, unless the cells have it."""
+        return "" if column.form is CellForm.FULL else heading_unit(column.unit, exact=self.exact)
+
+    def _number(self, value: int | float | None, unit: str | None, form: CellForm) -> str:
+        if value is None:
+            return ABSENT
+        if form is CellForm.FULL:
+            return quantity_text(value, unit) if self.exact else full_quantity(value, unit)
+        if self.exact:
+            return quantity_text(value, unit if unit in PERCENT else None)
+        return brief_quantity(value, unit)
+
+    def _growth(self, cell: Cell, rate: float | None) -> str:
+        unit = cell.unit if isinstance(cell, Quantity | HiLoCell) else None
+        return "" if rate is None else f" ({rate_text(rate, unit, exact=self.exact)})"
+
+    def _hilo(self, cell: HiLoCell, form: CellForm) -> str:
+        # The unit of the value stands for all, unless each has a symbol and a prefix.
+        unit = cell.unit if not self.exact and has_symbol(cell.unit) else None
+        parts = ((name, value) for name, value in (("high", cell.high), ("low", cell.low)) if value is not None)
+        known = ", ".join(f"{name} {self._number(value, unit, form)}" for name, value in parts)
+        text = self._number(cell.value, cell.unit, form)
+        return f"{text} ({known})" if known else text
+
+    def _min_max_mean(self, cell: MinMaxMeanCell, form: CellForm) -> str:
+        if not cell.count:
+            return "no samples"
+        other = cell if cell.duration or (not self.exact and has_symbol(cell.unit)) else attrs.evolve(cell, unit=None)
+        samples = "1 sample" if cell.count == 1 else f"{cell.count:,} samples"
+        low, high = self._sample(cell.low, other, form), self._sample(cell.high, other, form)
+        return f"{self._sample(cell.mean, cell, form)} (min {low}, max {high}, {samples})"
+
+    def _sample(self, value: int | float | None, cell: MinMaxMeanCell, form: CellForm) -> str:
+        if value is not None and cell.duration:
+            return f"{number_text(value)} ns" if self.exact else duration_text(value)
+        return self._number(value, cell.unit, form)
 
     def _field(self, cell: Cell) -> str:
         text = self.text(cell)
@@ -100,87 +170,6 @@ class Formatter:
 def _moment(seconds: int, zone: tzinfo | None, short: bool) -> str:
     moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
     return f"{moment:%H:%M:%S}" if short else f"{moment:%Y-%m-%d %H:%M:%S}"
-
-
-def duration_text(ns: int | float) -> str:
-    """A duration: ``1d 3h 12m 5s``, ``5.21s``, ``12.5ms``, ``80µs``, ``17ns``."""
-    if ns < 0:
-        return f"-{duration_text(-ns)}"
-    if not math.isfinite(ns):
-        return str(ns)
-    if ns < 60_000_000_000:
-        for size, unit in ((1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs")):
-            if ns >= size:
-                return f"{_short(ns / size)}{unit}"
-        return f"{_short(ns)}{'ns' if ns else 's'}"
-    seconds = int(ns) // 1_000_000_000
-    parts: list[str] = []
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")):
-        count, seconds = divmod(seconds, size)
-        if count or parts:
-            parts.append(f"{count:,}{unit}")
-    while parts[-1].startswith("0"):
-        parts.pop()
-    return " ".join(parts)
-
-
-def _short(value: float) -> str:
-    """About three significant digits."""
-    places = 0 if value >= 100 else 1 if value >= 10 else 2
-    text = f"{value:.{places}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def number_text(value: int | float) -> str:
-    """A measured number with separators, with three decimal places, or with four digits if it is smaller than one."""
-    if isinstance(value, int):
-        return f"{value:,}"
-    if not math.isfinite(value):
-        return str(value)
-    if value == 0:
-        return "0"
-    if abs(value) >= 1e15 or abs(value) < 1e-4:
-        return f"{value:.4g}"
-    text = f"{value:,.3f}" if abs(value) >= 1 else f"{value:.4g}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def rate_text(rate: float) -> str:
-    """The rate of a counter, with its sign and about three significant digits."""
-    size = abs(rate)
-    sign = "-" if rate < 0 else "+"
-    return sign + (f"{size:,.0f}" if size >= 100 else _short(size) if size else "0")
-
-
-def quantity_text(value: int | float, unit: str | None) -> str:
-    """A number with its unit: ``1,234 octets``, ``12.5 %``."""
-    number = number_text(value)
-    if not unit:
-        return number
-    if unit in ("percent", "%"):
-        return f"{number} %"
-    if value != 1 and unit.lower() in _COUNTED:
-        unit += "es" if unit.endswith(("s", "ch")) else "s"
-    return clean(f"{number} {unit}")
-
-
-def _hilo_text(cell: HiLoCell) -> str:
-    known = [(name, value) for name, value in (("high", cell.high), ("low", cell.low)) if value is not None]
-    text = ABSENT if cell.value is None else quantity_text(cell.value, cell.unit)
-    return f"{text} ({', '.join(f'{name} {number_text(value)}' for name, value in known)})" if known else text
-
-
-def _min_max_mean_text(cell: MinMaxMeanCell) -> str:
-    if not cell.count:
-        return "no samples"
-
-    def text(value: int | float | None, unit: str | None = None) -> str:
-        if value is None:
-            return ABSENT
-        return duration_text(value) if cell.duration else quantity_text(value, unit)
-
-    samples = "1 sample" if cell.count == 1 else f"{cell.count:,} samples"
-    return f"{text(cell.mean, cell.unit)} (min {text(cell.low)}, max {text(cell.high)}, {samples})"
 
 
 def collection_text(value: object) -> str:

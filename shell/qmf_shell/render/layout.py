@@ -81,12 +81,21 @@ class ColumnPlan:
     widths: tuple[int, ...] | None
 
 
-def plan_columns(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], room: int | None) -> ColumnPlan:
+def plan_columns(
+    columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], room: int | None, units: Sequence[str] = ()
+) -> ColumnPlan:
     """Fit a table into `room`: remove spare columns, then wrap text, then remove columns without values.
 
-    If text must be wrapped even without the spare columns, these stay as long as the text is readable.
+    The last spare columns are removed first. If text must be wrapped even without any, they stay as long as the text is
+    readable.
+
+    Args:
+        columns: the headings.
+        rows: the texts of the cells.
+        room: as in `fit_widths`.
+        units: second lines of the headings, or nothing.
     """
-    widths = natural_widths([clean(item.title) for item in columns], rows)
+    widths = natural_widths([clean(item.title) for item in columns], [units, *rows] if units else rows)
 
     def fitted(shown: Sequence[int], least: int = NARROWEST) -> ColumnPlan | None:
         found = fit_widths([widths[at] for at in shown], [columns[at].wraps for at in shown], room, least)
@@ -98,8 +107,13 @@ def plan_columns(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], 
     everything = range(len(columns))
     needed = [at for at in everything if not columns[at].spare]
     filled = [at for at in needed if any(row[at] not in EMPTY for row in rows)]
-    whole = fitted(everything, READABLE) if overfull(needed) or not overfull(everything) else None
-    return whole or fitted(needed) or fitted(filled) or ColumnPlan(tuple(filled), None)
+    if overfull(needed):
+        whole = fitted(everything, READABLE)
+        return whole or fitted(needed) or fitted(filled) or ColumnPlan(tuple(filled), None)
+    shown = list(everything)
+    while overfull(shown):
+        shown.remove(max(at for at in shown if columns[at].spare))
+    return ColumnPlan(tuple(shown), tuple(widths[at] for at in shown))
 
 
 def wrap(text: str, width: int) -> list[str]:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 import attrs
 from rich.cells import cell_len
 
-from qmf_shell.render.formatting import Formatter, duration_text, number_text
+from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap
+from qmf_shell.render.units import duration_text, number_text
 from qmf_shell.results.result import Plot, PlotSeries
 from qmf_shell.text import clean
 

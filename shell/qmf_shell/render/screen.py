@@ -323,6 +323,10 @@ class Screen:
         return encoding.startswith(("utf", "cp65001"))
 
     def _apply_settings(self) -> None:
-        self._formatter = attrs.evolve(self._formatter, short=self.settings["time-format"] == "short")
+        self._formatter = attrs.evolve(
+            self._formatter,
+            short=self.settings["time-format"] == "short",
+            exact=self.settings["numbers"] == "exact",
+        )
         output = self.settings["output"]
         self.style = self._table_style if output == "table" else OutputStyle(output)

@@ -7,6 +7,7 @@ second.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from operator import gt
 
 import attrs
@@ -99,8 +100,8 @@ def _wrapped(text: str, width: int | None) -> list[str]:
     return [text] if width is None else wrap(text, width)
 
 
-def _cell_text(formatter: Formatter, cell: Cell) -> str:
-    text = formatter.text(cell)
+def _cell_text(formatter: Formatter, column: TableColumn, cell: Cell) -> str:
+    text = formatter.column_text(cell, column)
     if not isinstance(cell, WatchedValue):
         return text
     # Unchanged values get blanks, so that nothing moves when they change.
@@ -115,34 +116,38 @@ def _table(table: Table, options: TextOptions) -> Iterator[str]:
     if table.title:
         yield from map(styler.title, _wrapped(table.title, width))
     titles = [clean(item.title) for item in table.columns]
-    formatter = options.formatter
-    rows = [[_cell_text(formatter, cell) for cell in row] for row in table.rows]
+    formatter = attrs.evolve(options.formatter, exact=True) if table.exact else options.formatter
+    units = [formatter.heading(item) for item in table.columns]
+    rows = [list(map(partial(_cell_text, formatter), table.columns, row)) for row in table.rows]
     margin = " " * indent(width)
-    planned = plan_columns(table.columns, rows, None if width is None else width - len(margin))
+    planned = plan_columns(table.columns, rows, None if width is None else width - len(margin), units)
     columns = [table.columns[at] for at in planned.shown]
     if planned.widths is None:
         for number, row in enumerate(rows):
             if number:
                 yield ""
             filled = [at for at in planned.shown if row[at]]
-            yield from _pairs([(titles[at], row[at]) for at in filled], [table.columns[at] for at in filled], options)
+            texts = [(titles[at], f"{row[at]} {units[at]}".rstrip() if units[at] else row[at]) for at in filled]
+            yield from _pairs(texts, [table.columns[at] for at in filled], options)
     else:
-        titles = [titles[at] for at in planned.shown]
+        heads = [[texts[at] for at in planned.shown] for texts in (titles, units) if any(texts)]
         rows = [[row[at] for at in planned.shown] for row in rows]
-        yield from (margin + line for line in _grid(columns, titles, rows, planned.widths, styler))
+        yield from (margin + line for line in _grid(columns, heads, rows, planned.widths, styler))
     if table.note:
         yield from map(styler.faint, _wrapped(table.note, width))
 
 
 def _grid(
     columns: Sequence[TableColumn],
-    titles: Sequence[str],
+    heads: Sequence[Sequence[str]],
     rows: Sequence[Sequence[str]],
     widths: Sequence[int],
     styler: Styler,
 ) -> Iterator[str]:
     plain = [TableColumn(column.title, column.role if is_right(column) else Role.TEXT) for column in columns]
-    yield from map(styler.head, _row(plain, titles, widths, Styler()))
+    for texts in heads:
+        if any(texts):
+            yield from map(styler.head, _row(plain, texts, widths, Styler()))
     yield styler.faint(styler.rule * (sum(widths) + GAP * (len(widths) - 1)))
     # Thousands of rows may be ASCII that fits: each of these takes one operation.
     form = (" " * GAP).join(

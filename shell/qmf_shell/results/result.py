@@ -24,6 +24,14 @@ class Role(enum.Enum):
     TREE = "tree"
 
 
+class CellForm(enum.Enum):
+    """How much the cells of a column say."""
+
+    FULL = "full"  #: everything: numbers with their unit, statistics with all their values
+    WIDE = "wide"  #: shortened numbers, whose unit the heading has; statistics with all their values
+    BRIEF = "brief"  #: shortened numbers; of hilo and mma statistics only the value or the mean
+
+
 @attrs.frozen
 class TableColumn:
     """A column of a table.
@@ -34,6 +42,8 @@ class TableColumn:
         wraps: its texts may be broken into lines on a narrow terminal; texts of other columns are never broken.
         spare: it repeats what other columns contain: the first to be left out on a narrow terminal.
         key: name of the value in JSON and CSV; by default the heading in lower case.
+        form: how much its cells say.
+        unit: of its numbers, as in the schema; shown in the heading if `form` is not FULL.
     """
 
     title: str
@@ -41,6 +51,8 @@ class TableColumn:
     wraps: bool = False
     spare: bool = False
     key: str = attrs.field(default=attrs.Factory(lambda self: self.title.lower(), takes_self=True))
+    form: CellForm = CellForm.FULL
+    unit: str | None = None
 
 
 @attrs.frozen
@@ -53,6 +65,7 @@ class Table:
         title: line above, or None.
         empty: printed instead if there are no rows.
         note: line below, or None.
+        exact: numbers are shown with every digit, whatever the settings say.
     """
 
     columns: tuple[TableColumn, ...]
@@ -60,6 +73,7 @@ class Table:
     title: str | None = None
     empty: str = "Nothing to show."
     note: str | None = None
+    exact: bool = False
 
 
 @attrs.frozen

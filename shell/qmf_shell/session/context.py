@@ -11,6 +11,7 @@ from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
 from qmf_shell.parsing.registry import Registry
 from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectRecord, QueryResult
+from qmf_shell.session.column_memory import ColumnMemory
 from qmf_shell.session.prompts import Prompter
 from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
@@ -34,6 +35,7 @@ class Context:
         events: events received so far.
         heartbeats: heartbeats received so far.
         deletions: how many objects were deleted so far, if objects are followed.
+        columns: the columns that the user chose for classes.
         settings: the user's settings.
         prompter: asks the user; None: there is no terminal.
         report: called with the progress of long work, in a few words; must be quick, may be called from any thread.
@@ -48,6 +50,7 @@ class Context:
     heartbeats: RecentHeartbeats = attrs.field(factory=RecentHeartbeats)
     deletions: DeletionCounts = attrs.field(factory=DeletionCounts)
     settings: ShellSettings = attrs.field(factory=ShellSettings)
+    columns: ColumnMemory = attrs.field(factory=ColumnMemory)
     prompter: Prompter | None = None
     report: Callable[[str], None] = _ignore
     warnings: list[str] = attrs.field(factory=list)

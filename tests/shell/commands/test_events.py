@@ -24,7 +24,7 @@ def test_events(context: Context) -> None:
     assert lines[1].split() == ["Time", "Severity", "Event", "Arguments", "Agent"]
     assert lines[3].split()[:4] == ["2024-05-01", "12:00:00", "notice", "filesystemFull"]
     assert lines[6].split()[2] == "8"
-    assert "mountPoint=/24 size=2,048 octets" in lines[-2]
+    assert "mountPoint=/24 size=2,048 B" in lines[-2]
     assert lines[-1] == "5 earlier ones; events -n 0 shows all"
     assert len(printed(context, "events -n 0")) == 28
     assert len(printed(context, "events -n 3 FILESYSTEMFULL")) == 7

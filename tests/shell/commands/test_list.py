@@ -14,11 +14,11 @@ from shell.fakes import (
     filesystem,
     process,
 )
-from shell.line_runner import printed
+from shell.line_runner import printed, rows
 
 
 def cells(line: str) -> list[str]:
-    return [cell for cell in line.split("  ") if cell.strip()]
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
 
 
 def test_list_counts_what_is_there_now(context: Context, backend: FakeBackend) -> None:
@@ -33,16 +33,30 @@ def test_list_counts_what_is_there_now(context: Context, backend: FakeBackend) -
 def test_list_a_class(context: Context) -> None:
     lines = printed(context, "list filesystem")
     assert lines[0] == "org.example:filesystem, 2 objects"
+    assert lines[1].split() == ["ID", "Index", "bytesRead", "openFiles", "latency", "uptime"]
+    assert lines[2].split() == ["files"]
+    assert [cells(line) for line in rows(lines)] == [
+        ["101", "/", "1.23 MB", "12", "3.2ms", "1d 3h"],
+        ["102", "/home", "1.23 MB", "12", "3.2ms", "1d 3h"],
+    ]
+
+
+def test_a_class_without_statistics_is_listed_with_times(context: Context) -> None:
+    lines = printed(context, "list org.example:process")
     assert lines[1].split() == ["ID", "Created", "Destroyed", "Index"]
-    assert [line.split()[0] for line in lines[3:]] == ["101", "102"]
-    assert [line.split()[-1] for line in lines[3:]] == ["/", "/home"]
+
+
+def test_numbers_are_exact_on_demand(context: Context) -> None:
+    lines = printed(context, "list filesystem -e")
+    assert lines[2].split() == ["octets", "files"]
+    assert [cells(line)[2:5] for line in rows(lines)] == [["1,234,567", "12", "3,200,000 ns"]] * 2
 
 
 def test_numbers_stay_from_list_to_list(context: Context, backend: FakeBackend) -> None:
     printed(context, "list filesystem")
     backend.records.insert(0, filesystem("/a"))
-    lines = printed(context, "list filesystem")[3:]
-    assert {line.split()[-1]: line.split()[0] for line in lines} == {"/": "101", "/home": "102", "/a": "103"}
+    lines = rows(printed(context, "list filesystem"))
+    assert {line.split()[1]: line.split()[0] for line in lines} == {"/": "101", "/home": "102", "/a": "103"}
 
 
 @pytest.mark.parametrize("name", ["FileSystem", "org.example:filesystem", "ORG.example:Filesystem"])
@@ -58,14 +72,14 @@ def test_a_name_in_two_packages_lists_both(context: Context) -> None:
 
 def test_objects_are_sorted_as_people_count(context: Context, backend: FakeBackend) -> None:
     backend.records = [filesystem(index) for index in ("eth10", "eth2", "eth1", "lo")]
-    assert [line.split()[-1] for line in printed(context, "list filesystem")[3:]] == ["eth1", "eth2", "eth10", "lo"]
+    assert [line.split()[1] for line in rows(printed(context, "list filesystem"))] == ["eth1", "eth2", "eth10", "lo"]
 
 
 def test_the_agent_is_named_where_there_are_several(context: Context, backend: FakeBackend) -> None:
     backend.records.append(filesystem("/", BETA))
     lines = printed(context, "list filesystem")
     assert lines[1].split()[-1] == "Agent"
-    assert {line.split()[-1] for line in lines[3:]} == {ALPHA, BETA}
+    assert {line.split()[-1] for line in rows(lines)} == {ALPHA, BETA}
 
 
 def test_objects_whose_key_is_a_number_are_listed_with_their_name(context: Context, backend: FakeBackend) -> None:
@@ -97,7 +111,7 @@ def test_the_condition_goes_to_the_agents(context: Context, backend: FakeBackend
     lines = printed(context, "list filesystem where threshold > 70")
     assert backend.wheres[-1] == ["gt", "threshold", ["quote", 70]]
     assert lines[0] == "org.example:filesystem, 2 objects"
-    assert [line.split() for line in lines[3:]] == [["101", "/8", "80", "%"], ["102", "/9", "90", "%"]]
+    assert [line.split()[:4] for line in rows(lines)] == [["101", "/8", "80", "%"], ["102", "/9", "90", "%"]]
 
 
 @pytest.mark.usefixtures("nine_filesystems")
@@ -136,5 +150,5 @@ def test_objects_of_several_brokers_name_their_broker(context: Context, backend:
     key = attrs.evolve(two.identity.key, broker="amqp://mq2")
     backend.records = [one, attrs.evolve(two, identity=attrs.evolve(two.identity, key=key)), process(1)]
     lines = printed(context, "list filesystem")
-    assert [line.split()[0] for line in lines[3:]] == ["101", "102"]
-    assert {line.split("  ")[-1] for line in lines[3:]} == {ALPHA, f"{ALPHA} at amqp://mq2"}
+    assert [line.split()[0] for line in rows(lines)] == ["101", "102"]
+    assert {line.split("  ")[-1] for line in rows(lines)} == {ALPHA, f"{ALPHA} at amqp://mq2"}

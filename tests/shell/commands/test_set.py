@@ -70,5 +70,5 @@ def test_short_times(context: Context) -> None:
     output = make_output()
     context.settings = output.screen.settings
     assert execute("set time-format short", context, output.screen) is LineOutcome.DONE
-    assert execute("list filesystem", context, output.screen) is LineOutcome.DONE
-    assert any(line.split()[:3] == ["101", "11:59:00", "-"] for line in output.lines)
+    assert execute("list org.example:process", context, output.screen) is LineOutcome.DONE
+    assert any(line.split()[:3] == ["101", "12:00:00", "-"] for line in output.lines)

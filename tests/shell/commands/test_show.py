@@ -15,12 +15,20 @@ from shell.fakes import (
 from shell.line_runner import failure, printed
 
 
+def test_show_exactly(context: Context) -> None:
+    lines = printed(context, "list filesystem", "show -e 101")
+    values = {parts[1]: parts[2] for line in lines[3:] if len(parts := line.split(None, 2)) == 3}
+    assert values["bytesRead"] == "1,234,567 octets"
+    assert values["latency"] == "3,200,000 ns (min 80,000 ns, max 12,500,000 ns, 4 samples)"
+    assert values["openFiles"] == "12 files (high 20, low 3)"
+
+
 def test_show(context: Context) -> None:
     lines = printed(context, "list filesystem", "show 101")
     assert lines[0] == "org.example:filesystem /"
     values = {parts[1]: parts[2] for line in lines[3:] if len(parts := line.split(None, 2)) == 3}
     assert values["threshold"] == "90 %"
-    assert values["bytesRead"] == "1,234,567 octets"
+    assert values["bytesRead"] == "1.23 MB"
     assert values["openFiles"] == "12 files (high 20, low 3)"
     assert values["latency"] == "3.2ms (min 80µs, max 12.5ms, 4 samples)"
     assert values["uptime"] == "1d 3h 12m 5s"

@@ -48,7 +48,7 @@ CLASSES = ["com.other:process", "filesystem", "org.example:process"]
 
 WORDS = [word for word, _ in SELECTION_WORDS]
 
-OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "columns", "limit", "active"]
+OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "columns", "limit", "active", "wide"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "c
     [
         ("s", ["show", "schema", "setprop", "set"]),
         ("q", ["quit", "q"]),
-        ("list -", ["--active", "--help"]),
+        ("list -", ["--active", "--wide", "--exact", "--help"]),
         ("list fi", ["filesystem"]),
         ("list FI", ["filesystem"]),
         ("list system", ["filesystem"]),

@@ -44,7 +44,7 @@ def test_fine(line: str, words: list[str], options: dict[str, str]) -> None:
         ("call", ["ID and METHOD are missing"]),
         ("call 1", ["METHOD is missing"]),
         ("list --activ fs", ["--activ", "did you mean --active"]),
-        ("list -z", ["no option -z", "-a or --active"]),
+        ("list -z", ["no option -z", "-a, --active"]),
         ("list --active=1", ["takes no value"]),
         ("events -n", ["needs COUNT"]),
         ("schema a b", ["'b' is one argument too many"]),

@@ -6,7 +6,8 @@ import math
 from datetime import UTC, timedelta, timezone
 
 import pytest
-from qmf_shell.render.formatting import Formatter, duration_text, number_text
+from qmf_shell.render.formatting import Formatter
+from qmf_shell.render.units import duration_text, number_text
 from qmf_shell.results.cells import (
     Cell,
     Collection,
@@ -81,18 +82,18 @@ def test_numbers(value: float, text: str) -> None:
         (Instant(2**63 - 1), "2262-04-11 23:47:16"),
         (Instant(2**70), f"{2**70} ns"),
         (Duration(5 * SECOND), "5s"),
-        (Quantity(1234, "octet"), "1,234 octets"),
+        (Quantity(1234, "octet"), "1,234 B"),
         (Quantity(1, "process"), "1 process"),
         (Quantity(2, "process"), "2 processes"),
         (Quantity(2, "switch"), "2 switches"),
-        (Quantity(2400, "megahertz"), "2,400 megahertz"),
+        (Quantity(2400, "megahertz"), "2.4 GHz"),
         (Quantity(12.5, "percent"), "12.5 %"),
         (Quantity(7), "7"),
         (HiLoCell(12, 20, 3, "file"), "12 files (high 20, low 3)"),
         (HiLoCell(12, None, None), "12"),
         (HiLoCell(None, 20, None), "- (high 20)"),
         (MinMaxMeanCell(0, 0, 0, 0), "no samples"),
-        (MinMaxMeanCell(1, 2, 2, 2, "octet"), "2 octets (min 2, max 2, 1 sample)"),
+        (MinMaxMeanCell(1, 2, 2, 2, "octet"), "2 B (min 2 B, max 2 B, 1 sample)"),
         (MinMaxMeanCell(4, 80_000, 12_500_000, 3_200_000, duration=True), "3.2ms (min 80µs, max 12.5ms, 4 samples)"),
         (ReferenceCell(101, "filesystem /"), "101 (filesystem /)"),
         (Collection({"ro": True, "n": [1, "ä"]}), '{"ro": true, "n": [1, "ä"]}'),

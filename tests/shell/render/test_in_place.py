@@ -24,4 +24,4 @@ def test_pictures_are_cropped_to_the_screen(context: Context, backend: FakeBacke
     assert left == 960
     out = io.StringIO()
     draw_screen(out, list(text_lines(small, TextOptions(formatter=Formatter()))), "now", (80, 20), 480)
-    assert "... 485 more lines" in out.getvalue()
+    assert "... 486 more lines" in out.getvalue()

@@ -172,7 +172,7 @@ def test_ten_thousand_objects_in_a_terminal(crowd: str, tmp_path: Path) -> None:
         terminal.ready()
         terminal.enter("list networkinterface where bytesSent >= 9998 sort bytesSent desc")
         terminal.sees(r"networkinterface, 2 objects")
-        terminal.sees(r"101 +port-9999 +9,999 octets")
+        terminal.sees(r"101 +port-9999 +10 kB")
         terminal.ready()
         terminal.child.send("show port-77\t")
         terminal.sees(r"port-7701 +networkinterface")

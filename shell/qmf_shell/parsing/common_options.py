@@ -1,0 +1,7 @@
+"""Options that several commands have."""
+
+from __future__ import annotations
+
+from qmf_shell.parsing.command import Option
+
+EXACT = Option(("-e", "--exact"), "numbers with every digit, not such as 12.5 MB")
