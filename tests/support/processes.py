@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import signal
 import subprocess
@@ -26,10 +27,10 @@ def command(name: str) -> str:
 class Process:
     """A running program whose lines can be waited for."""
 
-    def __init__(self, *args: str) -> None:
+    def __init__(self, *args: str, env: dict[str, str] | None = None) -> None:
         self.args = args
         self.popen = subprocess.Popen(
-            args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
         )
         self.lines: list[str] = []
         self._new: queue.Queue[str | None] = queue.Queue()
@@ -65,6 +66,14 @@ class Process:
             if text in line:
                 return line
         raise AssertionError(f"{self.args}: no line with {text!r}; it said {self.lines}")
+
+    def said(self) -> list[str]:
+        """All lines so far, on both outputs."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                if (line := self._new.get_nowait()) is not None:
+                    self.lines.append(line)
+        return self.lines
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal if it still runs; its exit code."""
