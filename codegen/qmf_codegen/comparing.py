@@ -9,8 +9,8 @@ from pathlib import Path
 import attrs
 
 from qmf_codegen.errors import CodegenError
-from qmf_codegen.outputs import GeneratedFile
 from qmf_codegen.headers import is_generated
+from qmf_codegen.outputs import GeneratedFile
 
 
 @attrs.frozen

@@ -14,7 +14,6 @@ from qmf_codegen.python.formatting import format_modules
 from qmf_codegen.python.rendering import render
 from qmf_codegen.reading import read_all
 
-
 #: Formats of one file per schema: its suffix, and the function that makes its text.
 _DOCUMENTS: Mapping[Format, tuple[str, Callable[[Schema, str], str]]] = {
     Format.XML: (".xml", xml.document),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qmf_shell.commands.agents import AGENTS
 from qmf_shell.commands.call import CALL
+from qmf_shell.commands.clear import CLEAR
 from qmf_shell.commands.columns import COLUMNS
 from qmf_shell.commands.events import EVENTS
 from qmf_shell.commands.export import EXPORT
@@ -18,6 +19,7 @@ from qmf_shell.commands.schema import SCHEMA
 from qmf_shell.commands.set import ALIAS, RECORD, SET
 from qmf_shell.commands.setprop import SETPROP
 from qmf_shell.commands.show import SHOW
+from qmf_shell.commands.source import SOURCE
 from qmf_shell.commands.top import TOP
 from qmf_shell.commands.tree import TREE
 from qmf_shell.commands.watch import WATCH
@@ -25,7 +27,7 @@ from qmf_shell.commands.watch import WATCH
 _LOOKING = (AGENTS, LIST, SHOW, SCHEMA, FIND, TREE, REFS)
 _FOLLOWING = (WATCH, TOP, PLOT, EVENTS, HEARTBEATS)
 _ACTING = (CALL, SETPROP, EXPORT)
-_SESSION = (SET, COLUMNS, ALIAS, RECORD, HELP, QUIT)
+_SESSION = (SET, COLUMNS, ALIAS, RECORD, SOURCE, CLEAR, HELP, QUIT)
 
 #: All commands, in the order in which `help` shows them.
 COMMANDS = (*_LOOKING, *_FOLLOWING, *_ACTING, *_SESSION)

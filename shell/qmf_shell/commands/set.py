@@ -47,7 +47,8 @@ def run_alias(context: Context, args: BoundArguments) -> Result:
         if name not in aliases:
             raise NotFoundError("alias", name, aliases)
         return Table(_ALIASES, ((name, aliases[name]),))
-    text = args.line[args.words[1].start :].strip()
+    # One word may be in quotes, which keeps ; | and > in it for later.
+    text = args.texts[1] if len(args.words) == 2 else args.line[args.words[1].start :].strip()
     check_alias(name, text)
     if context.registry.get(name) is not None:
         raise SettingsError(f"{name} is a command: an alias needs another name")
@@ -86,8 +87,11 @@ ALIAS = Command(
     name="alias",
     usage=("alias [NAME [COMMAND...]]", "alias -d NAME"),
     summary="Show aliases, or define a word for the beginning of a command",
-    help=("The rest of the line is appended to the text that the word stands for.",),
+    help=(
+        "The rest of the line is appended to the text that the word stands for. Text with ; or | must be in quotes.",
+    ),
     examples=(
+        ("alias waiting 'list queue where msgDepth | sort -k3'", "with a program"),
         ("alias full list queue where msgDepth > 1000", "then `full` lists them, `full limit 3` three of them"),
         ("alias", "all aliases"),
     ),

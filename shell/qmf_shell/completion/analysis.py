@@ -47,7 +47,8 @@ from qmf_shell.parsing.conditions import ConditionError
 from qmf_shell.parsing.method_arguments import argument_name
 from qmf_shell.parsing.registry import Registry
 from qmf_shell.parsing.selection import keyword_of
-from qmf_shell.parsing.words import Unclosed, Word, is_comment, split_partial
+from qmf_shell.parsing.statements import Place, cursor_statement
+from qmf_shell.parsing.words import Unclosed, Word, split_partial
 
 _WHERE = (SELECTION_WORDS[0],)
 _ALL = (("all", "all objects of the class"),)
@@ -61,11 +62,16 @@ def analyse(text: str, registry: Registry[Any], aliases: Mapping[str, str] | Non
         registry: the commands.
         aliases: words, each with the text that it stands for.
     """
-    if is_comment(text) and text.strip():
+    found = cursor_statement(text)
+    if found.place in (Place.COMMENT, Place.PROGRAM):
         return CompletionRequest(NoCompletion())
+    text = text[found.start :]
+    if found.place is Place.FILE:
+        word = split_partial(text).word
+        return CompletionRequest(FileNames(), word.text, found.start + word.start)
     text, shift = _expanded(text, aliases or {})
     request = _analyse(text, registry)
-    return attrs.evolve(request, start=max(0, request.start - shift)) if shift else request
+    return attrs.evolve(request, start=found.start + max(0, request.start - shift))
 
 
 def _expanded(text: str, aliases: Mapping[str, str]) -> tuple[str, int]:

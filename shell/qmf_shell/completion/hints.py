@@ -34,7 +34,8 @@ from qmf_shell.objects.fields import fields_of
 from qmf_shell.objects.schema_text import about_argument, about_field, about_method
 from qmf_shell.parsing.command import AnyCommand
 from qmf_shell.parsing.method_arguments import value_text
-from qmf_shell.parsing.words import is_comment, split_partial
+from qmf_shell.parsing.statements import Place, cursor_statement
+from qmf_shell.parsing.words import split_partial
 from qmf_shell.settings import SETTINGS
 from qmf_shell.text import one_line
 
@@ -54,7 +55,9 @@ class HintPart:
 
 def hint_for(text: str, data: CompletionData) -> list[HintPart]:
     """The hint about `text`, the line up to the cursor; empty for an empty line."""
-    if not text.strip() or is_comment(text):
+    found = cursor_statement(text)
+    text = text[found.start :]
+    if not text.strip() or found.place is not Place.COMMAND:
         return []
     aliases = dict(data.aliases)
     request = analyse(text, data.registry, aliases)

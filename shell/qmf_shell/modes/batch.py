@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK
-from qmf_shell.modes.executor import LineOutcome, execute
+from qmf_shell.modes.executor import LineOutcome, outcomes
 from qmf_shell.render.screen import Screen
 from qmf_shell.session.context import Context
 
@@ -34,12 +34,12 @@ def run(steps: Iterable[Step], context: Context, screen: Screen, *, stop: bool =
     failed = False
     try:
         for line, where in steps:
-            outcome = execute(line.strip("\r\n"), context, screen, where=where)
-            failed |= outcome is LineOutcome.FAILED
-            if screen.interrupted:
-                return INTERRUPTED
-            if outcome is LineOutcome.QUIT or (failed and stop):
-                break
+            for outcome in outcomes(line.strip("\r\n"), context, screen, where=where):
+                failed |= outcome is LineOutcome.FAILED
+                if screen.interrupted:
+                    return INTERRUPTED
+                if outcome is LineOutcome.QUIT or (failed and stop):
+                    return FAILED if failed else OK
     except KeyboardInterrupt:
         return INTERRUPTED
     return FAILED if failed else OK

@@ -28,6 +28,7 @@ from qmf_shell.exit_codes import OK
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.render.screen import Screen
+from qmf_shell.render.terminal_echo import terminal_echo
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameRefresher
 from qmf_shell.settings import xdg_path
@@ -204,7 +205,8 @@ class Repl:
             except EOFError:
                 return OK
             try:
-                outcome = execute(line, self._context, self._screen)
+                with terminal_echo(False):
+                    outcome = execute(line, self._context, self._screen)
             except KeyboardInterrupt:
                 self._screen.after_ctrl_c()
                 self._screen.error("cancelled")

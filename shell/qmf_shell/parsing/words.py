@@ -6,7 +6,7 @@ Rules, close to a POSIX shell's:
   outside quotes a backslash keeps the next character;
 - ``{`` or ``[`` at the start of a word, or of its value after ``name=``, begins JSON, which ends with the matching
   bracket and is kept as written, blanks and quotes included;
-- a line that starts with ``#`` or ``!`` is a comment.
+- a line that starts with ``#`` or ``!`` is a comment; `statements` knows more about comments.
 
 Knows nothing of commands.
 """
@@ -118,6 +118,16 @@ def quote(text: str) -> str:
     if "'" not in text:
         return f"'{text}'"
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def quoted_end(text: str, start: int) -> int:
+    """The place after the quotes that begin at `start`; the end of the text if they are not closed."""
+    return _scan_quoted(text, start)[1]
+
+
+def json_end(text: str, start: int) -> int:
+    """The place after the brackets that begin at `start`; the end of the text if they are not closed."""
+    return _scan_json(text, start)[1]
 
 
 def _reason(what: Unclosed, line: str, column: int) -> str:

@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 
+from qmf_shell.render.terminal_echo import terminal_echo
+
 
 def pager_command(environ: Mapping[str, str]) -> list[str] | None:
     """The pager: that of ``QMF_SHELL_PAGER`` or ``PAGER``, else less; None without one, or if the variable is empty."""
@@ -25,6 +27,11 @@ def pager_command(environ: Mapping[str, str]) -> list[str] | None:
 
 def page(text: str, command: list[str]) -> bool:
     """Show text in a pager until the user leaves it; False if it cannot be started."""
+    with terminal_echo(True):
+        return _page(text, command)
+
+
+def _page(text: str, command: list[str]) -> bool:
     # As git does: show colours, leave the text on the screen, and exit at once if the text fits.
     env = {"LESS": "FRX", **os.environ}
     try:

@@ -7,8 +7,9 @@ import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator
+from io import TextIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, cast
 
 import attrs
 
@@ -21,12 +22,14 @@ from qmf_shell.render.styles import Styler
 from qmf_shell.render.text_lines import TextOptions, text_lines
 from qmf_shell.render.transcript import Transcript
 from qmf_shell.results.result import (
+    ClearRequest,
     LiveView,
     Notice,
     QuitRequest,
     Result,
     ResultGroup,
     ResultStream,
+    ScriptRequest,
     TranscriptRequest,
 )
 from qmf_shell.settings import ShellSettings
@@ -104,8 +107,10 @@ class Screen:
         self._apply_settings()
         self.interrupted = False
         match result:
-            case QuitRequest():
+            case QuitRequest() | ScriptRequest():
                 return
+            case ClearRequest():
+                self._clear()
             case ResultStream():
                 self._show_stream(result)
             case LiveView():
@@ -132,6 +137,31 @@ class Screen:
         if self._out.isatty():
             self._out.write("\n")
             self._out.flush()
+
+    @contextlib.contextmanager
+    def redirected(self, out: TextIOBase) -> Iterator[None]:
+        """In the block, results go to `out`, which is no terminal: without colour, pager and limit of width."""
+        before = self._out, self._table_style, self._cursor, self.paging, self._fixed_width
+        self._out, self._table_style, self._cursor = cast(TextIO, out), OutputStyle.PLAIN, False
+        self.paging, self._fixed_width = False, None
+        try:
+            yield
+        finally:
+            self._out, self._table_style, self._cursor, self.paging, self._fixed_width = before
+
+    @contextlib.contextmanager
+    def formatted(self, output: str | None) -> Iterator[None]:
+        """In the block, results have this format, one of those of the setting ``output``; None: that of the setting."""
+        if output is None:
+            yield
+            return
+        before = self.settings["output"]
+        self.settings.change("output", output)
+        try:
+            yield
+        finally:
+            self.settings.change("output", before)
+            self._apply_settings()
 
     def close(self) -> None:
         """Close the transcript."""
@@ -308,6 +338,11 @@ class Screen:
             self.error(f"recording stopped: {error.strerror or error}")
 
     # -- the terminal
+
+    def _clear(self) -> None:
+        if self._cursor:
+            self._out.write("\x1b[H\x1b[2J\x1b[3J")
+            self._out.flush()
 
     def _size(self) -> tuple[int, int]:
         with contextlib.suppress(OSError, ValueError):

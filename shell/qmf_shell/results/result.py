@@ -203,6 +203,22 @@ class TranscriptRequest:
 
 
 @attrs.frozen
+class ScriptRequest:
+    """The user wants the commands in a file to be run.
+
+    Attributes:
+        path: the file.
+    """
+
+    path: Path
+
+
+@attrs.frozen
+class ClearRequest:
+    """The user wants an empty screen."""
+
+
+@attrs.frozen
 class QuitRequest:
     """The user wants to leave."""
 
@@ -217,5 +233,7 @@ Result = (
     | Plot
     | LiveView
     | TranscriptRequest
+    | ScriptRequest
+    | ClearRequest
     | QuitRequest
 )

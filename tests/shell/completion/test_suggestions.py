@@ -54,7 +54,7 @@ OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "c
 @pytest.mark.parametrize(
     ("text", "texts"),
     [
-        ("s", ["show", "schema", "setprop", "set"]),
+        ("s", ["show", "schema", "setprop", "set", "source"]),
         ("q", ["quit", "q"]),
         ("list -", ["--active", "--wide", "--exact", "--help"]),
         ("list fi", ["filesystem"]),
@@ -98,6 +98,11 @@ OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "c
         ("call 101 configure {} like=/h", ["102"]),
         ("call 101 nomethod ", []),
         ("export filesystem /nosuch/", []),
+        ("agents; list fi", ["filesystem"]),
+        ("agents\nq", ["quit", "q"]),
+        ("agents | q", []),
+        ("agents > /nosuch/", []),
+        ("agents # q", []),
     ],
 )
 def test_names(listed: Context, text: str, texts: list[str]) -> None:

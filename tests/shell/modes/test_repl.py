@@ -36,6 +36,16 @@ def test_commands_run_until_quit(keys: PipeInput, context: Context, output: Outp
     ]
 
 
+def test_pasted_lines_are_commands(keys: PipeInput, context: Context, output: Output, refresher: NameRefresher) -> None:
+    pasted = "\x1b[200~agents # first\r\n# second\nlist filesystem\nnosuch\n\x1b[201~"
+    assert run(keys, context, output, refresher, pasted + "\rquit\r") == 0
+    assert [line for line in output.lines if line.startswith(("2 agents", "org."))] == [
+        "2 agents",
+        "org.example:filesystem, 2 objects",
+    ]
+    assert output.errors == ["error: no command 'nosuch'; `help` lists them"]
+
+
 def test_ctrl_d_leaves(keys: PipeInput, context: Context, output: Output, refresher: NameRefresher) -> None:
     assert run(keys, context, output, refresher, "\x04") == 0
     assert output.lines + output.errors == []
