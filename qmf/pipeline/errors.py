@@ -18,18 +18,20 @@ class LakeError(PipelineError):
 
 
 class MissingExtraError(PipelineError):
-    """A library of the extra `pipeline` is not installed.
+    """A library of an extra is not installed.
 
     Attributes:
         library: its name.
+        extra: the extra that brings it.
     """
 
-    def __init__(self, library: str) -> None:
+    def __init__(self, library: str, extra: str = "pipeline") -> None:
         self.library = library
-        super().__init__(library)
+        self.extra = extra
+        super().__init__(library, extra)
 
     def __str__(self) -> str:
-        return f"{self.library} is not installed; get it with: pip install 'qmf[pipeline]'"
+        return f"{self.library} is not installed; get it with: pip install 'qmf[{self.extra}]'"
 
 
 @contextmanager

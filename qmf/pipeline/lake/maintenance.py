@@ -22,6 +22,9 @@ from qmf.pipeline.lake.layout import TEMPORARY, TRASH, date_of, day
 #: Size of compacted files: large enough that opening one costs little, small enough for one task.
 TARGET_BYTES = 128 * 1024 * 1024
 
+#: Rows of a row group, about: with a row group for each commit, readers would spend their time on finding values.
+GROUP_ROWS = 250_000
+
 #: Days that files stay in the trash.
 GRACE_DAYS = 7
 
@@ -157,19 +160,27 @@ def _chunks(lake: Lake, paths: list[str], target: int) -> list[list[str]]:
 
 
 def _compact(lake: Lake, folder: str, run: str, number: int, paths: list[str]) -> None:
-    """Combine files of one folder, with one of them in memory at a time."""
-    parquet = import_pyarrow().parquet
+    """Combine files of one folder, with the rows of one row group in memory at a time."""
+    pyarrow = import_pyarrow()
+    parquet = pyarrow.parquet
     rows = 0
 
     def write(target: str) -> None:
         nonlocal rows
         schema = parquet.read_schema(lake.root / paths[0])
         with parquet.ParquetWriter(target, schema, compression="zstd") as writer:
+            waiting, count = [], 0
             for path in paths:
                 # One folder is one class version, so its files have the same columns.
                 table = parquet.ParquetFile(lake.root / path).read()
-                writer.write_table(table)
+                waiting.append(table)
+                count += table.num_rows
                 rows += table.num_rows
+                if count >= GROUP_ROWS:
+                    writer.write_table(pyarrow.concat_tables(waiting), GROUP_ROWS)
+                    waiting, count = [], 0
+            if waiting:
+                writer.write_table(pyarrow.concat_tables(waiting), GROUP_ROWS)
 
     made = lake.write(folder, WRITER, run, number, write, compacted=True)
     lake.append_to_log({made: rows}, paths, moved=True)

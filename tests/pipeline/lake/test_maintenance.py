@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path, PurePath
 
+import pyarrow.parquet
 import pytest
 from pipeline.heartbeats import DAY, Killed, in_folders, put, seqs
 
@@ -84,3 +85,12 @@ def test_compacted_files_are_recognised_by_their_names(lake: Lake) -> None:
     (joined,) = lake.files()
     assert not PurePath(joined).match(RECORDED_FILES)
     assert all(PurePath(path).match(RECORDED_FILES) for entry in lake.entries(0, 3) for path in entry.added)
+
+
+def test_a_row_group_of_a_compacted_file_holds_the_rows_of_many_commits(lake: Lake) -> None:
+    for number in range(1, 21):
+        put(lake, number, (number, 0))
+    maintenance.compact(lake, before="1970-01-02")
+    (path,) = lake.files()
+    metadata = pyarrow.parquet.ParquetFile(lake.root / path).metadata
+    assert (metadata.num_rows, metadata.num_row_groups) == (20, 1)

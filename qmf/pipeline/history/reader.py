@@ -1,0 +1,213 @@
+"""The reader of a lake: what programs use."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from qmf.errors import NotFoundError
+from qmf.pipeline.history.database import Database
+from qmf.pipeline.history.files import LakeFiles
+from qmf.pipeline.history.presence import AGAIN, NEARBY, AgentChange, Presences, presences
+from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedSeries, RecordedState
+from qmf.pipeline.history.rows import ClassRows, any_values
+from qmf.pipeline.history.schemas import AnySchema, key_of, schema_of
+from qmf.pipeline.history.series import SeriesReader
+from qmf.pipeline.history.states import ObjectName, StateQuery, StateReader
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.columns import ClassVersion
+from qmf.pipeline.lake.layout import day
+from qmf.schema import ClassKey, Kind
+
+
+class LakeReader:
+    """Reads a lake in this process, while recorders may write to it. Belongs to one thread.
+
+    Methods raise `LakeError` if files cannot be read, and `MissingExtraError` if a library is not installed.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        """Open a lake; nothing is read yet.
+
+        Raises:
+            LakeError: the folder is not a lake.
+        """
+        self._files = LakeFiles(root)
+        self._database = Database(self._files)
+        self._versions: dict[ClassKey, tuple[ClassVersion, str]] = {}
+        self._schemas: dict[ClassKey, AnySchema] = {}
+        self._schema_paths: frozenset[str] = frozenset()
+
+    @property
+    def root(self) -> Path:
+        """The folder."""
+        return self._files.root
+
+    def close(self) -> None:
+        """Free what it holds. A second call does nothing."""
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def refresh(self) -> None:
+        """See what was committed since."""
+        self._files.refresh()
+        paths = frozenset(self._files.select(RowKind.SCHEMAS))
+        if paths != self._schema_paths:
+            self._schema_paths = paths
+            self._read_versions(sorted(paths))
+
+    # -- classes
+
+    def classes(self) -> list[ClassKey]:
+        """Every version of every class of objects and events, sorted."""
+        return sorted(self._versions)
+
+    def schema(self, key: ClassKey) -> AnySchema:
+        """A class.
+
+        Raises:
+            NotFoundError: the lake does not have it.
+        """
+        found = self._schemas.get(key)
+        if found is None:
+            version, xml = self._version(key)
+            found = self._schemas[key] = schema_of(version, xml)
+        return found
+
+    def _version(self, key: ClassKey) -> tuple[ClassVersion, str]:
+        try:
+            return self._versions[key]
+        except KeyError:
+            raise NotFoundError("class", f"{key.package}:{key.name}", [item.name for item in self._versions]) from None
+
+    def _read_versions(self, paths: Sequence[str]) -> None:
+        sql = "select package, class, hash, event, columns, xml from {files} order by _run, _seq"
+        for package, name, hash, event, columns, xml in self._database.query(sql, paths):
+            version = ClassVersion.from_json(package, name, hash or "", event, columns)
+            self._versions.setdefault(key_of(version), (version, xml or ""))
+
+    # -- the state at a time
+
+    def span(self) -> tuple[int, int] | None:
+        """Times of the first and the last row about an agent or a heartbeat; None for an empty lake."""
+        found: list[int] = []
+        for kind in (RowKind.AGENTS, RowKind.HEARTBEATS):
+            sql = "select min(_received_ns), max(_received_ns) from {files}"
+            for row in self._database.query(sql, self._files.select(kind)):
+                found += [time for time in row if time is not None]
+        return (min(found), max(found)) if found else None
+
+    def presences(self, at: int) -> Presences:
+        """The agents that were present."""
+        last = day(at)
+        sql = (
+            "select _run, _seq, _received_ns, _agent, _epoch, change, reason, interval from {files} "
+            "where _received_ns <= ?"
+        )
+        rows: list[tuple[Any, ...]] = self._database.query(sql, self._files.select(RowKind.AGENTS, last=last), [at])
+        again = (
+            "select _run, _seq, _received_ns, '', 0, reason, '', 0 from {files} where reason = ? and _received_ns <= ?"
+        )
+        rows += self._database.query(again, self._files.select(RowKind.GAPS, last=last), [AGAIN, at])
+        changes = [
+            AgentChange(run, seq, time, agent or "", epoch or 0, change, reason, interval or 0.0)
+            for run, seq, time, agent, epoch, change, reason, interval in sorted(rows, key=lambda row: row[:2])
+        ]
+        sql = (
+            "select _run, min(_received_ns), max(_received_ns) filter (_received_ns <= ?), max(_received_ns) "
+            "from {files} where _received_ns between ? and ? group by _run"
+        )
+        paths = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at + NEARBY))
+        beats = {
+            run: (first, before or first, after)
+            for run, first, before, after in self._database.query(sql, paths, (at, at - NEARBY, at + NEARBY))
+        }
+        return presences(at, changes, beats)
+
+    def agents(self, at: int) -> list[RecordedAgent]:
+        """The agents that were present, by name."""
+        sql = "select _agent, max(_received_ns) from {files} where _received_ns between ? and ? group by _agent"
+        paths = self._files.select(RowKind.HEARTBEATS, first=day(at - NEARBY), last=day(at))
+        seen: dict[str, int] = dict(self._database.query(sql, paths, (at - NEARBY, at)))
+        found = self.presences(at).agents
+        return [
+            RecordedAgent(name, item.epoch, item.interval, seen.get(name, 0)) for name, item in sorted(found.items())
+        ]
+
+    def state(
+        self, key: ClassKey, at: int, present: Presences | None = None, only: ObjectName | None = None
+    ) -> RecordedState:
+        """The objects of a class version as they were at a time.
+
+        Args:
+            key: the class.
+            at: the time.
+            present: what `presences` returned for that time; None to compute it.
+            only: agent and name of one object; None for all.
+
+        Raises:
+            NotFoundError: the lake does not have the class.
+        """
+        version, _ = self._version(key)
+        agents = (present or self.presences(at)).agents
+        return StateReader(self._files, self._database, version).read(StateQuery(at, agents, only))
+
+    # -- values and events over time
+
+    def series(
+        self, keys: Sequence[ClassKey], object: ObjectName, members: Sequence[str], first: int, last: int
+    ) -> RecordedSeries:
+        """The values of one object over time.
+
+        Args:
+            keys: the versions of its class.
+            object: its agent and name.
+            members: properties and statistics.
+            first, last: times, both included.
+        """
+        versions = [self._version(key)[0] for key in keys]
+        return SeriesReader(self._files, self._database).read(versions, *object, members, first, last)
+
+    def events(self, first: int, last: int, keys: Sequence[ClassKey] | None = None) -> Iterator[RecordedEvent]:
+        """Events in order of time.
+
+        Args:
+            first, last: times, both included.
+            keys: their classes; None for all, and those whose class is unknown.
+        """
+        chosen = [key for key in self.classes() if key.kind is Kind.EVENT] if keys is None else keys
+        parts = [self._events_of(key, first, last) for key in chosen]
+        if keys is None:
+            parts.append(self._untyped_events(first, last))
+        return heapq.merge(*parts, key=lambda item: item.time)
+
+    def _events_of(self, key: ClassKey, first: int, last: int) -> Iterator[RecordedEvent]:
+        version, _ = self._version(key)
+        rows = ClassRows.of(version)
+        paths = self._files.select(RowKind.EVENTS, (version.package, version.name, version.hash), day(first), day(last))
+        sql = (
+            f"select _ts_ns, _severity, _agent{rows.sql} from {{files}} where _ts_ns between ? and ? "
+            "order by _ts_ns, _run, _seq"
+        )
+        for time, severity, agent, *cells in self._database.each(sql, paths, (first, last)):
+            yield RecordedEvent(key, time, severity, agent or "", rows.values(cells, agent or ""))
+
+    def _untyped_events(self, first: int, last: int) -> Iterator[RecordedEvent]:
+        paths = self._files.select(RowKind.UNTYPED, first=day(first), last=day(last))
+        sql = (
+            'select _ts_ns, severity, _agent, package, class, "values" from {files} '
+            "where event and _ts_ns between ? and ? order by _ts_ns, _run, _seq"
+        )
+        for time, severity, agent, package, name, values in self._database.each(sql, paths, (first, last)):
+            key = ClassKey(package or "", name or "event", Kind.EVENT)
+            yield RecordedEvent(key, time, 7 if severity is None else severity, agent or "", any_values(values))

@@ -1,0 +1,123 @@
+"""The values of one object over time, with what happened to it and to its agent meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qmf.pipeline.history.database import Database, Row
+from qmf.pipeline.history.files import LakeFiles
+from qmf.pipeline.history.presence import AGAIN, started
+from qmf.pipeline.history.records import Incident, RecordedSeries, Sample
+from qmf.pipeline.history.rows import ClassRows
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, MemberKind
+from qmf.pipeline.lake.layout import day
+
+#: What a removal of an agent is called.
+_REMOVED = {
+    "goodbye": "agent ended",
+    "silent": "agent lost",
+    "disconnected": "recorder lost its connection",
+}
+
+
+class SeriesReader:
+    """Reads the values of one object."""
+
+    def __init__(self, files: LakeFiles, database: Database) -> None:
+        self._files = files
+        self._database = database
+
+    def read(
+        self,
+        versions: Sequence[ClassVersion],
+        agent: str,
+        name: str,
+        members: Sequence[str],
+        first: int,
+        last: int,
+    ) -> RecordedSeries:
+        """The values of an object.
+
+        Args:
+            versions: of its class.
+            agent, name: of the object.
+            members: properties and statistics.
+            first, last: times, both included.
+        """
+        rows: list[tuple[Row, dict[str, object]]] = []
+        for version in versions:
+            columns = [item for item in version.columns if item.member in members]
+            if columns:
+                rows += self._rows(version, columns, agent, name, first, last)
+        rows.sort(key=lambda item: item[0][:3])
+        incidents = self._incidents(agent, first, last)
+        samples: list[Sample] = []
+        previous: Row | None = None
+        breaks = [item.time for item in incidents if item.ends]
+        for row, values in rows:
+            time, run, _, epoch, create, delete = row[:6]
+            if delete and delete <= last:
+                incidents.append(Incident(delete, "deleted", ends=True))
+                breaks.append(delete)
+            elif create and first < create <= time and (previous is None or previous[4] != create):
+                incidents.append(Incident(create, "created"))
+            if previous is not None and previous[1] != run:
+                incidents.append(Incident(started(run), "recorder started again"))
+            broken = previous is not None and any(previous[0] <= at < time for at in breaks)
+            if values:
+                samples.append(Sample(time, epoch or 0, values, begins=previous is None or broken))
+                previous = row
+        return RecordedSeries(tuple(samples), tuple(sorted(incidents, key=lambda item: item.time)))
+
+    def _rows(
+        self, version: ClassVersion, columns: Sequence[LakeColumn], agent: str, name: str, first: int, last: int
+    ) -> list[tuple[Row, dict[str, object]]]:
+        reading = ClassRows(columns)
+        kinds = {item.kind for item in columns}
+        # Rows without properties repeat them; rows without statistics have none.
+        wanted = {MemberKind.PROPERTY: "_properties", MemberKind.STATISTIC: "_statistics"}
+        which = " or ".join([*(wanted[kind] for kind in kinds), "_delete_ns > 0"])
+        key = (version.package, version.name, version.hash)
+        paths = self._files.select(RowKind.OBJECTS, key, day(first), day(last))
+        sql = (
+            f"select _ts_ns, _run, _seq, _epoch, _create_ns, _delete_ns, _properties, _statistics{reading.sql} "
+            f"from {{files}} where _object = ? and _agent = ? and _ts_ns between ? and ? and ({which})"
+        )
+        found: list[tuple[Row, dict[str, object]]] = []
+        for row in self._database.query(sql, paths, (name, agent, first, last)):
+            sent = {MemberKind.PROPERTY: row[6], MemberKind.STATISTIC: row[7]}
+            values = reading.values(row[8:], agent)
+            wires = {item.wire for item in columns if sent[item.kind]}
+            found.append((row, {wire: value for wire, value in values.items() if wire in wires}))
+        return found
+
+    def _incidents(self, agent: str, first: int, last: int) -> list[Incident]:
+        """What happened to an agent, and to the recording of it."""
+        days = day(first), day(last)
+        sql = (
+            "select _received_ns, change, reason from {files} where _agent = ? and _received_ns between ? and ? "
+            "order by _received_ns, _run, _seq"
+        )
+        found: list[Incident] = []
+        for time, change, reason in self._database.query(
+            sql, self._files.select(RowKind.AGENTS, first=days[0], last=days[1]), (agent, first, last)
+        ):
+            if change == "restarted":
+                found.append(Incident(time, "agent restarted"))
+            elif change == "removed":
+                found.append(Incident(time, _REMOVED.get(reason, "agent removed"), ends=True))
+            else:
+                found.append(Incident(time, "agent found"))
+        sql = (
+            "select _received_ns, reason, count from {files} where (_agent = ? or _agent is null) "
+            "and _received_ns between ? and ? order by _received_ns, _run, _seq"
+        )
+        for time, reason, count in self._database.query(
+            sql, self._files.select(RowKind.GAPS, first=days[0], last=days[1]), (agent, first, last)
+        ):
+            if reason == "missed":
+                found.append(Incident(time, f"{count} messages lost"))
+            elif reason == AGAIN:
+                found.append(Incident(time, "recorder connected again"))
+        return found

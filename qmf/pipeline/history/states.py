@@ -1,0 +1,163 @@
+"""The objects of a class version as they were at a time.
+
+An agent publishes what changed, so the state is put together from two rows of each object: the last one with
+properties, and the last one with statistics. Rows with properties are few and lie anywhere between the time when the
+agent was found and the time asked for. Those with statistics are nearly all rows, and mostly lie just before that time:
+the search begins there, and goes further back only for the objects that it did not find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import attrs
+
+from qmf.pipeline.history.database import Database, Row, marks
+from qmf.pipeline.history.files import LakeFiles
+from qmf.pipeline.history.presence import Presence
+from qmf.pipeline.history.records import RecordedObject, RecordedState
+from qmf.pipeline.history.rows import ClassRows
+from qmf.pipeline.history.schemas import key_of
+from qmf.pipeline.kinds import RowKind
+from qmf.pipeline.lake.columns import ClassVersion, MemberKind
+from qmf.pipeline.lake.layout import day
+
+#: How far back statistics are searched, step by step, in nanoseconds; then everything.
+_STEPS = (600 * 10**9, 3600 * 10**9, 86_400 * 10**9, 7 * 86_400 * 10**9)
+#: Beyond so many objects, a query is not restricted to those that are missing.
+_MOST_NAMED = 1000
+
+_COMMON = ("_agent", "_object", "_object_epoch", "_ts_ns", "_create_ns", "_delete_ns")
+
+ObjectName = tuple[str, str]
+"""Agent and name of an object."""
+
+
+@attrs.frozen
+class StateQuery:
+    """What is wanted.
+
+    Attributes:
+        at: the time.
+        agents: those present, by name.
+        only: one object; None for all.
+    """
+
+    at: int
+    agents: Mapping[str, Presence]
+    only: ObjectName | None = None
+
+
+class StateReader:
+    """Reads the states of the objects of one class version."""
+
+    def __init__(self, files: LakeFiles, database: Database, version: ClassVersion) -> None:
+        self._files = files
+        self._database = database
+        self._version = version
+        self._key = (version.package, version.name, version.hash)
+        columns = version.columns
+        self._properties = ClassRows([item for item in columns if item.kind is not MemberKind.STATISTIC])
+        self._statistics = ClassRows([item for item in columns if item.kind is MemberKind.STATISTIC])
+
+    def read(self, query: StateQuery) -> RecordedState:
+        """The objects that existed."""
+        if not query.agents:
+            return RecordedState(())
+        described = self._last(query, self._properties, "(_properties or _delete_ns > 0)")
+        gone = {name for name, row in described.items() if 0 < row[5] <= query.at}
+        measured = self._measured(query, [name for name in described if name not in gone])
+        found: list[RecordedObject] = []
+        for name in dict.fromkeys([*described, *measured]):
+            rows = [row for row in (described.get(name), measured.get(name)) if row is not None]
+            if name not in gone and self._is_of(query.agents[name[0]], rows):
+                found.append(self._object(name, described.get(name), measured.get(name)))
+        return RecordedState(tuple(found), len(gone))
+
+    def _is_of(self, agent: Presence, rows: Sequence[Row]) -> bool:
+        """True unless the object ended with an earlier start of its agent."""
+        epoch = max(row[2] or 0 for row in rows)
+        return not epoch or not agent.epoch or epoch == agent.epoch
+
+    def _object(self, name: ObjectName, described: Row | None, measured: Row | None) -> RecordedObject:
+        agent, own = name
+        rows = [row for row in (described, measured) if row is not None]
+        values: dict[str, object] = {}
+        if described is not None:
+            values |= self._properties.values(described[len(_COMMON) :], agent)
+        if measured is not None:
+            values |= self._statistics.values(measured[len(_COMMON) :], agent)
+        return RecordedObject(
+            agent,
+            own,
+            max(row[2] or 0 for row in rows),
+            key_of(self._version),
+            values,
+            updated=max(row[3] for row in rows),
+            created=max(row[4] or 0 for row in rows),
+        )
+
+    def _measured(self, query: StateQuery, existing: Sequence[ObjectName]) -> dict[ObjectName, Row]:
+        """The last rows with statistics."""
+        if not self._statistics.columns:
+            return {}
+        found: dict[ObjectName, Row] = {}
+        until = query.at
+        for step in (*_STEPS, None):
+            since = None if step is None else query.at - step
+            missing = [name for name in existing if name not in found]
+            named = [name[1] for name in missing] if found or existing else []
+            rows = self._last(query, self._statistics, "_statistics", since, until, named)
+            found = {**rows, **found}
+            # Objects of which only statistics are known are found in the first step, or if there are no others.
+            if since is None or (found and all(name in found for name in existing)):
+                break
+            until = since - 1
+        return found
+
+    def _last(
+        self,
+        query: StateQuery,
+        rows: ClassRows,
+        which: str,
+        since: int | None = None,
+        until: int | None = None,
+        named: Collection[str] = (),
+    ) -> dict[ObjectName, Row]:
+        """The last row of each object among those of a kind, from and up to a time."""
+        until = query.at if until is None else until
+        agents = list(query.agents.values())
+        if query.only is not None:
+            agents = [item for item in agents if item.agent == query.only[0]]
+        runs = sorted({item.run for item in agents})
+        last_day, first_day = day(until), "" if since is None else day(since)
+        paths = self._files.select(RowKind.OBJECTS, self._key, first_day, last_day, runs)
+        if not paths or not agents:
+            return {}
+        where = ["_ts_ns <= ?", f"_run in {marks(runs)}", which]
+        parameters: list[object] = [until, *runs]
+        if since is not None:
+            where.append("_ts_ns >= ?")
+            parameters.append(since)
+        if query.only is not None:
+            where += ["_agent = ?", "_object = ?"]
+            parameters += query.only
+        elif named and len(named) <= _MOST_NAMED and since != query.at - _STEPS[0]:
+            where.append(f"_object in {marks(list(named))}")
+            parameters += named
+        # Rows from before the agent was found are about an earlier presence.
+        present = " or ".join(["(_run = ? and _agent = ? and _seq > ?)"] * len(agents)) if len(agents) <= 50 else "true"
+        if len(agents) <= 50:
+            for item in agents:
+                parameters += (item.run, item.agent, item.since)
+        common = ", ".join(_COMMON)
+        sql = (
+            f"select {common}{rows.sql}, _run, _seq from {{files}} where {' and '.join(where)} and ({present}) "
+            "qualify row_number() over (partition by _agent, _object, _run order by _seq desc) = 1"
+        )
+        found: dict[ObjectName, Row] = {}
+        for row in self._database.query(sql, paths, parameters):
+            agent = query.agents.get(row[0])
+            if agent is not None and row[-2] == agent.run and row[-1] > agent.since:
+                found[row[0], row[1]] = row
+        return found
