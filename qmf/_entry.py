@@ -43,6 +43,11 @@ def printevents() -> int:
     return _run("qmf-printevents", "qmf_shell.printevents", "shell")
 
 
+def qpid_config() -> int:
+    """Run `qpid-config`."""
+    return _run("qpid-config", "qmf.tools.config.cli", None)
+
+
 def shell() -> int:
     """Run `qmf-shell`."""
     return _run("qmf-shell", "qmf_shell.main", "shell")

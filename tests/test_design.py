@@ -23,6 +23,8 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/broker": {"qmf.bus", "qmf.codec", "qmf.agent", "qmf.models"},
+    "qmf/client": {"qmf.messaging", "qmf.protocol"},
+    "qmf/tools": {"qmf.client", "qmf.console", "qmf.messaging", "qmf.bus", "qmf.schema"},
     "qmf/pipeline": {"qmf.console", "qmf.schema", "qmf.protocol", "qmf.agent", "qmf.models"},
     "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus"},
     "qmf/testing": {"qmf.agent", "qmf.console", "qmf.protocol", "qmf.codec", "qmf.schema", "qmf.bus"},

@@ -176,8 +176,9 @@ class AgentCore:
 
     async def _subscribe(self) -> None:
         topic = topic_exchange(self._options.domain)
+        direct = direct_exchange(self._options.domain)
         for binding in (
-            Binding(direct_exchange(self._options.domain), self.identity.name, ExchangeKind.DIRECT),
+            *(Binding(direct, name, ExchangeKind.DIRECT) for name in (self.identity.name, *self._options.aliases)),
             Binding(topic, CONSOLE_KEY),
             Binding(topic, self.identity.direct_subject),
         ):

@@ -76,6 +76,7 @@ class AgentOptions:
         vendor, product: name of the kind of agent, e.g. ``example.org``, ``mail``; without ``:``.
         instance: distinguishes agents of one kind. None: a new uuid, kept in `state_dir` if there is one.
         domain: part of the exchanges' names.
+        aliases: further names for requests to this agent alone, such as ``broker`` for the agent inside a broker.
         interval: seconds between publications, and between heartbeats. Consoles receive it rounded up to seconds.
         attributes: facts about the agent by which consoles can select agents, e.g. ``{"site": "lab"}``.
         state_dir: folder that remembers how often the agent was started; for one agent at a time.
@@ -102,6 +103,7 @@ class AgentOptions:
     product: str = attrs.field(validator=_name_part)
     instance: str | None = attrs.field(default=None, validator=_instance)
     domain: str = "default"
+    aliases: tuple[str, ...] = ()
     interval: float = attrs.field(default=10.0, validator=_interval)
     attributes: Mapping[str, object] = attrs.field(default=None, converter=_to_attributes)
     state_dir: Path | None = attrs.field(default=None, converter=_to_path)

@@ -35,6 +35,8 @@ class MethodSignature:
     def arguments(self, given: Mapping[str, object]) -> list[object]:
         """The inputs in schema order, as the method gets them.
 
+        A map that is missing is an empty one: Apache's programs leave out maps of options and filters.
+
         Raises:
             RequestRefused: an argument is unknown, missing or does not fit.
         """
@@ -45,6 +47,8 @@ class MethodSignature:
 
     def _argument(self, item: Argument, check: Check, value: object) -> object:
         if value is None:
+            if item.default is None and item.type.name == "map":
+                return {}
             if item.default is None:
                 raise invalid_parameter(f"argument {item.name!r} of {self.where} ({item.type.name}) is missing")
             return item.default

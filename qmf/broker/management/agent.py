@@ -22,6 +22,9 @@ log = logging.getLogger("qmf.broker")
 
 VENDOR, PRODUCT = "qmf", "broker"
 
+#: Second name of the agent of every broker: programs that manage the broker they are connected to need no other.
+ALIAS = "broker"
+
 #: Bytes of the agent's instance name: it is part of routing keys, which have at most 255 bytes.
 MAX_INSTANCE = 200
 
@@ -51,6 +54,7 @@ class ManagementAgent:
             vendor=VENDOR,
             product=PRODUCT,
             instance=clip(name or f"{platform.node() or host}:{port}", MAX_INSTANCE),
+            aliases=(ALIAS,),
             interval=interval,
             access=self._sampler.access,
             clock=SamplingClock(self._sampler),

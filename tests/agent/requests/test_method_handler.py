@@ -94,6 +94,10 @@ async def test_arguments_both_ways_and_reserved_names(agent: Agent, bus: FakeBus
     assert outputs(await call(bus, shelf, "import", data={"a": [1, "b"]})) == {"data": {"a": [1, "b"]}}
 
 
+async def test_a_missing_map_is_empty(agent: Agent, bus: FakeBus, shelf: Stocked) -> None:
+    assert outputs(await call(bus, shelf, "import")) == {"data": {}}
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

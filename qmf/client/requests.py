@@ -1,0 +1,119 @@
+"""Requests to the agent of a broker over a connection of `qmf.messaging`, one at a time, each with its answer."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from typing import Any
+
+from qmf.errors import ProtocolError, RemoteError, RequestTimeout
+from qmf.messaging import Connection, Empty, Message
+
+#: Name and routing key of the agent inside a broker.
+BROKER = "broker"
+REQUESTS = f"qmf.default.direct/{BROKER}"
+_PROPERTY = "qmf.opcode"
+
+
+class RequestChannel:
+    """A session with a sender to the agent and a receiver of its answers. Any thread may use it."""
+
+    def __init__(self, connection: Connection, timeout: float) -> None:
+        """Args:
+
+        connection: an open one; the channel does not close it.
+        timeout: seconds to wait for an answer.
+
+        Raises:
+            MessagingError: the broker has no exchanges for management.
+        """
+        self.connection = connection
+        self.timeout = timeout
+        self._lock = threading.Lock()
+        self._number = 0
+        self._session = connection.session()
+        try:
+            self._reply_to = f"qmf.default.topic/direct.{uuid.uuid4()};{{node:{{type:topic}}}}"
+            self._answers = self._session.receiver(self._reply_to, capacity=10)
+            self._requests = self._session.sender(REQUESTS)
+        except BaseException:
+            self._session.close()
+            raise
+
+    def close(self) -> None:
+        """Close the session; the connection stays open."""
+        self._session.close()
+
+    def request(self, opcode: str, content: dict[str, Any], timeout: float | None = None) -> list[Message]:
+        """Send a request.
+
+        Args:
+            opcode: such as ``_query_request``.
+            content: of the message.
+            timeout: seconds until the last part of the answer; None for those of the channel.
+
+        Returns:
+            the answer, which may have several parts.
+
+        Raises:
+            RemoteError: the agent refused the request.
+            RequestTimeout: there was no whole answer in time.
+            MessagingError: the connection or the session failed.
+        """
+        seconds = self.timeout if timeout is None else timeout
+        deadline = time.monotonic() + seconds
+        with self._lock:
+            self._number += 1
+            number = str(self._number)
+            self._requests.send(self._message(opcode, content, number), timeout=seconds)
+            parts = [self._next(number, deadline, seconds)]
+            while "partial" in parts[-1].properties:
+                parts.append(self._next(number, deadline, seconds))
+        expected = opcode.replace("request", "response")
+        for part in parts:
+            part.content = _with_texts(part.content)
+            if (given := part.properties.get(_PROPERTY)) == "_exception":
+                raise _refusal(part.content)
+            if given != expected:
+                raise ProtocolError(f"the agent of the broker answered {opcode} with {given!r}")
+        return parts
+
+    def _message(self, opcode: str, content: dict[str, Any], number: str) -> Message:
+        properties = {"method": "request", _PROPERTY: opcode, "x-amqp-0-10.app-id": "qmf2"}
+        return Message(content, reply_to=self._reply_to, correlation_id=number, properties=properties, subject=BROKER)
+
+    def _next(self, number: str, deadline: float, seconds: float) -> Message:
+        """The next message with this number; answers to earlier requests, which came too late, are dropped."""
+        while True:
+            try:
+                message = self._answers.fetch(max(0.0, deadline - time.monotonic()))
+            except Empty:
+                raise RequestTimeout("a request", BROKER, seconds) from None
+            self._session.acknowledge(sync=False)
+            if message.correlation_id == number:
+                return message
+
+
+def _with_texts(value: object) -> object:
+    """A value with texts instead of bytes, as which qpidd sends texts; bytes that are no UTF-8 stay."""
+    match value:
+        case bytes():
+            try:
+                return value.decode()
+            except UnicodeDecodeError:
+                return value
+        case dict():
+            return {name: _with_texts(item) for name, item in value.items()}
+        case list():
+            return [_with_texts(item) for item in value]
+        case _:
+            return value
+
+
+def _refusal(content: object) -> RemoteError:
+    values = content.get("_values") if isinstance(content, dict) else None
+    if not isinstance(values, dict):
+        return RemoteError(f"the broker sent an error without values: {content!r}")
+    code, text = values.pop("error_code", None), values.pop("error_text", "")
+    return RemoteError(str(text), code if isinstance(code, int) else None, values=values)

@@ -1,0 +1,1 @@
+"""`qpid-config`: queues, exchanges and bindings of a broker."""

@@ -1,0 +1,41 @@
+"""Objects of a broker as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from qmf.client import Binding, Exchange, Queue
+from qmf.client.objects import referenced_name
+
+
+def as_json(value: object) -> str:
+    """The text of a value; what JSON does not have, such as bytes and ids, is a text."""
+    return json.dumps(value, indent=2, ensure_ascii=False, default=_text)
+
+
+def values_of(item: Mapping[str, object]) -> dict[str, object]:
+    """The values of an object, with the names of others instead of references."""
+    return {name: referenced_name(value) for name, value in item.items()}
+
+
+def with_bindings(items: Sequence[Exchange] | Sequence[Queue], bindings: Sequence[Binding]) -> list[dict[str, object]]:
+    """Exchanges or queues with their bindings."""
+    end = "exchangeRef" if items and isinstance(items[0], Exchange) else "queueRef"
+    other = "queueRef" if end == "exchangeRef" else "exchangeRef"
+    name = other.removesuffix("Ref")
+    return [
+        values_of(item.values)
+        | {
+            "bindings": [
+                {name: getattr(binding, other), "key": binding.bindingKey, "arguments": binding.arguments or {}}
+                for binding in bindings
+                if getattr(binding, end) == item.name
+            ]
+        }
+        for item in items
+    ]
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,1 @@
+"""`qpid-stat`: statistics of a broker as tables."""
