@@ -18,6 +18,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/codec": {"qmf.schema"},
     "qmf/protocol": {"qmf.schema", "qmf.codec"},
     "qmf/bus": set(),
+    "qmf/connecting": {"qmf.bus"},
     "qmf/messaging": {"qmf.bus", "qmf.codec"},
     "qmf/models": {"qmf.schema", "qmf.agent", "qmf.console"},
     "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
@@ -25,12 +26,20 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/broker": {"qmf.bus", "qmf.codec", "qmf.agent", "qmf.models"},
     "qmf/client": {"qmf.messaging", "qmf.protocol"},
     "qmf/tools": {"qmf.client", "qmf.console", "qmf.messaging", "qmf.bus", "qmf.schema"},
-    "qmf/pipeline": {"qmf.console", "qmf.schema", "qmf.protocol", "qmf.agent", "qmf.models"},
-    "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus"},
+    "qmf/pipeline": {
+        "qmf.console",
+        "qmf.schema",
+        "qmf.protocol",
+        "qmf.agent",
+        "qmf.models",
+        "qmf.bus",
+        "qmf.connecting",
+    },
+    "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus", "qmf.connecting"},
     "qmf/testing": {"qmf.agent", "qmf.console", "qmf.protocol", "qmf.codec", "qmf.schema", "qmf.bus"},
     # The console only for `--from-agent`, when it is asked for.
-    "codegen/qmf_codegen": {"qmf.schema", "qmf.console"},
-    "shell/qmf_shell": {"qmf.console", "qmf.schema", "qmf.broker", "qmf.hostagent"},
+    "codegen/qmf_codegen": {"qmf.schema", "qmf.console", "qmf.bus", "qmf.connecting"},
+    "shell/qmf_shell": {"qmf.console", "qmf.schema", "qmf.connecting", "qmf.broker", "qmf.hostagent"},
 }
 OPEN = {
     "qmf",

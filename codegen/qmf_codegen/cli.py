@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from qmf._version import __version__
+from qmf.connecting import add_connection_options, read_connections
 from qmf.errors import Problem, QmfError, SchemaError
 from qmf_codegen.comparing import changes
 from qmf_codegen.errors import CodegenError
@@ -23,13 +24,10 @@ OK, INVALID, USAGE, INTERRUPTED = 0, 1, 2, 130
 #: The output that stands for the standard output.
 STDOUT = "-"
 
-#: Options that only `--from-agent` uses, and their defaults.
-AGENT_DEFAULTS: Mapping[str, object] = {
-    "broker": "amqp://127.0.0.1:5672",
-    "package": None,
-    "domain": "default",
-    "timeout": 10.0,
-}
+DEFAULT_BROKER = "amqp://127.0.0.1:5672"
+
+#: Seconds to wait for an answer of the agent, by default.
+DEFAULT_TIMEOUT = 10.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,14 +95,14 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="write the schemas that a live agent publishes as XML; NAME is its name, a unique part of it, or `broker`",
     )
-    agent.add_argument(
-        "-b", "--broker", metavar="URL", help=f"broker to connect to (default: {AGENT_DEFAULTS['broker']})"
-    )
     agent.add_argument("--package", metavar="NAME", help="only this package")
-    agent.add_argument("--domain", metavar="NAME", help=f"QMF domain (default: {AGENT_DEFAULTS['domain']})")
     agent.add_argument(
         "--timeout", metavar="SECONDS", type=_seconds, help="longest wait for an answer, in seconds (default: 10)"
     )
+    connecting = parser.add_argument_group("connecting, for --from-agent")
+    add_connection_options(connecting, broker=f"broker to connect to (default: {DEFAULT_BROKER})")
+    # Only `--from-agent` uses these.
+    parser.set_defaults(agent_options=[*agent._group_actions[1:], *connecting._group_actions])
     parser.add_argument("--version", action="version", version=f"qmf-codegen {__version__}")
     return parser
 
@@ -126,11 +124,8 @@ def _check_usage(parser: argparse.ArgumentParser, options: argparse.Namespace) -
             parser.error("--from-agent cannot be combined with schema files or --check")
         if options.format not in (Format.PYTHON.value, Format.XML.value):
             parser.error("--from-agent writes XML only; generate other formats from that file")
-        for name, value in AGENT_DEFAULTS.items():
-            if getattr(options, name) is None:
-                setattr(options, name, value)
         return
-    alone = [f"--{name}" for name in AGENT_DEFAULTS if getattr(options, name) is not None]
+    alone = [item.option_strings[-1] for item in options.agent_options if getattr(options, item.dest)]
     if alone:
         parser.error(f"{', '.join(alone)}: only with --from-agent")
     if not options.schema:
@@ -163,8 +158,13 @@ def _from_agent(options: argparse.Namespace) -> int:
     # Only this command needs the console and the bus.
     from qmf_codegen.from_agent.schema_files import read_agent
 
+    target = read_connections(options, prog="qmf-codegen", default=DEFAULT_BROKER).target
     result = read_agent(
-        options.broker, options.from_agent, package=options.package, domain=options.domain, timeout=options.timeout
+        target.make_bus(),
+        options.from_agent,
+        package=options.package,
+        domain=target.domain,
+        timeout=options.timeout or DEFAULT_TIMEOUT,
     )
     output = options.output or STDOUT
     whole = _is_directory(output, len(result.files))

@@ -28,7 +28,7 @@ class UrlError(CallerError, ValueError):
     """
 
     def __init__(self, text: str, reason: str) -> None:
-        self.text = _without_password(text)
+        self.text = hide_password(text)
         self.reason = reason
         super().__init__(self.text, reason)
 
@@ -79,7 +79,8 @@ def parse_url(text: str) -> BusUrl:
     return BusUrl(host, port, tls, username, password)
 
 
-def _without_password(text: str) -> str:
+def hide_password(text: str) -> str:
+    """A text that should be a bus URL, with ``***`` in place of its password."""
     scheme, separator, rest = text.rpartition("://") if "://" in text.partition("@")[0] else ("", "", text)
     credentials, at, where = rest.rpartition("@")
     user = re.split("[:/]", credentials)[0]

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from qmf._event_loop import on_end_signals, run
 from qmf._version import __version__
+from qmf.connecting import BrokerTarget, add_connection_options, read_connections
 from qmf.errors import QmfError
 from qmf.hostagent.settings import (
     DEFAULT_INTERVAL,
@@ -62,21 +63,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         audit=options.audit,
     )
     try:
-        run(_serve(options.broker, settings))
+        target = read_connections(options, prog="qmf-host-agent", default=DEFAULT_URL).target
+        run(_serve(target, settings))
     except QmfError as error:
         print(f"qmf-host-agent: {error}", file=sys.stderr)
         return _EXIT_ERROR
     return 0
 
 
-async def _serve(url: str, settings: Settings) -> None:
+async def _serve(target: BrokerTarget, settings: Settings) -> None:
     """Serve until a signal arrives; a signal while connecting ends the connection attempt."""
     # Imported here: --help does not need psutil.
     from qmf.hostagent.agent import HostAgent
 
     stop = asyncio.Event()
     with on_end_signals(stop.set):
-        await _serve_until(stop, HostAgent(url, settings))
+        await _serve_until(stop, HostAgent(target.make_bus(), settings, domain=target.domain))
 
 
 async def _serve_until(stop: asyncio.Event, agent: HostAgent) -> None:
@@ -100,8 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="qmf-host-agent", description="Describe this machine on a QMF management bus, until SIGTERM or Ctrl-C."
     )
-    parser.add_argument(
-        "-b", "--broker", metavar="URL", default=DEFAULT_URL, help="broker to connect to (default: %(default)s)"
+    add_connection_options(
+        parser.add_argument_group("connecting"), broker=f"broker to connect to (default: {DEFAULT_URL})"
     )
     parser.add_argument(
         "--interval",

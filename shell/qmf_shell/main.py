@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qmf._version import __version__
+from qmf.connecting import add_connection_options, config_path
 from qmf_shell.command_line import ProgramParser, failed_to_open, run_program, seconds
 from qmf_shell.exit_codes import USAGE
 
@@ -65,13 +66,10 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.set_defaults(inputs=[])
     add = parser.add_argument
-    add(
-        "-b",
-        "--broker",
-        metavar="URL",
-        action="append",
-        default=[],
-        help="broker, e.g. amqp://host:5672; may be repeated (default: an embedded broker with a host agent)",
+    add_connection_options(
+        parser.add_argument_group("connecting"),
+        broker="broker, e.g. amqp://host:5672; may be repeated (default: an embedded broker with a host agent)",
+        several=True,
     )
     add(
         "-c",
@@ -116,8 +114,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = build_parser()
     try:
         options = parser.parse_args(argv)
-        if options.interval is not None and options.broker:
-            parser.error("--interval is for the embedded host agent and cannot be combined with -b")
+        if options.interval is not None and (options.broker or options.context):
+            parser.error("--interval is for the embedded host agent and cannot be combined with -b or --context")
         if options.script is not None:
             options.inputs = [*options.inputs, ("file", options.script)]
     except SystemExit as leaving:
@@ -131,16 +129,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from qmf.errors import QmfError
+    from qmf.connecting import Connections, read_connections
+    from qmf.errors import CallerError, QmfError
     from qmf_shell.render.output_style import choose_output_style
     from qmf_shell.render.screen import Screen
-    from qmf_shell.settings import SettingsError, config_path, read_settings
+    from qmf_shell.settings import read_settings
 
     try:
         where = config_path(os.environ) if options.config is None else Path(options.config)
         settings = read_settings(where, required=options.config is not None)
         inputs = [_read(kind, value) for kind, value in options.inputs]
-    except SettingsError as error:
+        # The embedded broker is used where its agent's interval is given, whatever the settings say.
+        connections = (
+            Connections()
+            if options.interval is not None
+            else read_connections(options, prog="qmf-shell", brokers=settings.brokers, contexts=settings.contexts)
+        )
+    except CallerError as error:
         sys.stderr.write(f"qmf-shell: {error}\n")
         return USAGE
     if options.output:
@@ -151,7 +156,6 @@ def _run(options: argparse.Namespace) -> int:
     at_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
     style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
     screen = Screen(sys.stdout, sys.stderr, style, settings=settings, paging=at_terminal)
-    brokers = options.broker or ([] if options.interval is not None else settings.brokers)
     from qmf_shell.commands import standard
     from qmf_shell.session.opening import open_session
 
@@ -162,7 +166,7 @@ def _run(options: argparse.Namespace) -> int:
                 screen.progress.report("connecting")
                 opened = stack.enter_context(
                     open_session(
-                        brokers,
+                        connections.targets,
                         timeout=options.timeout,
                         interval=options.interval or INTERVAL,
                         follow=interactive,
@@ -174,6 +178,7 @@ def _run(options: argparse.Namespace) -> int:
         except QmfError as error:
             screen.error(str(error))
             return failed_to_open(error)
+        opened.context.connection = connections.context
         opened.context.report = screen.progress.report
         opened.context.columns = _chosen_columns(screen)
         if at_terminal:
@@ -191,8 +196,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _chosen_columns(screen: Screen) -> ColumnMemory:
     """The columns that the user chose in earlier sessions."""
+    from qmf.connecting import xdg_path
     from qmf_shell.session.column_memory import ColumnMemory, ColumnMemoryError, read_columns
-    from qmf_shell.settings import xdg_path
 
     path = xdg_path(os.environ, "XDG_STATE_HOME", ".local/state", "columns.json")
     try:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmf.connecting import UrlAction, add_connection_options
 from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_program
 from qmf_shell.exit_codes import INTERRUPTED, OK, UNREACHABLE, USAGE
 
@@ -50,7 +51,14 @@ def build_parser() -> argparse.ArgumentParser:
         epilog=_EPILOG,
     )
     add = parser.add_argument
-    add("brokers", nargs="*", metavar="BROKER", help=f"brokers, e.g. amqp://host:5672 (default: {DEFAULT_BROKER})")
+    add(
+        "broker",
+        nargs="*",
+        metavar="BROKER",
+        action=UrlAction,
+        help=f"brokers, e.g. amqp://host:5672 (default: {DEFAULT_BROKER})",
+    )
+    add_connection_options(parser.add_argument_group("connecting"))
     add("-c", "--class", dest="classes", metavar="CLASS", action="append", default=[], help="only events of this class")
     add(
         "-s",
@@ -115,7 +123,8 @@ def _filter(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Eve
 
 
 def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
-    from qmf.errors import QmfError
+    from qmf.connecting import read_connections
+    from qmf.errors import CallerError, QmfError
     from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 
     pending = _PendingItems()
@@ -133,11 +142,15 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
         on_connection=on_connection,
     )
     formatter = _formatter(options)
-    urls = list(dict.fromkeys(options.brokers)) or [DEFAULT_BROKER]
+    try:
+        targets = read_connections(options, prog="qmf-printevents", default=DEFAULT_BROKER).targets
+    except CallerError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return USAGE
     with contextlib.ExitStack() as stack:
         backends = [
-            ConsoleBackend(url, timeout=options.timeout, callbacks=callbacks, objects=False, persist=True, settle=0)
-            for url in urls
+            ConsoleBackend(target, timeout=options.timeout, callbacks=callbacks, objects=False, persist=True, settle=0)
+            for target in targets
         ]
         try:
             for backend in backends:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import attrs
 
+from qmf.connecting.contexts import NO_CONTEXTS, Contexts, contexts_in
 from qmf.errors import CallerError, NotFoundError
 from qmf_shell.text import listing
 
@@ -78,11 +79,13 @@ class ShellSettings:
         values: by name; all of `SETTINGS`.
         aliases: the texts that words stand for, e.g. ``list queue`` for ``q``.
         brokers: URLs to connect to if the command line names none.
+        contexts: the named contexts.
     """
 
     values: dict[str, str] = attrs.field(factory=lambda: {choice.name: choice.default for choice in SETTINGS})
     aliases: dict[str, str] = attrs.field(factory=dict)
     brokers: tuple[str, ...] = ()
+    contexts: Contexts = NO_CONTEXTS
 
     def __getitem__(self, name: str) -> str:
         return self.values[name]
@@ -114,22 +117,6 @@ def find_setting(name: str) -> Setting:
     return choice
 
 
-def config_path(environ: Mapping[str, str]) -> Path | None:
-    """The file with settings, in the XDG configuration folder; None without a home folder."""
-    return xdg_path(environ, "XDG_CONFIG_HOME", ".config", "config.toml")
-
-
-def xdg_path(environ: Mapping[str, str], variable: str, below: str, name: str) -> Path | None:
-    """A file in a folder of the XDG base directory specification; a relative path in `variable` counts as unset."""
-    base = environ.get(variable, "")
-    if not base.startswith("/"):
-        home = environ.get("HOME")
-        if not home:
-            return None
-        base = f"{home}/{below}"
-    return Path(base) / "qmf-shell" / name
-
-
 def read_settings(path: Path | None, *, required: bool = False) -> ShellSettings:
     """Settings from a file; the defaults if there is none.
 
@@ -155,7 +142,9 @@ def read_settings(path: Path | None, *, required: bool = False) -> ShellSettings
     import tomllib
 
     try:
-        _apply(settings, tomllib.loads(data.decode()))
+        found = tomllib.loads(data.decode())
+        settings.contexts = contexts_in(found, path.parent)
+        _apply(settings, found)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, CallerError) as error:
         raise SettingsError(f"{path}: {error}") from None
     return settings
@@ -163,6 +152,8 @@ def read_settings(path: Path | None, *, required: bool = False) -> ShellSettings
 
 def _apply(settings: ShellSettings, found: Mapping[str, object]) -> None:
     for name, value in found.items():
+        if name in ("context", "contexts"):
+            continue
         if name == "aliases":
             settings.aliases = _aliases(value)
         elif name == "brokers":

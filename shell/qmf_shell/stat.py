@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmf.connecting import add_connection_options
 from qmf_shell.command_line import ProgramParser, count, failed_to_open, run_program, seconds
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, USAGE
 
@@ -64,13 +65,10 @@ def build_parser() -> argparse.ArgumentParser:
     add("view", nargs="?", choices=tuple(VIEWS), metavar="VIEW", help="one of the views above (default: overview)")
     for letter, view in _LETTERS.items():
         add(f"-{letter}", dest="letter", action="store_const", const=view, help=f"the same as {view}")
-    add(
-        "-b",
-        "--broker",
-        metavar="URL",
-        action="append",
-        default=[],
-        help=f"broker (default: {DEFAULT_BROKER}); several times",
+    add_connection_options(
+        parser.add_argument_group("connecting"),
+        broker=f"broker (default: {DEFAULT_BROKER}); may be repeated",
+        several=True,
     )
     add("-i", "--interval", metavar="S", type=seconds, help="refresh after so many seconds, until Ctrl-C or q")
     add("-n", "--count", metavar="COUNT", type=count, help="with -i: exit after so many refreshes")
@@ -107,6 +105,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from qmf.connecting import read_connections
     from qmf.errors import QmfError
     from qmf_shell.render.output_style import choose_output_style
     from qmf_shell.render.screen import Screen
@@ -118,10 +117,9 @@ def _run(options: argparse.Namespace) -> int:
     screen = Screen(sys.stdout, sys.stderr, style)
     with contextlib.ExitStack() as stack:
         try:
+            targets = read_connections(options, prog="qmf-stat", default=DEFAULT_BROKER).targets
             with screen.progress.busy():
-                opened = stack.enter_context(
-                    open_session(options.broker or [DEFAULT_BROKER], timeout=options.timeout, interval=1, follow=False)
-                )
+                opened = stack.enter_context(open_session(targets, timeout=options.timeout, interval=1, follow=False))
         except QmfError as error:
             screen.error(str(error))
             return failed_to_open(error)

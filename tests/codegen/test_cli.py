@@ -240,7 +240,7 @@ def test_ctrl_c(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("qmf_codegen.cli.generate", interrupted)
+    monkeypatch.setattr("qmf_codegen.generator.generate", interrupted)
     assert run(source, "-o", output) == 130
     assert capsys.readouterr() == ("", "qmf-codegen: interrupted\n")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qmf_shell.settings import ShellSettings, config_path, read_settings
+from qmf_shell.settings import ShellSettings, read_settings
+
+from qmf.connecting import config_path
 
 
 def test_settings_from_a_file(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 
+from qmf.bus import Bus
 from qmf.console.aio import Client
 from qmf.errors import Problem, SchemaError
 from qmf.schema import parse_schema, to_xml
@@ -36,11 +37,13 @@ class AgentSchemaFiles:
     problems: list[Problem]
 
 
-def read_agent(url: str, name: str, *, package: str | None, domain: str, timeout: float) -> AgentSchemaFiles:
+def read_agent(
+    url_or_bus: str | Bus, name: str, *, package: str | None, domain: str, timeout: float
+) -> AgentSchemaFiles:
     """Make schema files of the classes and events that an agent publishes.
 
     Args:
-        url: URL of the broker.
+        url_or_bus: the broker's URL, or a bus.
         name, package: see `discover_schemas`.
         domain: QMF domain.
         timeout: longest time for connecting, and for each request, in seconds.
@@ -52,7 +55,7 @@ def read_agent(url: str, name: str, *, package: str | None, domain: str, timeout
 
     async def query() -> tuple[str, list[AnySchema]]:
         settle = min(timeout, _SETTLE_TIME)
-        async with Client(url, domain=domain, timeout=timeout, heartbeats=False, settle=settle) as client:
+        async with Client(url_or_bus, domain=domain, timeout=timeout, heartbeats=False, settle=settle) as client:
             return await discover_schemas(client, name, package)
 
     agent, schemas = asyncio.run(query())

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from qmf.connecting import BrokerTarget, add_connection_options, read_connections
 from qmf.pipeline.durations import spark_duration
 from qmf.pipeline.errors import MissingExtraError, PipelineError
 from qmf.pipeline.lake.lake import Lake
@@ -99,6 +100,22 @@ def add_common(parser: argparse.ArgumentParser, *, spark: bool) -> None:
             metavar="KEY=VALUE",
             help="a setting of Spark, e.g. spark.driver.memory=4g; may be repeated",
         )
+
+
+def add_broker(parser: argparse.ArgumentParser, purpose: str = "") -> None:
+    """Add the options of a command that connects to a broker; `purpose` is the beginning of the help of `-b`."""
+    add_connection_options(
+        parser.add_argument_group("connecting"), broker=f"{purpose}the broker; default: {DEFAULT_URL}"
+    )
+
+
+def broker_target(options: argparse.Namespace) -> BrokerTarget:
+    """The broker of a command line.
+
+    Raises:
+        CallerError: as of `read_connections`.
+    """
+    return read_connections(options, prog="qmf-pipeline", default=DEFAULT_URL).target
 
 
 def add_days(parser: argparse.ArgumentParser) -> None:

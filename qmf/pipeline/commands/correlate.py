@@ -10,10 +10,11 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from qmf.pipeline.commands.base import (
-    DEFAULT_URL,
     Subcommand,
+    add_broker,
     add_days,
     add_stream,
+    broker_target,
     duration,
     print_line,
     spark_session,
@@ -45,8 +46,7 @@ def _options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--raise", dest="publish", action="store_true", help="publish the alerts on the bus, as an agent"
     )
-    parser.add_argument("-b", "--broker", default=DEFAULT_URL, metavar="URL", help="for --raise; default: %(default)s")
-    parser.add_argument("--domain", default="default", help="QMF domain, for --raise; default: %(default)s")
+    add_broker(parser, "for --raise: ")
     parser.add_argument("--instance", metavar="NAME", help="last part of the agent's name; default: the machine's name")
     parser.add_argument(
         "--max-age",
@@ -126,19 +126,20 @@ def _reporter(
 ) -> CorrelationReporter:
     from qmf.pipeline.correlate.reporter import CorrelationReporter
 
+    target = broker_target(options)
     reporter = CorrelationReporter(
-        options.broker,
+        target.make_bus(),
         correlate_options.rules,
         correlate_options.out,
         stop,
         lake=options.lake,
         late=correlate_options.late,
         max_age=parse_duration(options.max_age),
-        domain=options.domain,
+        domain=target.domain,
         instance=options.instance or platform.node() or "localhost",
     )
     stack.callback(reporter.close)
-    print_line(f"Raising alerts at {options.broker} as {reporter.name}")
+    print_line(f"Raising alerts at {target} as {reporter.name}")
     return reporter
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from qmf._event_loop import on_end_signals, run
 from qmf.console.aio import Client
-from qmf.pipeline.commands.base import DEFAULT_URL, Subcommand, local_lake, positive, print_line
+from qmf.pipeline.commands.base import Subcommand, add_broker, broker_target, local_lake, positive, print_line
 from qmf.pipeline.lake.arrow import import_pyarrow
 from qmf.pipeline.recording.buffers import CommitCounts
 from qmf.pipeline.recording.lake_recorder import (
@@ -21,8 +21,7 @@ _MB = 1024 * 1024
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-b", "--broker", default=DEFAULT_URL, metavar="URL", help="default: %(default)s")
-    parser.add_argument("--domain", default="default", help="QMF domain; default: %(default)s")
+    add_broker(parser)
     parser.add_argument("--name", default="recorder", help="unique among the recorders of a lake; default: %(default)s")
     parser.add_argument(
         "--interval", type=positive, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
@@ -45,7 +44,8 @@ def _run(options: argparse.Namespace) -> None:
 
 
 async def _recording(options: argparse.Namespace) -> RecorderCounts:
-    client = Client(options.broker, domain=options.domain, discover=True)
+    target = broker_target(options)
+    client = Client(target.make_bus(), domain=target.domain, discover=True)
     recorder = LakeRecorder(
         client,
         local_lake(options.lake),

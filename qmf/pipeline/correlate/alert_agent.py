@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qmf.agent import Agent, AgentThread, MethodError
+from qmf.bus import Bus
 from qmf.models.pipeline import agent as model
 from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.correlate.ledger import AlertLedger
@@ -65,7 +66,7 @@ class AlertAgent:
 
     def __init__(
         self,
-        url: str,
+        url_or_bus: str | Bus,
         rules: Sequence[Rule],
         ledger: AlertLedger,
         *,
@@ -78,7 +79,7 @@ class AlertAgent:
         """Connect, and publish the alerts that are open.
 
         Args:
-            url: of the broker.
+            url_or_bus: the broker's URL, or a bus.
             rules: that are evaluated.
             ledger: of published alerts.
             lake, late: properties of the job.
@@ -91,7 +92,7 @@ class AlertAgent:
         """
         self._ledger = ledger
         self._thread: AgentThread = Agent.run_in_thread(
-            url,
+            url_or_bus,
             vendor=VENDOR,
             product=PRODUCT,
             instance=instance,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from qmf.bus import Bus
 from qmf.pipeline.correlate.alert_agent import AlertAgent
 from qmf.pipeline.correlate.alerts import Alert
 from qmf.pipeline.correlate.ledger import AlertLedger
@@ -22,7 +23,7 @@ class CorrelationReporter:
 
     def __init__(
         self,
-        url: str,
+        url_or_bus: str | Bus,
         rules: Sequence[Rule],
         out: str,
         stop: threading.Event,
@@ -36,7 +37,7 @@ class CorrelationReporter:
         """Connect, and publish the alerts that are open.
 
         Args:
-            url: of the broker.
+            url_or_bus: the broker's URL, or a bus.
             rules: that are evaluated.
             out: of the job; a folder of this machine, which holds the ledger.
             stop: ends waiting for the broker.
@@ -51,7 +52,7 @@ class CorrelationReporter:
         folder = local_path(out) / _FOLDER
         self._ledger = AlertLedger(folder / "ledger.jsonl")
         self._agent = AlertAgent(
-            url,
+            url_or_bus,
             rules,
             self._ledger,
             lake=lake,

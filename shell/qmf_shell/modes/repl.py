@@ -24,6 +24,7 @@ from prompt_toolkit.output.defaults import create_output
 from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
+from qmf.connecting import xdg_path
 from qmf_shell.exit_codes import OK
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
@@ -31,7 +32,6 @@ from qmf_shell.render.screen import Screen
 from qmf_shell.render.terminal_echo import terminal_echo
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameRefresher
-from qmf_shell.settings import xdg_path
 from qmf_shell.text import clean, plural
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Repl:
         self._completer: LineCompleter | None = None
         colour = screen.style is OutputStyle.COLOUR
         self._session: PromptSession[str] = PromptSession(
-            [("class:prompt", PROMPT)],
+            self._prompt,
             history=history or InMemoryHistory(),
             completer=DynamicCompleter(self._load_completer),
             complete_while_typing=Condition(lambda: context.settings["completion"] == "typing"),
@@ -213,6 +213,14 @@ class Repl:
                 continue
             if outcome is LineOutcome.QUIT:
                 return OK
+
+    def _prompt(self) -> StyleAndTextTuples:
+        """The prompt, with name and colour of the context."""
+        connection = self._context.connection
+        if connection is None:
+            return [("class:prompt", PROMPT)]
+        style = f"ansi{connection.colour} bold" if connection.colour else "class:prompt"
+        return [(style, f"qmf {clean(connection.name)}> ")]
 
     def redraw(self) -> None:
         """Redraw the toolbar; may be called from any thread."""

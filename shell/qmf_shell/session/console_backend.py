@@ -16,6 +16,7 @@ from typing import Any, Self
 import attrs
 
 from qmf._loop_thread import LoopThread
+from qmf.connecting import BrokerTarget
 from qmf.console.aio import (
     AgentAdded,
     AgentRemoved,
@@ -82,7 +83,7 @@ class ConsoleBackend:
 
     def __init__(
         self,
-        url: str,
+        target: str | BrokerTarget,
         *,
         timeout: float,
         callbacks: BackendCallbacks,
@@ -95,7 +96,7 @@ class ConsoleBackend:
     ) -> None:
         """
         Args:
-            url: of the broker.
+            target: the broker, or its URL.
             timeout: seconds to wait for the connection, and for every answer.
             callbacks: called for what is received without a request.
             objects: receive all objects that agents publish, to notice which are deleted.
@@ -114,10 +115,11 @@ class ConsoleBackend:
         self._events = events
         self._discover = objects if discover is None else discover
         self._loop = LoopThread("qmf-shell")
-        self._url = url
+        self._target = BrokerTarget.of(target)
         self._client: Client | None = None
         self._retrying: asyncio.Task[None] | None = None
         self._agents: tuple[AgentRecord, ...] = ()
+        url = str(self._target)
         self._name = label or without_user(url)
         self._health = ConnectionStatus(url, connected=False, name=self._name)
         self._seen: dict[str, int] = {}
@@ -127,7 +129,6 @@ class ConsoleBackend:
 
         Raises:
             ConnectError: no connection. Not raised with `persist`.
-            UrlError: the URL is not valid.
         """
         try:
             self._loop.run(self._begin())
@@ -156,7 +157,8 @@ class ConsoleBackend:
 
     async def _open(self) -> None:
         client = Client(
-            self._url,
+            self._target.make_bus(),
+            domain=self._target.domain,
             timeout=self._timeout,
             data=self._objects,
             events=self._events,

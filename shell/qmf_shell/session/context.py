@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import attrs
 
+from qmf.connecting import ConnectionContext
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
 from qmf_shell.parsing.registry import Registry
@@ -37,6 +38,7 @@ class Context:
         deletions: how many objects were deleted so far, if objects are followed.
         columns: the columns that the user chose for classes.
         settings: the user's settings.
+        connection: the named context that the brokers are of, or None.
         prompter: asks the user; None: there is no terminal.
         report: called with the progress of long work, in a few words; must be quick, may be called from any thread.
         warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied before
@@ -51,6 +53,7 @@ class Context:
     deletions: DeletionCounts = attrs.field(factory=DeletionCounts)
     settings: ShellSettings = attrs.field(factory=ShellSettings)
     columns: ColumnMemory = attrs.field(factory=ColumnMemory)
+    connection: ConnectionContext | None = None
     prompter: Prompter | None = None
     report: Callable[[str], None] = _ignore
     warnings: list[str] = attrs.field(factory=list)

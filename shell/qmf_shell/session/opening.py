@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
+from qmf.connecting import BrokerTarget
 from qmf.errors import ConnectError
 from qmf_shell.parsing.registry import Registry
 from qmf_shell.session.backend import Backend, ClassName, ObjectKey
@@ -40,7 +41,7 @@ class OpenSession:
 
 @contextlib.contextmanager
 def open_session(
-    urls: Sequence[str],
+    brokers: Sequence[str | BrokerTarget],
     *,
     timeout: float,
     interval: float,
@@ -52,8 +53,8 @@ def open_session(
     """Open a session; it is closed at the end of the block.
 
     Args:
-        urls: of the brokers; none for the embedded default. Of several brokers, one must be reachable; connections to
-            the others are retried.
+        brokers: the brokers, or their URLs; none for the embedded default. Of several brokers, one must be reachable;
+            connections to the others are retried.
         timeout: seconds to wait for the connection and for every answer.
         interval: seconds between samples of the embedded host agent.
         follow: receive the objects that agents publish, to notice which are deleted: for interactive sessions.
@@ -80,7 +81,7 @@ def open_session(
         on_event=events.add, on_heartbeat=heartbeats.add, on_deleted=deleted, on_change=changed
     )
     with contextlib.ExitStack() as stack:
-        where = list(dict.fromkeys(urls)) or [stack.enter_context(_embedded(interval))]
+        where = [BrokerTarget.of(item) for item in dict.fromkeys(brokers)] or [stack.enter_context(_embedded(interval))]
         backends = _make(where, timeout, callbacks, follow)
         threads = [_ConnectThread(item) for item in backends.values()]
         for thread in threads:
@@ -95,19 +96,21 @@ def open_session(
         context = Context(
             backend, registry or Registry(), ids, events, heartbeats, deletions, settings or ShellSettings()
         )
-        yield OpenSession(context, embedded=not urls, listeners=listeners)
+        yield OpenSession(context, embedded=not brokers, listeners=listeners)
 
 
-def _make(urls: Sequence[str], timeout: float, callbacks: BackendCallbacks, follow: bool) -> dict[str, ConsoleBackend]:
+def _make(
+    targets: Sequence[BrokerTarget], timeout: float, callbacks: BackendCallbacks, follow: bool
+) -> dict[str, ConsoleBackend]:
     """Backends by the label in the keys of their objects."""
-    if len(urls) == 1:
-        return {"": ConsoleBackend(urls[0], timeout=timeout, callbacks=callbacks, objects=follow)}
+    if len(targets) == 1:
+        return {"": ConsoleBackend(targets[0], timeout=timeout, callbacks=callbacks, objects=follow)}
     backends: dict[str, ConsoleBackend] = {}
-    for number, url in enumerate(urls, 1):
-        label = without_user(url)
+    for number, target in enumerate(targets, 1):
+        label = without_user(str(target))
         label = f"{label}#{number}" if label in backends else label
         backends[label] = ConsoleBackend(
-            url, timeout=timeout, callbacks=callbacks, objects=follow, label=label, persist=True
+            target, timeout=timeout, callbacks=callbacks, objects=follow, label=label, persist=True
         )
     return backends
 
@@ -142,8 +145,8 @@ class _ConnectThread:
 
 
 @contextlib.contextmanager
-def _embedded(interval: float) -> Iterator[str]:
-    """An embedded broker with a host agent; its URL."""
+def _embedded(interval: float) -> Iterator[BrokerTarget]:
+    """An embedded broker with a host agent."""
     # Imported here: with -b neither is needed.
     from qmf.broker import EmbeddedBroker
     from qmf.hostagent import EmbeddedHostAgent
@@ -154,7 +157,7 @@ def _embedded(interval: float) -> Iterator[str]:
         agent = EmbeddedHostAgent(broker.url, interval)
         agent.start()
         try:
-            yield broker.url
+            yield BrokerTarget.of(broker.url)
         finally:
             agent.close()
     finally:

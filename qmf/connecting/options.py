@@ -1,0 +1,129 @@
+"""What the options of `add_connection_options` mean together.
+
+A command line names brokers by `-b`, or a context by `--context`. Without either, the environment variable QMF_CONTEXT
+counts, then the `context` of the settings file, then the command's default. Options override what a context says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from qmf.connecting.config_file import config_path
+from qmf.connecting.contexts import CONTEXT_VARIABLE, ConnectionContext, Contexts, read_contexts
+from qmf.connecting.passwords import PASSWORD_VARIABLE, PasswordFinder, ask_on_terminal
+from qmf.connecting.targets import BrokerTarget, OptionError, targets_of
+from qmf.connecting.tls import NO_FILES, TlsFiles
+
+
+@attrs.frozen(kw_only=True)
+class Connections:
+    """What a command line says about connecting.
+
+    Attributes:
+        targets: the brokers; none where the command's default is no broker.
+        context: the context that is used, or None.
+    """
+
+    targets: tuple[BrokerTarget, ...] = ()
+    context: ConnectionContext | None = None
+
+    @property
+    def target(self) -> BrokerTarget:
+        """The broker of a command that connects to one.
+
+        Raises:
+            OptionError: the context has several.
+        """
+        if len(self.targets) != 1:
+            where = "" if self.context is None else f"context {self.context.name} has {len(self.targets)} brokers: "
+            raise OptionError(f"{where}name one broker with -b")
+        return self.targets[0]
+
+
+def read_connections(
+    options: argparse.Namespace,
+    *,
+    prog: str,
+    default: str | None = None,
+    brokers: Sequence[str] = (),
+    contexts: Contexts | None = None,
+    environ: Mapping[str, str] = os.environ,
+    ask: Callable[[str], str | None] = ask_on_terminal,
+) -> Connections:
+    """The brokers of a command line.
+
+    Args:
+        options: of a parser with `add_connection_options`.
+        prog: name of the command, for the warnings, which go to the standard error output.
+        default: URL of the broker if nothing names one; None for no broker.
+        brokers: URLs to use before `default`, from a setting.
+        contexts: those of the settings file; None: they are read if the command line names no broker.
+        environ: the environment.
+        ask: asks for a password.
+
+    Raises:
+        OptionError, UrlError, PasswordError, TlsError: as of `targets_of`; or `-b` and `--context` together.
+        ContextError, NotFoundError: the settings file is wrong, or has no such context.
+    """
+
+    def warn(text: str) -> None:
+        print(f"{prog}: warning: {text}", file=sys.stderr)
+
+    if getattr(options, "shown_password", False):
+        warn(
+            "a password in a URL on the command line can be read by other users of this machine, and stays in the "
+            f"shell's history: use --user with --password-file, --keyring, {PASSWORD_VARIABLE} or the prompt"
+        )
+    urls = [options.broker] if isinstance(options.broker, str) else list(options.broker or ())
+    if urls and options.context is not None:
+        raise OptionError("--context and a URL of a broker: give one of them")
+    context = None if urls else _context(options.context, contexts, environ, usual=bool(brokers))
+    if context is not None:
+        urls = list(context.urls)
+    urls = urls or list(brokers) or ([] if default is None else [default])
+    tls = _tls(options, context)
+    if tls.insecure:
+        warn("the identity of the broker is not checked (--insecure)")
+    if not urls:
+        if tls.given or options.user:
+            raise OptionError(f"{', '.join(tls.given) or '--user'}: name a broker as well")
+        return Connections()
+    passwords = PasswordFinder(
+        environ,
+        file=options.password_file or (context.password_file if context else None),
+        keyring=options.keyring or (context is not None and context.keyring),
+        always_ask=options.ask_password,
+        ask=ask,
+        warn=warn,
+    )
+    targets = targets_of(
+        urls,
+        user=options.user or (context.user if context else None),
+        tls=tls,
+        domain=options.domain or (context.domain if context else None),
+        passwords=passwords,
+    )
+    return Connections(targets=targets, context=context)
+
+
+def _context(
+    name: str | None, contexts: Contexts | None, environ: Mapping[str, str], *, usual: bool
+) -> ConnectionContext | None:
+    """The context to use; `usual`: the settings name brokers, so that the default context does not count."""
+    found = read_contexts(config_path(environ)) if contexts is None else contexts
+    name = name or environ.get(CONTEXT_VARIABLE) or None
+    if name is not None:
+        return found.find(name)
+    return None if found.default is None or usual else found.find(found.default)
+
+
+def _tls(options: argparse.Namespace, context: ConnectionContext | None) -> TlsFiles:
+    tls = context.tls if context is not None else NO_FILES
+    # A key belongs to its certificate: that of the context does not fit another certificate.
+    cert, key = (options.cert, options.key) if options.cert else (tls.cert, options.key or tls.key)
+    return TlsFiles(ca=options.ca or tls.ca, cert=cert, key=key, insecure=options.insecure or tls.insecure)
