@@ -9,7 +9,13 @@ import pytest
 import uvloop
 
 #: Test modules that open connections.
-_ON_BOTH_LOOPS = {"test_conformance.py", "test_amqp_bus.py", "test_connection.py", "test_leaks.py"}
+_ON_BOTH_LOOPS = {
+    "test_conformance.py",
+    "test_amqp_bus.py",
+    "test_connection.py",
+    "test_leaks.py",
+    "test_tls_failures.py",
+}
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from qmf.bus.base import LinkLost
 from qmf.bus.client.connection_state import TRANSITIONS, BusConnectionState, BusConnectionTrigger
 from qmf.bus.client.dialect import Dialect, dialect_of
-from qmf.bus.client.failures import failure_reason
+from qmf.bus.client.failures import failure_reason, framing_reason, handshake_reason, unopened_reason
 from qmf.bus.client.persistent_link import PersistentLink
 from qmf.bus.client.receiver_link import ReceiverLink
 from qmf.bus.client.sender_link import SenderLink
@@ -128,7 +128,7 @@ class ClientConnection:
         if isinstance(failure, ConnectError):
             raise failure
         if isinstance(failure, OSError | UnicodeError):
-            raise ConnectError(str(self.url), failure_reason(failure, self.url)) from failure
+            raise ConnectError(str(self.url), handshake_reason(failure, self.url)) from failure
         if not isinstance(failure, asyncio.CancelledError):
             raise failure
         if not late:
@@ -274,8 +274,7 @@ class ClientConnection:
         before = self._state
         self._change(BusConnectionTrigger.DISCONNECTED)
         if self._error is None:
-            reason = "the broker closed the connection" if error is None else failure_reason(error, self.url)
-            self._error = ConnectError(str(self.url), reason)
+            self._error = ConnectError(str(self.url), self._end_reason(error, before))
         if not self._opened.done():
             self._opened.set_exception(self._error)
         gone = DisconnectedError(str(self.url), self._error.reason)
@@ -291,6 +290,11 @@ class ClientConnection:
             self._on_lost(self._error.reason)
 
     # Details
+
+    def _end_reason(self, error: Exception | None, before: BusConnectionState) -> str:
+        if before is BusConnectionState.OPENING:
+            return unopened_reason(error, self.url)
+        return "the broker closed the connection" if error is None else failure_reason(error, self.url)
 
     def _change(self, trigger: BusConnectionTrigger) -> None:
         self._state = TRANSITIONS.next(self._state, trigger)
@@ -320,7 +324,7 @@ class ClientConnection:
             offered = " or ".join(self._settings.mechanisms or ())
             return AuthenticationError(url, f"{who} was refused: the broker does not offer SASL {offered}")
         if event.condition == "amqp:connection:framing-error" and self._state is BusConnectionState.OPENING:
-            return ConnectError(url, f"the peer does not use AMQP 1.0: {event.description}")
+            return ConnectError(url, framing_reason(event.description, self.url))
         return ConnectError(url, _reason("connection failed", event))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from qmf._version import __version__
-from qmf.bus.client.failures import failure_reason
+from qmf.bus.client.failures import failure_reason, handshake_reason, unopened_reason
 from qmf.bus.engine import events
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import (
@@ -131,7 +131,7 @@ class Driver:
             await self._opened
         except (OSError, UnicodeError) as error:
             await self._discard()
-            raise ConnectError(text=f"cannot connect to {self.url}: {failure_reason(error, self.url)}") from error
+            raise ConnectError(text=f"cannot connect to {self.url}: {handshake_reason(error, self.url)}") from error
         except BaseException:
             if not connected:
                 self._closing = True
@@ -190,12 +190,11 @@ class Driver:
     def on_disconnected(self, error: Exception | None) -> None:
         """See `TransportOwner`."""
         if self._error is None:
-            reason = "the broker closed the connection" if error is None else failure_reason(error, self.url)
             if self._opened.done():
+                reason = "the broker closed the connection" if error is None else failure_reason(error, self.url)
                 self._note(ConnectionClosed(text=f"connection to {self.url} lost: {reason}"))
             else:
-                required = "a certificate of the client" if self.url.tls else "TLS"
-                self._note(ConnectError(text=f"cannot connect to {self.url}: {reason}; it may require {required}"))
+                self._note(ConnectError(text=f"cannot connect to {self.url}: {unopened_reason(error, self.url)}"))
         assert self._error is not None
         self._ended.set_result(None)
         self._owners.clear()
