@@ -48,6 +48,16 @@ def qpid_config() -> int:
     return _run("qpid-config", "qmf.tools.config.cli", None)
 
 
+def qpid_queue_stats() -> int:
+    """Run `qpid-queue-stats`."""
+    return _run("qpid-queue-stats", "qmf.tools.queue_stats", None)
+
+
+def qpid_stat() -> int:
+    """Run `qpid-stat`."""
+    return _run("qpid-stat", "qmf.tools.stat.cli", None)
+
+
 def shell() -> int:
     """Run `qmf-shell`."""
     return _run("qmf-shell", "qmf_shell.main", "shell")

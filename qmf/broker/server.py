@@ -117,7 +117,7 @@ class Broker:
             idle_timeout=idle_timeout,
             max_frame=max_frame,
             max_message=max_message,
-            mechanisms=("ANONYMOUS",) if users is None else None,
+            mechanisms=None,  # of `SaslEngine`
             capabilities=("ANONYMOUS-RELAY", LINK_RESUMPTION),
             properties={"product": "qmf-broker", "version": __version__},
         )
@@ -256,7 +256,7 @@ class Broker:
             connection.transport.abort()
 
     def _engine(self) -> Engine:
-        return Engine(self._settings) if self._users is None else SaslEngine(self._settings, self._users)
+        return SaslEngine(self._settings, self._users)
 
 
 def _reason(error: Exception) -> str:

@@ -122,8 +122,14 @@ class BrokerAgent:
         return agent
 
     def reconnect(self, connection: Connection) -> None:
-        """Use another open connection from now on; the old one is left as it is."""
-        self._channel = RequestChannel(connection, self._channel.timeout)
+        """Use another open connection from now on. One that `connect` made is closed, another one is left open.
+
+        Raises:
+            MessagingError: the broker has no management.
+        """
+        old, self._channel = self._channel, RequestChannel(connection, self._channel.timeout)
+        if self._make_connection is not None:
+            old.connection.close()
 
     def close(self) -> None:
         """End the use of the connection; one that `connect` made is closed. A second call does nothing."""
@@ -434,7 +440,6 @@ class BrokerAgent:
                 connection = self._make_connection()
             except (ConnectionError, Timeout):
                 continue
-            self._channel.connection.close()
             self.reconnect(connection)
             return True
         return False

@@ -144,8 +144,7 @@ class ServerConnection:
         self._stop_timer()
         engine = self.transport.engine
         mechanism = engine.sasl_mechanism or ""
-        anonymous = "anonymous" if mechanism == "ANONYMOUS" else ""
-        user = engine.user if isinstance(engine, SaslEngine) else anonymous
+        user = engine.user if isinstance(engine, SaslEngine) else ""
         self._info = ClientInfo(self._address, event.container, user, mechanism, event.properties)
         log.debug("connected: %s", self)
         self._registry.observer.on_connected(self)

@@ -1,19 +1,20 @@
 """SASL PLAIN on the broker's side, which proton has only where it was built with Cyrus (its wheel is not).
 
 `SaslServer` is the SASL layer in front of an engine, without I/O: bytes in, bytes out. Once a user is authenticated,
-all further bytes are the engine's. A broker without users uses the engine's own SASL layer, which accepts everybody.
+all further bytes are the engine's. Without users it lets everybody in, as a qpidd without authentication does: by
+ANONYMOUS, by PLAIN with any name and password, and without SASL.
 """
 
 from __future__ import annotations
 
 import hmac
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.values import ConnectionSettings
-from qmf.codec import Described, Symbol, UInt8, UInt64
+from qmf.codec import Described, UInt8, UInt64
 from qmf.codec.amqp10 import decode, encode
 from qmf.errors import CallerError, DecodeError
 
@@ -22,6 +23,8 @@ _HEADER = b"AMQP\x03\x01\x00\x00"
 _MECHANISMS, _INIT, _OUTCOME = 0x40, 0x41, 0x44
 _INIT_NAMES = (_INIT, "amqp:sasl-init:list")
 _OK, _AUTH = 0, 1
+#: Name of a user of ANONYMOUS.
+ANONYMOUS_USER = "anonymous"
 #: SASL frames are never larger (AMQP 1.0, part 5.3.1).
 _MAX_FRAME = 512
 
@@ -64,15 +67,22 @@ class SaslRefused(Exception):
 
 
 class SaslServer:
-    """The server's side of one SASL exchange that only allows PLAIN.
+    """The server's side of one SASL exchange.
 
     Attributes:
-        user: the authenticated user, or None.
+        user: None until the client is authenticated; empty for one that uses no SASL.
+        mechanism: that it used, or None.
     """
 
-    def __init__(self, users: Mapping[str, str]) -> None:
+    def __init__(self, users: Mapping[str, str] | None) -> None:
+        """Args:
+
+        users: passwords by user, who log in with PLAIN; None lets everybody in.
+        """
         self.user: str | None = None
+        self.mechanism: str | None = None
         self._users = users
+        self._mechanisms = ("ANONYMOUS", "PLAIN") if users is None else ("PLAIN",)
         self._input = b""
         self._output = b""
         self._header_received = False
@@ -103,11 +113,14 @@ class SaslServer:
 
     def _read_header(self) -> None:
         if not _HEADER.startswith(self._input[: len(_HEADER)]):
+            if self._users is None:
+                self.user = ""
+                return
             raise SaslRefused("it does not start with SASL, which this broker requires")
         if len(self._input) >= len(_HEADER):
             self._input = self._input[len(_HEADER) :]
             self._header_received = True
-            self._output += _HEADER + _frame(_MECHANISMS, [Symbol("PLAIN")])
+            self._output += _HEADER + _mechanisms_frame(self._mechanisms)
 
     def _read_init(self) -> None:
         if len(self._input) < 8:
@@ -131,6 +144,9 @@ class SaslServer:
         if not isinstance(init, Described) or init.descriptor not in _INIT_NAMES or not isinstance(init.value, list):
             raise SaslRefused("unexpected SASL frame instead of init")
         mechanism, response = [*init.value, None, None][:2]
+        if mechanism == "ANONYMOUS" and self._users is None:
+            self.user, self.mechanism = ANONYMOUS_USER, mechanism
+            return True
         if mechanism != "PLAIN" or not isinstance(response, bytes):
             return False
         parts = response.split(b"\0")
@@ -140,27 +156,42 @@ class SaslServer:
             authority, user, password = (part.decode() for part in parts)
         except UnicodeDecodeError:
             return False
+        if not user or authority not in ("", user) or not self._matches(user, password):
+            return False
+        self.user, self.mechanism = user, "PLAIN"
+        return True
+
+    def _matches(self, user: str, password: str) -> bool:
+        if self._users is None:
+            return True
         # Compared in constant time, also when the user is unknown, so that the time gives no hint.
         matches = hmac.compare_digest(self._users.get(user, "").encode(), password.encode())
-        if not matches or user not in self._users or authority not in ("", user):
-            return False
-        self.user = user
-        return True
+        return matches and user in self._users
 
 
 def _frame(descriptor: int, fields: list[object]) -> bytes:
-    body = encode(Described(UInt64(descriptor), fields))
+    return _framed(encode(Described(UInt64(descriptor), fields)))
+
+
+def _mechanisms_frame(names: Sequence[str]) -> bytes:
+    """The frame with an array of symbols, which the codec does not encode (AMQP 1.0, part 1.6.25)."""
+    symbols = b"".join(bytes((len(name),)) + name.encode() for name in names)
+    array = bytes((0xE0, 2 + len(symbols), len(names), 0xA3)) + symbols
+    return _framed(bytes((0x00, 0x53, _MECHANISMS, 0xC0, 1 + len(array), 1)) + array)
+
+
+def _framed(body: bytes) -> bytes:
     return struct.pack(">IBBH", 8 + len(body), 2, 1, 0) + body
 
 
 class SaslEngine(Engine):
-    """An engine that requires SASL PLAIN before anything else."""
+    """An engine behind a `SaslServer`."""
 
-    def __init__(self, settings: ConnectionSettings, users: Mapping[str, str]) -> None:
+    def __init__(self, settings: ConnectionSettings, users: Mapping[str, str] | None) -> None:
         """Args:
 
         settings: with `mechanisms` None, since `SaslServer` replaces the engine's own SASL layer.
-        users: passwords by user.
+        users: as of `SaslServer`.
         """
         super().__init__(settings)
         self._sasl = SaslServer(users)
@@ -173,7 +204,7 @@ class SaslEngine(Engine):
     @property
     def sasl_mechanism(self) -> str | None:
         """See `Engine`."""
-        return None if self._sasl.user is None else "PLAIN"
+        return self._sasl.mechanism
 
     def feed(self, data: bytes | memoryview) -> None:
         """See `Engine`."""

@@ -14,7 +14,7 @@ from support.waiting import until
 from qmf.broker import Broker
 from qmf.broker.links.sasl import SaslRefused, SaslServer, UsersError, read_users
 from qmf.bus import AmqpBus, Binding
-from qmf.codec import Described, Symbol, UInt64
+from qmf.codec import Described, Symbol, UInt8, UInt64
 from qmf.codec.amqp10 import encode
 from qmf.errors import AuthenticationError, ConnectError
 
@@ -106,6 +106,51 @@ def test_no_bytes_open_the_door(data: bytes, greeted: bool) -> None:
     else:
         sasl.feed(b"")
     assert sasl.user is None
+
+
+@pytest.mark.parametrize("piece", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("data", "user", "mechanism"),
+    [
+        (HEADER + init(b"\0guest\0any password"), "guest", "PLAIN"),
+        (HEADER + init(b"guest\0guest\0"), "guest", "PLAIN"),
+        (HEADER + init(b"me", "ANONYMOUS"), "anonymous", "ANONYMOUS"),
+        (HEADER + init(None, "ANONYMOUS"), "anonymous", "ANONYMOUS"),
+        (b"", "", None),
+    ],
+)
+def test_without_users_everybody_is_let_in(piece: int, data: bytes, user: str, mechanism: str | None) -> None:
+    sasl, rest = SaslServer(None), b""
+    data += b"AMQP\x00\x01\x00\x00"
+    for start in range(0, len(data), piece):
+        part = data[start : start + piece]
+        rest += sasl.feed(part) if sasl.user is None else part
+    assert (sasl.user, sasl.mechanism, rest) == (user, mechanism, b"AMQP\x00\x01\x00\x00")
+    output = sasl.output()
+    if mechanism is None:
+        assert output == b""
+    else:
+        assert output.startswith(HEADER)
+        assert b"\xa3\x09ANONYMOUS\x05PLAIN" in output
+
+
+@pytest.mark.parametrize(
+    "data", [init(b"\0\0"), init(b"text"), init(None), init(b"other\0guest\0x"), init(b"", "EXTERNAL")]
+)
+def test_without_users_a_login_still_has_a_form(data: bytes) -> None:
+    sasl = SaslServer(None)
+    with pytest.raises(SaslRefused, match="unknown user or wrong password"):
+        sasl.feed(HEADER + data)
+    assert sasl.output().endswith(frame([UInt8(1)], UInt64(0x44)))
+
+
+async def test_a_broker_without_users_knows_the_names_of_its_clients() -> None:
+    async with Broker(port=0) as broker:
+        for url in (f"amqp://guest:guest@127.0.0.1:{broker.port}", f"guest/other@127.0.0.1:{broker.port}", broker.url):
+            bus = AmqpBus(url)
+            await bus.open()
+            await bus.send(message("amq.topic", "x", "in"), confirm=True)
+            await bus.close()
 
 
 async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,328 @@
+"""The tables of `qpid-stat`, in the formats of release 1.40. Reads from the broker, prints nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+
+from qmf.client import BrokerAgent, BrokerObject
+from qmf.client.objects import referenced_name
+from qmf.errors import CallerError
+from qmf.tools.tables import Column, Form, Row, formatted
+
+#: Statistics of a broker and of a queue: heading, value in messages, value in bytes.
+_DEPTHS = (
+    ("queue-depth", "msgDepth", "byteDepth"),
+    ("total-enqueues", "msgTotalEnqueues", "byteTotalEnqueues"),
+    ("total-dequeues", "msgTotalDequeues", "byteTotalDequeues"),
+    ("persistent-enqueues", "msgPersistEnqueues", "bytePersistEnqueues"),
+    ("persistent-dequeues", "msgPersistDequeues", "bytePersistDequeues"),
+    ("transactional-enqueues", "msgTxnEnqueues", "byteTxnEnqueues"),
+    ("transactional-dequeues", "msgTxnDequeues", "byteTxnDequeues"),
+    ("flow-to-disk-depth", "msgFtdDepth", "byteFtdDepth"),
+    ("flow-to-disk-enqueues", "msgFtdEnqueues", "byteFtdEnqueues"),
+    ("flow-to-disk-dequeues", "msgFtdDequeues", "byteFtdDequeues"),
+    ("acquires", "acquires", ""),
+    ("releases", "releases", ""),
+)
+_DISCARDS = (
+    ("discards-ttl-expired", "discardsTtl", ""),
+    ("discards-limit-overflow", "discardsOverflow", ""),
+    ("discards-ring-overflow", "discardsRing", ""),
+    ("discards-lvq-replace", "discardsLvq", ""),
+    ("discards-subscriber-reject", "discardsSubscriber", ""),
+    ("discards-purged", "discardsPurge", ""),
+    ("reroutes", "reroutes", ""),
+)
+_BROKER_STATISTICS = (
+    *_DEPTHS,
+    ("discards-no-route", "discardsNoRoute", ""),
+    *_DISCARDS,
+    ("abandoned", "abandoned", ""),
+    ("abandoned-via-alt", "abandonedViaAlt", ""),
+)
+_STATISTIC_COLUMNS = (Column("Statistic"), Column("Messages", Form.GROUPED), Column("Bytes", Form.GROUPED))
+
+
+class NoDataError(CallerError):
+    """The broker, or a view, has nothing of what was asked for; the message says what."""
+
+
+@attrs.frozen
+class View:
+    """A table.
+
+    Attributes:
+        title: the line before it.
+        columns, rows: of the table.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+
+
+def general(broker: BrokerAgent) -> list[View]:
+    """The broker: numbers of what it has, and totals."""
+    found = _broker(broker)
+    cluster = broker.getCluster()
+    columns = [Column("uptime", Form.DURATION), Column("cluster")]
+    counted = ("connection", "session", "exchange", "queue")
+    columns += [Column(f"{name}s", Form.GROUPED) for name in counted]
+    name = f"{cluster.clusterName}<{cluster.status}>" if cluster else "<standalone>"
+    counts = [len(broker.find_all(item)) for item in counted]
+    summary = View("Broker Summary:", columns, [[_uptime(found), name, *counts]])
+    if "queueCount" not in found.values:
+        return [summary]
+    rows = _statistics(found, _BROKER_STATISTICS)
+    return [summary, View("Aggregate Broker Statistics:", _STATISTIC_COLUMNS, rows)]
+
+
+def connections(broker: BrokerAgent) -> list[View]:
+    """Connections of clients."""
+    columns = [
+        Column("connection"),
+        Column("cproc"),
+        Column("cpid"),
+        Column("mech"),
+        Column("auth"),
+        Column("connected", Form.DURATION),
+        Column("idle", Form.DURATION),
+        Column("msgIn", Form.SHORT),
+        Column("msgOut", Form.SHORT),
+    ]
+    now = _broker(broker).getUpdateTime()
+    rows = [
+        [
+            item.address,
+            item.remoteProcessName or "-",
+            item.remotePid,
+            item.saslMechanism or "-",
+            item.authIdentity or "-",
+            now - item.getCreateTime(),
+            now - item.getUpdateTime(),
+            item.msgsFromClient,
+            item.msgsToClient,
+        ]
+        for item in broker.getAllConnections()
+    ]
+    return [View("Connections", columns, rows)]
+
+
+#: Columns with the value that each shows.
+_Fields: TypeAlias = Sequence[tuple[Column, str]]
+
+_EXCHANGE_FIELDS: _Fields = (
+    (Column("exchange"), "name"),
+    (Column("type"), "type"),
+    (Column("dur", Form.YES), "durable"),
+    (Column("bind", Form.SHORT), "bindingCount"),
+    (Column("msgIn", Form.SHORT), "msgReceives"),
+    (Column("msgOut", Form.SHORT), "msgRoutes"),
+    (Column("msgDrop", Form.SHORT), "msgDrops"),
+    (Column("byteIn", Form.SHORT), "byteReceives"),
+    (Column("byteOut", Form.SHORT), "byteRoutes"),
+    (Column("byteDrop", Form.SHORT), "byteDrops"),
+)
+_QUEUE_FIELDS: _Fields = (
+    (Column("queue"), "name"),
+    (Column("dur", Form.YES), "durable"),
+    (Column("autoDel", Form.YES), "autoDelete"),
+    (Column("excl", Form.YES), "exclusive"),
+    (Column("msg", Form.SHORT), "msgDepth"),
+    (Column("msgIn", Form.SHORT), "msgTotalEnqueues"),
+    (Column("msgOut", Form.SHORT), "msgTotalDequeues"),
+    (Column("bytes", Form.SHORT), "byteDepth"),
+    (Column("bytesIn", Form.SHORT), "byteTotalEnqueues"),
+    (Column("bytesOut", Form.SHORT), "byteTotalDequeues"),
+    (Column("cons", Form.SHORT), "consumerCount"),
+    (Column("bind", Form.SHORT), "bindingCount"),
+)
+
+
+def exchanges(broker: BrokerAgent) -> list[View]:
+    """Exchanges."""
+    return [_fields_view("Exchanges", _EXCHANGE_FIELDS, broker.getAllExchanges())]
+
+
+def queues(broker: BrokerAgent) -> list[View]:
+    """Queues."""
+    return [_fields_view("Queues", _QUEUE_FIELDS, broker.getAllQueues())]
+
+
+_PROPERTY_FIELDS: _Fields = (
+    (Column("Name"), "name"),
+    (Column("Durable", Form.YES_NO), "durable"),
+    (Column("AutoDelete", Form.YES_NO), "autoDelete"),
+    (Column("Exclusive", Form.YES_NO), "exclusive"),
+    (Column("FlowStopped", Form.YES_NO), "flowStopped"),
+    (Column("FlowStoppedCount", Form.GROUPED), "flowStoppedCount"),
+    (Column("Consumers", Form.GROUPED), "consumerCount"),
+    (Column("Bindings", Form.GROUPED), "bindingCount"),
+)
+
+
+def queue(broker: BrokerAgent, name: str) -> list[View]:
+    """One queue.
+
+    Raises:
+        NoDataError: there is none of this name.
+    """
+    found = broker.getQueue(name)
+    if found is None:
+        raise NoDataError(f"Queue '{name}' not found")
+    optional = [["arguments", found.arguments or {}], ["alt-exchange", found.altExchange]]
+    return [
+        _fields_view("Properties:", _PROPERTY_FIELDS, [found]),
+        View("Optional Properties:", [Column("Property"), Column("Value")], optional),
+        View("Statistics:", _STATISTIC_COLUMNS, _statistics(found, (*_DEPTHS, *_DISCARDS))),
+    ]
+
+
+_SUBSCRIPTION_COLUMNS = (
+    Column("subscr"),
+    Column("queue"),
+    Column("conn"),
+    Column("procName"),
+    Column("procId"),
+    Column("browse", Form.YES),
+    Column("acked", Form.YES),
+    Column("excl", Form.YES),
+    Column("creditMode"),
+    Column("delivered", Form.GROUPED),
+    Column("sessUnacked", Form.GROUPED),
+)
+
+
+def subscriptions(broker: BrokerAgent) -> list[View]:
+    """Consumers of queues; on a qpidd those of AMQP 1.0 as well, which have a class of their own there."""
+    sessions = {_key(item): item for item in broker.getAllSessions()}
+    connections = {item.address: item for item in broker.getAllConnections()}
+    rows = []
+    for item in broker.getAllSubscriptions():
+        details = [item.browsing, item.acknowledged, item.exclusive, item.creditMode, item.delivered]
+        rows.append(_subscription(item.values, item.queueRef, details, sessions, connections))
+    for values in broker.list("outgoing"):
+        details = [None, None, None, None, values.get("transfers")]
+        rows.append(_subscription(values, values.get("source"), details, sessions, connections))
+    return [View("Subscriptions", _SUBSCRIPTION_COLUMNS, rows)]
+
+
+def _subscription(
+    values: Mapping[str, Any],
+    source: object,
+    details: Sequence[object],
+    sessions: Mapping[str, BrokerObject],
+    connections: Mapping[str, BrokerObject],
+) -> Row:
+    session = sessions.get(str(referenced_name(values.get("sessionRef"))))
+    connection = connections.get(session.connectionRef) if session else None
+    client = (
+        [connection.address, connection.remoteProcessName or "-", connection.remotePid] if connection else ["-"] * 3
+    )
+    return [values.get("name"), source, *client, *details, session.unackedMessages if session else None]
+
+
+def memory(broker: BrokerAgent) -> list[View]:
+    """The memory that the broker uses.
+
+    Raises:
+        NoDataError: it does not tell.
+    """
+    found = broker.getMemory()
+    if found is None:
+        raise NoDataError("this broker has no memory statistics")
+    rows = [[name, value] for name, value in found.values.items() if name != "name"]
+    return [View("Broker Memory Statistics:", [Column("Statistic"), Column("Value", Form.GROUPED)], rows)]
+
+
+def acl(broker: BrokerAgent) -> list[View]:
+    """The access control.
+
+    Raises:
+        NoDataError: the broker has none.
+    """
+    found = broker.getAcl()
+    if found is None:
+        raise NoDataError("ACL Policy Module is not installed")
+    loaded = int(found.lastAclLoad or 0) / 1e9
+    rows = [
+        ["policy-file", found.policyFile],
+        ["enforcing", formatted(Form.YES_NO, found.enforcingAcl)],
+        ["has-transfer-acls", formatted(Form.YES_NO, found.transferAcl)],
+        ["last-acl-load", time.strftime("%c", time.gmtime(loaded))],
+        ["acl-denials", formatted(Form.GROUPED, found.aclDenyCount)],
+    ]
+    return [View("ACL Policy Statistics:", [Column("Statistic"), Column("Value")], rows)]
+
+
+VIEWS: Mapping[str, Callable[[BrokerAgent], list[View]]] = {
+    "general": general,
+    "connections": connections,
+    "exchanges": exchanges,
+    "queues": queues,
+    "subscriptions": subscriptions,
+    "memory": memory,
+    "acl": acl,
+}
+#: Views whose rows can be sorted and limited.
+SORTABLE = ("connections", "exchanges", "queues", "subscriptions")
+
+
+def arranged(view: View, sort_by: str | None, *, increasing: bool, limit: int | None) -> View:
+    """A view with its rows sorted, and at most so many of them.
+
+    Args:
+        view: to arrange.
+        sort_by: heading of a column; None for the broker's order.
+        increasing: the smallest first.
+        limit: rows at most; None for all.
+
+    Raises:
+        NoDataError: there is no such column.
+    """
+    rows = list(view.rows)
+    if sort_by is not None:
+        titles = [column.title for column in view.columns]
+        if sort_by not in titles:
+            raise NoDataError(f"no column {sort_by!r}; there are {', '.join(titles)}")
+        at = titles.index(sort_by)
+        rows.sort(key=lambda row: _order(row[at]), reverse=not increasing)
+    return attrs.evolve(view, rows=rows[:limit])
+
+
+def _order(value: object) -> tuple[int, float, str]:
+    """Sorts numbers before texts, and what has no value before both."""
+    if value is None:
+        return 0, 0.0, ""
+    return (1, float(value), "") if isinstance(value, int | float) else (2, 0.0, str(value))
+
+
+def _broker(broker: BrokerAgent) -> BrokerObject:
+    found = broker.getBroker()
+    if found is None:
+        raise NoDataError("the broker has no statistics")
+    return found
+
+
+def _uptime(broker: BrokerObject) -> object:
+    return broker.getUpdateTime() - broker.getCreateTime()
+
+
+def _statistics(item: BrokerObject, statistics: Iterable[tuple[str, str, str]]) -> list[Row]:
+    return [
+        [title, getattr(item, messages), getattr(item, size) if size else None] for title, messages, size in statistics
+    ]
+
+
+def _fields_view(title: str, fields: _Fields, items: Iterable[BrokerObject]) -> View:
+    rows = [[getattr(item, name) for _, name in fields] for item in items]
+    return View(title, [column for column, _ in fields], rows)
+
+
+def _key(item: BrokerObject) -> str:
+    """The key of an object, as references to it have it."""
+    return item.getObjectId().split(":", 2)[2]
