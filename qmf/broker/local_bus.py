@@ -29,6 +29,7 @@ from qmf.bus.base import (
 )
 from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
 from qmf.bus.engine.values import Outcome
+from qmf.bus.marks import receiving_link_name
 from qmf.bus.receiving import call_receiver
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import DisconnectedError, LinkError
@@ -159,7 +160,7 @@ class LocalBus(Bus):
         if not isinstance(exchange, Exchange):
             raise LinkError(binding.exchange, "amqp:not-found", f"no exchange {binding.exchange!r}")
         self._number += 1
-        name = f"{self._name}_{binding.exchange}_{self._number}"
+        name = f"{self._name}_{binding.exchange}_{receiving_link_name(self._number)}"
         try:
             queue = self._registry.declare_queue(name, overflow=OverflowPolicy.DROP_OLDEST, exclusive=True)
         except NameInUse as error:

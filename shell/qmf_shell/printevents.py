@@ -58,6 +58,14 @@ def build_parser() -> argparse.ArgumentParser:
         action=UrlAction,
         help=f"brokers, e.g. amqp://host:5672 (default: {DEFAULT_BROKER})",
     )
+    add(
+        "-b",
+        "--broker",
+        metavar="URL",
+        action=UrlAction,
+        append=True,
+        help="the same, as in the other programs; may be repeated",
+    )
     add_connection_options(parser.add_argument_group("connecting"))
     add("-c", "--class", dest="classes", metavar="CLASS", action="append", default=[], help="only events of this class")
     add(
@@ -73,6 +81,11 @@ def build_parser() -> argparse.ArgumentParser:
         "--heartbeats",
         action="store_true",
         help="print heartbeats of agents, too; -a and -s apply to them, -c and -w only to events",
+    )
+    add(
+        "--all",
+        action="store_true",
+        help="include events about what agents and consoles create on the broker for themselves",
     )
     add("--json", action="store_true", help="one JSON object per line")
     add("--local-time", action="store_true", help="times in this machine's time zone instead of UTC")
@@ -126,8 +139,13 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
     from qmf.connecting import read_connections
     from qmf.errors import CallerError, QmfError
     from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
+    from qmf_shell.session.own_objects import is_own_event
 
     pending = _PendingItems()
+
+    def on_event(event: EventRecord) -> None:
+        if wanted.passes(event) and (options.all or not is_own_event(event)):
+            pending.put(event)
 
     def on_heartbeat(heartbeat: HeartbeatRecord) -> None:
         if options.heartbeats and wanted.passes_heartbeat(heartbeat.agent):
@@ -137,7 +155,7 @@ def _run(options: argparse.Namespace, wanted: EventFilter) -> int:
         _log("brokerConnected" if connected else "brokerDisconnected", url, reason)
 
     callbacks = BackendCallbacks(
-        on_event=lambda event: pending.put(event) if wanted.passes(event) else None,
+        on_event=on_event,
         on_heartbeat=on_heartbeat,
         on_connection=on_connection,
     )

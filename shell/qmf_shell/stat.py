@@ -74,6 +74,8 @@ def build_parser() -> argparse.ArgumentParser:
     add("-n", "--count", metavar="COUNT", type=count, help="with -i: exit after so many refreshes")
     add("-S", "--sort-by", metavar="COLUMN", help="sort by this column, the largest first")
     add("-I", "--increasing", action="store_true", help="the smallest first")
+    add("--all", action="store_true", help="include what agents and consoles create on the broker for themselves")
+    add("--exact", action="store_true", help="numbers with every digit, not such as 12.5 MB")
     add("-L", "--limit", metavar="COUNT", type=count, help="show at most so many rows")
     output = parser.add_mutually_exclusive_group()
     for name in ("json", "csv", "table"):
@@ -105,6 +107,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    import attrs
+
     from qmf.connecting import read_connections
     from qmf.errors import QmfError
     from qmf_shell.render.output_style import choose_output_style
@@ -115,6 +119,8 @@ def _run(options: argparse.Namespace) -> int:
 
     style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=options.output)
     screen = Screen(sys.stdout, sys.stderr, style)
+    if options.exact:
+        screen.settings.change("numbers", "exact")
     with contextlib.ExitStack() as stack:
         try:
             targets = read_connections(options, prog="qmf-stat", default=DEFAULT_BROKER).targets
@@ -123,7 +129,7 @@ def _run(options: argparse.Namespace) -> int:
         except QmfError as error:
             screen.error(str(error))
             return failed_to_open(error)
-        context = opened.context
+        context = attrs.evolve(opened.context, show_own=options.all)
         view = options.view or options.letter or "overview"
 
         def frame() -> Result:

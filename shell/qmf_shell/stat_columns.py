@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from qmf_shell.results.cells import Cell, Duration, Quantity
-from qmf_shell.results.result import Role
+from qmf_shell.results.result import CellForm, Role, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 
 
@@ -27,24 +27,30 @@ class ViewColumn:
     wraps: bool = False
     spare: bool = False
 
+    @property
+    def column(self) -> TableColumn:
+        """The column of a table."""
+        form = CellForm.BRIEF if self.role is Role.NUMBER else CellForm.FULL
+        return TableColumn(self.title, self.role, self.wraps, self.spare, self.title, form)
+
 
 def _identifier(value: object) -> Cell:
     """The cell of a number that identifies something: without separators."""
     return value if isinstance(value, int) else None
 
 
-def _value(*names: str) -> Callable[[ObjectRecord], Cell]:
+def _value(*names: str, unit: str | None = None) -> Callable[[ObjectRecord], Cell]:
     """Makes the cell of the first of these values that an object has."""
-    return lambda item: next((_plain(item.values[name]) for name in names if name in item.values), None)
+    return lambda item: next((_plain(item.values[name], unit) for name in names if name in item.values), None)
 
 
-def _plain(value: object) -> Cell:
+def _plain(value: object, unit: str | None = None) -> Cell:
     if isinstance(value, ObjectKey):
         return short_name(value.name)
     if isinstance(value, bool):
         return value
     if isinstance(value, int | float):
-        return Quantity(value)
+        return Quantity(value, unit)
     return value if isinstance(value, str) else None
 
 
@@ -66,9 +72,9 @@ _QUEUES = (
     ViewColumn("msg", _value("msgDepth")),
     ViewColumn("msgIn", _value("msgTotalEnqueues")),
     ViewColumn("msgOut", _value("msgTotalDequeues")),
-    ViewColumn("bytes", _value("byteDepth"), spare=True),
-    ViewColumn("bytesIn", _value("byteTotalEnqueues"), spare=True),
-    ViewColumn("bytesOut", _value("byteTotalDequeues"), spare=True),
+    ViewColumn("bytes", _value("byteDepth", unit="octet"), spare=True),
+    ViewColumn("bytesIn", _value("byteTotalEnqueues", unit="octet"), spare=True),
+    ViewColumn("bytesOut", _value("byteTotalDequeues", unit="octet"), spare=True),
     ViewColumn("cons", _value("consumerCount")),
     ViewColumn("bind", _value("bindingCount"), spare=True),
 )
@@ -80,9 +86,9 @@ _EXCHANGES = (
     ViewColumn("msgIn", _value("msgReceives")),
     ViewColumn("msgOut", _value("msgRoutes")),
     ViewColumn("msgDrop", _value("msgDrops")),
-    ViewColumn("byteIn", _value("byteReceives"), spare=True),
-    ViewColumn("byteOut", _value("byteRoutes"), spare=True),
-    ViewColumn("byteDrop", _value("byteDrops"), spare=True),
+    ViewColumn("byteIn", _value("byteReceives", unit="octet"), spare=True),
+    ViewColumn("byteOut", _value("byteRoutes", unit="octet"), spare=True),
+    ViewColumn("byteDrop", _value("byteDrops", unit="octet"), spare=True),
 )
 _CONNECTIONS = (
     ViewColumn("connection", lambda item: item.identity.index, Role.NAME, wraps=True),

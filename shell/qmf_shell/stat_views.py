@@ -23,10 +23,11 @@ from qmf_shell.results.cells import (
     ReferenceCell,
     WatchedValue,
 )
-from qmf_shell.results.result import Details, Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import CellForm, Details, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
+from qmf_shell.session.own_objects import own_note
 from qmf_shell.stat_columns import SUBSCRIPTION_CLASSES, VIEW_COLUMNS, ViewColumn
 from qmf_shell.text import listing, natural_key, plural
 
@@ -106,12 +107,19 @@ def _table(context: Context, names: Sequence[str], fields: Sequence[ViewColumn])
     name = names[0]
     objects = _objects(context, *names)
     several = len(context.backend.statuses) > 1
-    columns = [TableColumn(item.title, item.role, item.wraps, item.spare, item.title) for item in fields]
+    columns = [item.column for item in fields]
     rows = [tuple(item.value(one) for item in fields) for one in objects]
     if several:
         columns.append(TableColumn("broker", Role.FAINT, wraps=True))
         rows = [(*row, one.identity.key.broker) for row, one in zip(rows, objects, strict=True)]
-    return Table(tuple(columns), tuple(rows), title=plural(len(rows), name), empty=f"No {name}s.")
+    hidden = context.left_out((PACKAGE, one) for one in names)
+    return Table(
+        tuple(columns),
+        tuple(rows),
+        title=plural(len(rows), name),
+        empty=" ".join([f"No {name}s.", *(f"{text}." for text in own_note(hidden))]),
+        note="; ".join(own_note(hidden)) or None,
+    )
 
 
 def _classes(context: Context) -> Table:
@@ -119,7 +127,7 @@ def _classes(context: Context) -> Table:
     counts: dict[tuple[str, str], int] = dict.fromkeys(names, 0)
     for item in context.objects(names):
         counts[class_name(item.identity)] = counts.get(class_name(item.identity), 0) + 1
-    rows = tuple((*name, counts[name]) for name in names)
+    rows = tuple((*name, Quantity(counts[name])) for name in names)
     columns = (
         TableColumn("package", Role.FAINT),
         TableColumn("class", Role.NAME),
@@ -178,19 +186,20 @@ def _overview(context: Context) -> Result:
 def _totals(broker: ObjectRecord) -> Table:
     columns = (
         TableColumn("statistic", Role.NAME),
-        TableColumn("messages", Role.NUMBER),
-        TableColumn("bytes", Role.NUMBER),
+        TableColumn("messages", Role.NUMBER, form=CellForm.BRIEF),
+        TableColumn("bytes", Role.NUMBER, form=CellForm.BRIEF),
     )
     rows = [
-        (title, _sum(broker, messages), _sum(broker, octets) if octets else None) for title, messages, octets in _TOTALS
+        (title, _sum(broker, messages), _sum(broker, octets, "octet") if octets else None)
+        for title, messages, octets in _TOTALS
     ]
     shown = tuple(row for row in rows if row[1] is not None)
     return Table(columns, shown, title="In total", empty="The broker has no statistics.")
 
 
-def _sum(broker: ObjectRecord, names: str) -> Quantity | None:
+def _sum(broker: ObjectRecord, names: str, unit: str | None = None) -> Quantity | None:
     values = [value for name in names.split(",") if isinstance(value := broker.values.get(name), int)]
-    return Quantity(sum(values)) if values else None
+    return Quantity(sum(values), unit) if values else None
 
 
 def _plain_overview(context: Context) -> Details:
@@ -216,7 +225,9 @@ def _arranged(table: Table, sort: str | None, increasing: bool, limit: int | Non
         rows = sorted_by(rows, lambda row: sort_value(row[at]), descending=not increasing)
     shown = rows if limit is None else rows[:limit]
     left = len(rows) - len(shown)
-    return attrs.evolve(table, rows=tuple(shown), note=f"{left:,} more beyond the limit" if left else table.note)
+    notes = [f"{left:,} more beyond the limit"] if left else []
+    notes += [table.note] if table.note else []
+    return attrs.evolve(table, rows=tuple(shown), note="; ".join(notes) or None)
 
 
 def sort_value(cell: Cell) -> object:

@@ -124,12 +124,12 @@ async def test_a_receiver_that_fails_loses_only_its_message(caplog: pytest.LogCa
 
 
 async def test_what_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    bus = await opened(NodeRegistry(queues=["full", "local_amq.topic_2"], limits=QueueLimits(count=1)))
+    bus = await opened(NodeRegistry(queues=["full", "local_amq.topic_qmf-in-2"], limits=QueueLimits(count=1)))
     for name in ("nowhere", "full", ""):
         with pytest.raises(LinkError, match="no exchange"):
             await bus.subscribe(Binding(name, "#"), Inbox())
     await bus.subscribe(Binding(TOPIC, "#"), Inbox())
-    with pytest.raises(LinkError, match=r"'local_amq\.topic_2' exists"):
+    with pytest.raises(LinkError, match=r"'local_amq\.topic_qmf-in-2' exists"):
         await bus.subscribe(Binding(TOPIC, "#"), Inbox())
     await bus.send(message("full", None), confirm=True)
     with pytest.raises(LinkError, match="queue 'full' is full"):

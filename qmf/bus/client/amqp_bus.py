@@ -32,6 +32,7 @@ from qmf.bus.base import (
     OutcomeCallback,
 )
 from qmf.bus.bus_state import TRANSITIONS, BusState, BusTrigger
+from qmf.bus.marks import OWN_CONNECTION
 from qmf.bus.url import BusUrl, parse_url
 from qmf.bus.watchers import BusWatchers
 from qmf.errors import ConnectError, DisconnectedError, LinkError
@@ -290,6 +291,7 @@ def _connection_properties() -> dict[str, str | int]:
     """What brokers show of a connection; the names are qpidd's."""
     process = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
     return {
+        OWN_CONNECTION: True,
         "product": "qmf",
         "version": __version__,
         "qpid.client_process": process,

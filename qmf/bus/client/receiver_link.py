@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import uuid
 from collections.abc import Callable
 
 from qmf.bus.base import LinkLost, ReceivedMessage
@@ -22,6 +21,7 @@ from qmf.bus.client.subscription import AmqpSubscription
 from qmf.bus.engine.destination import read_destination
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import Link
+from qmf.bus.marks import receiving_link_name
 from qmf.bus.receiving import call_receiver
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import DecodeError, LinkError, NetworkError
@@ -102,7 +102,7 @@ class ReceiverLink(PersistentLink):
         self._credit, self._settled = self._window, 0
         # A new name each time: the broker may not have noticed yet that an earlier connection has ended.
         return self._transport.engine.attach(
-            f"in-{uuid.uuid4()}", is_sender=False, terminus=self._source, credit=self._window, presettled=True
+            receiving_link_name(), is_sender=False, terminus=self._source, credit=self._window, presettled=True
         )
 
     def _on_granted(self) -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import uuid
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TypeVar
@@ -24,6 +23,7 @@ from qmf.bus.client.persistent_link import PersistentLink, ReattachLimit
 from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
+from qmf.bus.marks import sending_link_name
 from qmf.bus.transport import AmqpTransport
 from qmf.errors import LinkError, NetworkError
 
@@ -160,7 +160,7 @@ class SenderLink(PersistentLink):
 
     def _new_link(self) -> Link:
         return self._transport.engine.attach(
-            f"out-{uuid.uuid4()}", is_sender=True, terminus=self._target, properties=self._properties
+            sending_link_name(), is_sender=True, terminus=self._target, properties=self._properties
         )
 
     def _on_granted(self) -> None:

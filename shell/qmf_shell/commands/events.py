@@ -11,6 +11,7 @@ from qmf_shell.objects.event_filter import EventFilter, parse_severity
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.value_cells import event_fields
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
+from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.conditions import Condition
 from qmf_shell.parsing.option_numbers import count_option
@@ -41,7 +42,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     if "follow" in args.options:
         return ResultStream(_follow(context, wanted), title="Waiting for events; Ctrl-C ends it")
     shared = _shared_names(context)
-    events = [event for event in context.events.recent() if wanted.passes(event)]
+    events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
     shown = events[-most:] if most else events
     note = f"{len(events) - len(shown)} earlier ones; events -n 0 shows all" if len(shown) < len(events) else None
     return Table(
@@ -58,7 +59,7 @@ def run(context: Context, args: BoundArguments) -> Result:
 def _follow(context: Context, wanted: EventFilter) -> Iterator[StreamLine]:
     shared = _shared_names(context)
     for event in context.events.follow():
-        if wanted.passes(event):
+        if wanted.passes(event) and context.shows_event(event):
             yield StreamLine(_COLUMNS, _cells(context, event, shared))
 
 
@@ -136,6 +137,7 @@ EVENTS = Command(
         Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),
         Option(("-s", "--severity"), "only events of at least this severity", "SEVERITY"),
         Option(("-a", "--agent"), "only from agents whose name contains this", "AGENT"),
+        ALL,
     ),
     handler=run,
 )

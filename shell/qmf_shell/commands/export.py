@@ -7,6 +7,7 @@ from pathlib import Path
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
+from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.selection import parse_selection
 from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.context import Context
@@ -54,6 +55,6 @@ EXPORT = Command(
         Parameter("FILE", ParameterKind.FILE, "the file; its suffix determines the format", required=True),
         Parameter("SELECTION", ParameterKind.SELECTION, "which objects, in which order", repeated=True),
     ),
-    options=(Option(("-f", "--force"), "overwrite an existing file"),),
+    options=(Option(("-f", "--force"), "overwrite an existing file"), ALL),
     handler=run,
 )

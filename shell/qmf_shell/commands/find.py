@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from qmf.schema import ClassSchema, EventSchema, Kind
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
+from qmf_shell.session.own_objects import own_note
 from qmf_shell.text import one_line, plural
 
 #: Matches shown when the user does not say how many.
@@ -43,12 +45,13 @@ def run(context: Context, args: BoundArguments) -> Table:
             found.append((number, item.identity.class_key.name, name, *match))
     shown = found[:most] if most else found
     left = len(found) - len(shown)
+    more = [f"{left:,} more; find -n 0 shows all"] if left else []
     return Table(
         _COLUMNS,
         tuple(shown),
         title=plural(len(found), "match", "matches"),
         empty=f"Nothing contains {wanted!r}.",
-        note=f"{left:,} more; find -n 0 shows all" if left else None,
+        note="; ".join([*more, *own_note(context.left_out(names))]) or None,
     )
 
 
@@ -128,6 +131,6 @@ FIND = Command(
     ),
     examples=(("find orders", "everything that contains orders"), ("find -n 0 /home", "without a limit")),
     parameters=(Parameter("TEXT", ParameterKind.TEXT, "what to search for", required=True, repeated=True),),
-    options=(Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),),
+    options=(Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"), ALL),
     handler=run,
 )

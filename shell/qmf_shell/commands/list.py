@@ -16,13 +16,14 @@ from qmf_shell.objects.fields import field_value
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import EXACT
+from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import CellForm, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
+from qmf_shell.session.own_objects import is_own_index, own_note
 from qmf_shell.session.short_ids import NumberedObject
 from qmf_shell.text import clean, plural
 
@@ -62,8 +63,15 @@ def run(context: Context, args: BoundArguments) -> Result:
 def _list_classes(context: Context) -> Table:
     names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
     counts = collections.Counter(class_name(item.identity) for item in context.objects(names))
-    rows = tuple((*name, Quantity(counts[name]), Quantity(context.deletions.of(name))) for name in names)
-    return Table(_CLASSES, rows, title="Objects by class", empty="No classes yet: no agent has sent one.")
+    destroyed = {name: context.deletions.of(name, everything=context.everything) for name in names}
+    rows = tuple((*name, Quantity(counts[name]), Quantity(destroyed[name])) for name in names)
+    return Table(
+        _CLASSES,
+        rows,
+        title="Objects by class",
+        empty="No classes yet: no agent has sent one.",
+        note="; ".join(own_note(context.left_out(names))) or None,
+    )
 
 
 def _list_objects(context: Context, selected: SelectedObjects, selection: ParsedSelection) -> Table:
@@ -72,7 +80,7 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
     with_deleted = not (selection.active or selection.where or selection.ids or selection.limit is not None)
     deleted = _deleted(context, selected.name, selected.objects) if with_deleted else []
     values = value_columns(selected.schemas, _shown_columns(context, selected, selection))
-    if not selection.columns:
+    if not (selection.columns or _for_programs(context)):
         # A value that is the same as the index is redundant.
         values = [
             item for item in values if any(str(field_value(one, item.field)) != one.identity.index for one in existing)
@@ -97,12 +105,16 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
     title = f"{package}:{name}, {plural(len(selected.objects), 'object')}"
     title += f", {len(deleted)} destroyed" if deleted else ""
     left = len(selected.objects) - len(existing)
+    notes = [f"{left:,} more beyond the limit"] if left else []
+    hidden = own_note(context.left_out([selected.name]))
+    notes += hidden
+    empty = [f"{text}." for text in hidden]
     return Table(
         columns,
         tuple(tuple(itertools.compress(row, shown)) for row in rows),
         title=title,
-        empty=f"No objects of {package}:{name}" + (" that match." if selection.where else "."),
-        note=f"{left:,} more beyond the limit" if left else None,
+        empty=" ".join([f"No objects of {package}:{name}{' that match' if selection.where else ''}.", *empty]),
+        note="; ".join(notes) or None,
     )
 
 
@@ -142,7 +154,10 @@ def _deleted(context: Context, name: ClassName, existing: Sequence[ObjectRecord]
     return [
         entry
         for entry in context.ids.entries()
-        if entry.deleted and entry.identity.key not in existing_keys and class_name(entry.identity) == name
+        if entry.deleted
+        and entry.identity.key not in existing_keys
+        and class_name(entry.identity) == name
+        and (context.everything or not is_own_index(entry.identity))
     ]
 
 
@@ -196,6 +211,7 @@ LIST = Command(
         Option(("-a", "--active"), "leave out destroyed objects"),
         Option(("-w", "--wide"), "statistics with their high and low values"),
         EXACT,
+        ALL,
     ),
     handler=run,
 )

@@ -28,7 +28,7 @@ def run(context: Context, args: BoundArguments) -> Table:
     number = context.ids.assign(target.identity, target.created)
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
     context.report(f"asking for {plural(len(keys), 'class', 'classes')}")
-    objects = context.objects(class_names(sorted(keys)))
+    objects = context.objects(class_names(sorted(keys)), everything=True)
     by_key = {item.identity.key: item for item in objects}
     rows = [_row(context, "to", item.name, item.target, by_key.get(item.target)) for item in references(target)]
     back = referring(objects, target.identity.key)

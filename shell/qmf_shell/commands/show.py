@@ -10,7 +10,7 @@ from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.selecting import find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import EXACT
+from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import parse_selection
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
@@ -103,6 +103,6 @@ SHOW = Command(
         Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class", required=True),
         Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", repeated=True),
     ),
-    options=(EXACT,),
+    options=(EXACT, ALL),
     handler=run,
 )

@@ -8,12 +8,14 @@ from qmf.schema import Kind
 from qmf_shell.objects.lookup import find_object, matching_classes
 from qmf_shell.objects.relations import children, parents
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
+from qmf_shell.session.own_objects import own_note
 from qmf_shell.text import clean, natural_key, plural
 
 #: Children of one class that are shown below one parent by default; 0 shows all.
@@ -49,7 +51,8 @@ def run(context: Context, args: BoundArguments) -> Table:
         roots = [find_object(context, text).identity.key]
     rows: list[tuple[Cell, ...]] = []
     _draw(context, rows, by_key, below, _layer(by_key, roots, "", top, top=True), most)
-    return Table(_COLUMNS, tuple(rows), title="Objects below their parents", empty="No objects.")
+    note = "; ".join(own_note(context.left_out(names))) or None
+    return Table(_COLUMNS, tuple(rows), title="Objects below their parents", empty="No objects.", note=note)
 
 
 def _draw(
@@ -120,6 +123,6 @@ TREE = Command(
         ("tree -n 0 101", "everything below one object"),
     ),
     parameters=(Parameter("ID", ParameterKind.TARGET, "an object, or all of a class"),),
-    options=(Option(("-n", "--number"), "objects of one class to show; 0 means all", "COUNT"),),
+    options=(Option(("-n", "--number"), "objects of one class to show; 0 means all", "COUNT"), ALL),
     handler=run,
 )

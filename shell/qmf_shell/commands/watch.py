@@ -17,7 +17,7 @@ from qmf_shell.objects.rates import ChangeTracker, RateTracker
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import EXACT
+from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, WatchedValue
@@ -31,6 +31,7 @@ VIEW_OPTIONS = (
     Option(("-n", "--interval"), "seconds between refreshes (2)", "SECONDS"),
     Option(("-c", "--count"), "end after so many frames; by default, at Ctrl-C or q", "COUNT"),
     EXACT,
+    ALL,
 )
 #: For agents whose schema does not distinguish counters from other numbers.
 RATES = Option(("-r", "--rates"), "treat all integers as counters")

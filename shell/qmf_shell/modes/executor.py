@@ -10,11 +10,14 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import attrs
+
 from qmf.errors import CallerError, QmfError
 from qmf_shell.commands.help import explain
 from qmf_shell.modes.output_target import FileOutput, ProgramOutput
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import AnyCommand
+from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.statements import Statement, split_statements
 from qmf_shell.parsing.words import LineError, Word, is_comment, split_line, split_partial
 from qmf_shell.render.screen import Screen
@@ -74,7 +77,10 @@ def _parsed(line: str, context: Context) -> tuple[AnyCommand, Sequence[Word], st
 def _call(context: Context, command: AnyCommand, words: Sequence[Word], line: str) -> Result:
     if words and words[0].text == "--help" and words[0].plain:
         return explain(command)
-    return command.handler(context, bind(command, words, line))
+    args = bind(command, words, line)
+    if ALL in command.options and ALL.key in args.options:
+        context = attrs.evolve(context, show_own=True)
+    return command.handler(context, args)
 
 
 def _without_format(command: AnyCommand, words: Sequence[Word]) -> tuple[list[Word], str | None]:

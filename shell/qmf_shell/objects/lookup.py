@@ -132,7 +132,7 @@ def _search(
     found = _named(seen, text)
     if not found:
         # An agent may give its objects any names. And an error lists similar ones: for this all must be known.
-        seen = context.objects(names)
+        seen = context.objects(names, everything=True)
         found = _named(seen, text)
     if len(found) > 1 and prefer is not None:
         found = [item for item in found if prefer(item.schema)] or found
@@ -167,7 +167,7 @@ def find_single(context: Context, text: str) -> ObjectRecord:
         NotFoundError, GoneError, AmbiguousError: as `find_object`; the last also for a class with several objects.
     """
     keys = matching_classes(context, text)
-    objects = context.objects(class_names(keys)) if keys else ()
+    objects = context.objects(class_names(keys), everything=True) if keys else ()
     if len(objects) == 1:
         return objects[0]
     try:
@@ -190,7 +190,10 @@ def _candidates(
     texts |= dict.fromkeys(text.removeprefix(f"{package}:{name}:") for package, name in indexes)
     predicate = ["or", *(["eq", index, ["quote", key]] for index in dict.fromkeys(indexes.values()) for key in texts)]
     others = [name for name in names if name not in indexes]
-    return [*context.objects(list(indexes), predicate), *context.objects(others)]
+    return [
+        *context.objects(list(indexes), predicate, everything=True),
+        *context.objects(others, everything=True),
+    ]
 
 
 def _index_of(context: Context, versions: Sequence[ClassKey]) -> str | None:

@@ -152,7 +152,7 @@ def _get_all(context: Context, entries: Sequence[NumberedObject]) -> list[Object
     else:
         wanted = {entry.identity.key: entry.number for entry in entries}
         names = list(dict.fromkeys(class_name(entry.identity) for entry in entries))
-        found = [item for item in context.objects(names) if item.identity.key in wanted]
+        found = [item for item in context.objects(names, everything=True) if item.identity.key in wanted]
         found.sort(key=lambda item: wanted[item.identity.key])
     if not found:
         raise GoneError(entries[0].number, object_label(entries[0].identity))

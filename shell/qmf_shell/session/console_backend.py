@@ -45,8 +45,9 @@ from qmf_shell.session.backend import (
     ObjectRecord,
     QueryResult,
 )
-from qmf_shell.session.console_values import core_id, from_core, to_agent, to_core, to_event, to_object
+from qmf_shell.session.console_values import RemoteValues, core_id, from_core, to_agent, to_core, to_event, to_object
 from qmf_shell.session.object_names import without_user
+from qmf_shell.session.own_objects import OwnObjectTracker, may_be_own
 
 #: Seconds to wait at most for the first agents after connecting.
 SETTLE = 1.5
@@ -66,14 +67,15 @@ class BackendCallbacks:
     Attributes:
         on_event: an event was received.
         on_heartbeat: a heartbeat was received.
-        on_deleted: an object of a class was deleted, at a time in nanoseconds since 1970.
+        on_deleted: an object of a class was deleted, at a time in nanoseconds since 1970; True if it was about what an
+            agent or a console created for itself.
         on_change: agents, classes or the connection have changed.
         on_connection: the connection to the broker with this URL was made (True) or lost, for a reason.
     """
 
     on_event: Callable[[EventRecord], None] = _ignore
     on_heartbeat: Callable[[HeartbeatRecord], None] = _ignore
-    on_deleted: Callable[[ObjectKey, ClassName, int], None] = _ignore
+    on_deleted: Callable[[ObjectKey, ClassName, int, bool], None] = _ignore
     on_change: Callable[[], None] = _ignore
     on_connection: Callable[[str, bool, str], None] = _ignore
 
@@ -123,6 +125,7 @@ class ConsoleBackend:
         self._name = label or without_user(url)
         self._health = ConnectionStatus(url, connected=False, name=self._name)
         self._seen: dict[str, int] = {}
+        self._own = OwnObjectTracker()
 
     def __enter__(self) -> Self:
         """Connect, and wait a short time for the first agents.
@@ -309,15 +312,19 @@ class ConsoleBackend:
 
     # -- notifications
 
+    def _updated(self, item: RemoteObject) -> None:
+        key = ObjectKey(item.agent, item.object_id.object_name, broker=self._label)
+        name = (item.class_key.package, item.class_key.name) if item.class_key else ("", "")
+        own = may_be_own(name) and self._own.notice(key, name, RemoteValues(item, self._label))
+        if item.is_deleted:
+            self._callbacks.on_deleted(key, name, item.timestamps.delete, own)
+
     def _notified(self, notification: Notification) -> None:
         match notification:
             case EventRaised(event):
                 self._callbacks.on_event(to_event(event, self._health.url, self._label))
             case ObjectUpdated(object=item):
-                if item.is_deleted:
-                    key = ObjectKey(item.agent, item.object_id.object_name, broker=self._label)
-                    class_key = item.class_key or ClassKey("", "")
-                    self._callbacks.on_deleted(key, (class_key.package, class_key.name), item.timestamps.delete)
+                self._updated(item)
             case BusConnected(url=url):
                 self._health = ConnectionStatus(self._health.url, name=self._name)
                 self._callbacks.on_connection(url, True, "")

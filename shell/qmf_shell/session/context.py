@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import collections
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import attrs
@@ -11,8 +12,25 @@ from qmf.connecting import ConnectionContext
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
 from qmf_shell.parsing.registry import Registry
-from qmf_shell.session.backend import AgentRecord, Backend, ClassName, ObjectRecord, QueryResult
+from qmf_shell.session.backend import (
+    AgentRecord,
+    Backend,
+    ClassName,
+    EventRecord,
+    ObjectKey,
+    ObjectRecord,
+    QueryResult,
+)
 from qmf_shell.session.column_memory import ColumnMemory
+from qmf_shell.session.object_names import class_name
+from qmf_shell.session.own_objects import (
+    CONNECTION,
+    SESSION,
+    is_own_event,
+    is_own_object,
+    may_be_own,
+    own_connections,
+)
 from qmf_shell.session.prompts import Prompter
 from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
@@ -43,6 +61,8 @@ class Context:
         report: called with the progress of long work, in a few words; must be quick, may be called from any thread.
         warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied before
             each command.
+        show_own: lists and events include what agents and consoles create on a broker for themselves.
+        hidden: how many objects of a class were left out of the last answer for that reason.
     """
 
     backend: Backend
@@ -57,6 +77,13 @@ class Context:
     prompter: Prompter | None = None
     report: Callable[[str], None] = _ignore
     warnings: list[str] = attrs.field(factory=list)
+    show_own: bool = False
+    hidden: collections.Counter[ClassName] = attrs.field(factory=collections.Counter)
+
+    @property
+    def everything(self) -> bool:
+        """True if nothing is left out, by an option or by the settings."""
+        return self.show_own or self.settings["own"] == "show"
 
     def agents(self) -> Sequence[AgentRecord]:
         """The agents that are alive, see `Backend.agents`. Brokers that are not connected become warnings."""
@@ -69,9 +96,42 @@ class Context:
         """Every version of every class, see `Backend.classes`. Agents that did not answer become warnings."""
         return self._complete(self.backend.classes())
 
-    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> Sequence[ObjectRecord]:
-        """All existing objects of some classes, see `Backend.objects`. Agents that did not answer become warnings."""
-        return self._complete(self.backend.objects(names, where)) if names else ()
+    def objects(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), *, everything: bool = False
+    ) -> Sequence[ObjectRecord]:
+        """The existing objects of some classes, see `Backend.objects`. Agents that did not answer become warnings.
+
+        Args:
+            names: the classes.
+            where: a condition, see there.
+            everything: include what agents and consoles create for themselves, whatever `show_own` says.
+        """
+        found = self._complete(self.backend.objects(names, where)) if names else ()
+        if everything:
+            return found
+        for name in names:
+            self.hidden[name] = 0
+        if self.everything or not any(map(may_be_own, names)):
+            return found
+        sessions = any(class_name(item.identity) == SESSION for item in found)
+        of_sessions = self._own_connections(found if CONNECTION in names and not where else None) if sessions else ()
+        shown = [item for item in found if not is_own_object(item, of_sessions)]
+        left = collections.Counter(class_name(item.identity) for item in found)
+        left.subtract(class_name(item.identity) for item in shown)
+        self.hidden.update(left)
+        return shown
+
+    def left_out(self, names: Iterable[ClassName]) -> int:
+        """How many objects of some classes were left out of the last answer."""
+        return sum(self.hidden[name] for name in names)
+
+    def _own_connections(self, found: Sequence[ObjectRecord] | None) -> set[ObjectKey]:
+        """The connections of agents and consoles; `found`: some objects, all connections among them."""
+        return own_connections(self._complete(self.backend.objects([CONNECTION], ())) if found is None else found)
+
+    def shows_event(self, event: EventRecord) -> bool:
+        """True for an event that is not about what agents and consoles create for themselves, or if all are shown."""
+        return self.everything or not is_own_event(event)
 
     def _complete(self, result: QueryResult[T]) -> Sequence[T]:
         for agent, reason in result.failures.items():

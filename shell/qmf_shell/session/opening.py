@@ -73,9 +73,9 @@ def open_session(
         for listener in listeners:
             listener()
 
-    def deleted(key: ObjectKey, name: ClassName, when: int) -> None:
+    def deleted(key: ObjectKey, name: ClassName, when: int, own: bool) -> None:
         ids.mark_deleted(key, when)
-        deletions.add(name)
+        deletions.add(name, own)
 
     callbacks = BackendCallbacks(
         on_event=events.add, on_heartbeat=heartbeats.add, on_deleted=deleted, on_change=changed

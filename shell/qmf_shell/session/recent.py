@@ -91,14 +91,14 @@ class DeletionCounts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: collections.Counter[ClassName] = collections.Counter()
+        self._counts: collections.Counter[tuple[ClassName, bool]] = collections.Counter()
 
-    def add(self, name: ClassName) -> None:
-        """Count one."""
+    def add(self, name: ClassName, own: bool = False) -> None:
+        """Count one; `own`: it was about what an agent or a console created for itself."""
         with self._lock:
-            self._counts[name] += 1
+            self._counts[name, own] += 1
 
-    def of(self, name: ClassName) -> int:
-        """How many of this class."""
+    def of(self, name: ClassName, *, everything: bool = True) -> int:
+        """How many of this class; `everything`: with those that agents and consoles created for themselves."""
         with self._lock:
-            return self._counts[name]
+            return self._counts[name, False] + (self._counts[name, True] if everything else 0)

@@ -65,8 +65,8 @@ def hint_texts(text: str) -> tuple[str, str]:
         ("setprop 101 threshold=7", "threshold  uint8, percent, 1 to 100", "threshold"),
         ("set pager ", "pager  whether output longer than the terminal goes through a pager", "pager"),
         ("events -n ", "COUNT  how many to show; 0 means all", "COUNT"),
-        ("list --a", "--active  leave out destroyed objects", "--active"),
-        ("watch -", "-n, --interval SECONDS  -c, --count COUNT  -e, --exact  -r, --rates", ""),
+        ("list --ac", "--active  leave out destroyed objects", "--active"),
+        ("watch -", "-n, --interval SECONDS  -c, --count COUNT  -e, --exact  --all  -r, --rates", ""),
     ],
 )
 def test_hints(text: str, whole: str, now: str) -> None:

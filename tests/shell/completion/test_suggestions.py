@@ -56,7 +56,7 @@ OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "c
     [
         ("s", ["show", "schema", "setprop", "set", "source"]),
         ("q", ["quit", "q"]),
-        ("list -", ["--active", "--wide", "--exact", "--help"]),
+        ("list -", ["--active", "--wide", "--exact", "--all", "--help"]),
         ("list fi", ["filesystem"]),
         ("list FI", ["filesystem"]),
         ("list system", ["filesystem"]),
