@@ -67,6 +67,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("pager", ("auto", "off"), "auto", "whether output longer than the terminal goes through a pager"),
     Setting("completion", ("tab", "typing"), "tab", "whether the menu opens with Tab or while typing"),
     Setting("interval", (), "2", "seconds between refreshes of watch, plot and top"),
+    Setting("screens", ("auto", "off"), "auto", "whether watch, top, events -f and heartbeats -f fill the terminal"),
     Setting("confirm", ("on", "off"), "on", "whether to ask before a method is called on many objects"),
 )
 _BY_NAME = {choice.name: choice for choice in SETTINGS}
@@ -81,12 +82,14 @@ class ShellSettings:
         aliases: the texts that words stand for, e.g. ``list queue`` for ``q``.
         brokers: URLs to connect to if the command line names none.
         contexts: the named contexts.
+        thresholds: from which values on a number is a warning, and critical, by ``class.value`` in lower case.
     """
 
     values: dict[str, str] = attrs.field(factory=lambda: {choice.name: choice.default for choice in SETTINGS})
     aliases: dict[str, str] = attrs.field(factory=dict)
     brokers: tuple[str, ...] = ()
     contexts: Contexts = NO_CONTEXTS
+    thresholds: dict[str, tuple[float, ...]] = attrs.field(factory=dict)
 
     def __getitem__(self, name: str) -> str:
         return self.values[name]
@@ -161,10 +164,26 @@ def _apply(settings: ShellSettings, found: Mapping[str, object]) -> None:
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
                 raise SettingsError("brokers must be a list of URLs")
             settings.brokers = tuple(value)
+        elif name == "thresholds":
+            settings.thresholds = _thresholds(value)
         elif isinstance(value, bool) or not isinstance(value, str | int | float):
             raise SettingsError(f"{find_setting(name).name} must be a text or a number")
         else:
             settings.change(find_setting(name).name, str(value))
+
+
+def _thresholds(value: object) -> dict[str, tuple[float, ...]]:
+    if not isinstance(value, dict):
+        raise SettingsError('thresholds must be a table, e.g. "queue.msgDepth" = [1000, 10000]')
+    found: dict[str, tuple[float, ...]] = {}
+    for name, limits in value.items():
+        numbers = limits if isinstance(limits, list) else [limits]
+        if len(numbers) > 2 or any(isinstance(one, bool) or not isinstance(one, int | float) for one in numbers):
+            raise SettingsError(f"the thresholds of {name!r} must be one number or two: warning, critical")
+        if "." not in name:
+            raise SettingsError(f"thresholds are those of a class and a value, e.g. queue.msgDepth, not {name!r}")
+        found[name.lower()] = tuple(map(float, numbers))
+    return found
 
 
 def _aliases(value: object) -> dict[str, str]:

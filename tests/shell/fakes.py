@@ -18,6 +18,9 @@ from qmf_shell.session.backend import (
     ClassName,
     ConnectionStatus,
     EventRecord,
+    GoneKind,
+    GoneObject,
+    ObjectChanges,
     ObjectIdentity,
     ObjectKey,
     ObjectRecord,
@@ -154,6 +157,26 @@ def agent(name: str) -> AgentRecord:
 
 
 @attrs.define
+class FakeFeed:
+    """Follows the objects of a `FakeBackend`: each `take` compares them with those of the one before."""
+
+    ask: Callable[[], Sequence[ObjectRecord]]
+    known: dict[ObjectKey, ObjectRecord] = attrs.field(factory=dict)
+    kind: GoneKind = GoneKind.DELETED
+    failures: dict[str, str] = attrs.field(factory=dict)
+    closed: bool = False
+
+    def take(self) -> ObjectChanges:
+        now = {item.identity.key: item for item in self.ask()}
+        before, self.known = self.known, now
+        gone = [GoneObject(key, self.kind, NOON) for key in before if key not in now]
+        return ObjectChanges([item for key, item in now.items() if before.get(key) is not item], gone)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@attrs.define
 class FakeBackend:
     """A `Backend` over lists.
 
@@ -161,6 +184,7 @@ class FakeBackend:
         records: the objects.
         calls, assigned: what was called and set.
         asked, wheres: classes that were queried, and with which predicates.
+        feeds: what is followed.
         answer, refusals, error: outputs of every call; outcomes of calls by index; an error to raise.
         gate: queries wait for it.
     """
@@ -181,6 +205,7 @@ class FakeBackend:
     failures: dict[str, str] = attrs.field(factory=dict)
     was_asked: threading.Event = attrs.field(factory=threading.Event)
     others: tuple[ConnectionStatus, ...] = ()
+    feeds: list[FakeFeed] = attrs.field(factory=list)
 
     def agents(self) -> Sequence[AgentRecord]:
         return self.known_agents
@@ -209,6 +234,12 @@ class FakeBackend:
         if where:
             found = [item for item in found if matches(where, item.values)]
         return QueryResult(found, self.failures)
+
+    def follow(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float
+    ) -> FakeFeed:
+        self.feeds.append(FakeFeed(lambda: self.objects(names, where).items))
+        return self.feeds[-1]
 
     def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
         return next((item for item in self.records if item.identity.key == identity.key), None)

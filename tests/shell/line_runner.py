@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qmf_shell.modes.executor import LineOutcome, evaluate, execute
 from qmf_shell.render.output_style import OutputStyle
-from qmf_shell.results.result import LiveView, Result, Table
+from qmf_shell.results.result import LiveScreen, LiveView, Result, Table
 from qmf_shell.session.context import Context
 from shell.fakes import Output, make_output
 
@@ -43,8 +43,9 @@ def failure(context: Context, *lines: str) -> str:
 
 
 def view_of(context: Context, line: str) -> LiveView:
-    """The view that a line returns."""
+    """The view that a line returns, as it is without a terminal."""
     view = evaluate(line, context)
+    view = view.lines if isinstance(view, LiveScreen) else view
     assert isinstance(view, LiveView)
     return view
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -14,18 +15,31 @@ from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import TIME_TYPES
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.rates import ChangeTracker, RateTracker
-from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
+from qmf_shell.objects.selecting import SelectedObjects, compile_selection, find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, WatchedValue
-from qmf_shell.results.result import CellForm, LiveView, Result, ResultGroup, Role, Table, TableColumn
+from qmf_shell.results.result import (
+    CellForm,
+    LiveScreen,
+    LiveView,
+    Result,
+    ResultGroup,
+    Role,
+    Table,
+    TableColumn,
+)
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.object_names import class_name
+from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.text import clean, plural
+
+if TYPE_CHECKING:
+    from qmf_shell.screens.opening import PageFactory
+    from qmf_shell.screens.state import Page
 
 VIEW_OPTIONS = (
     Option(("-n", "--interval"), "seconds between refreshes (2)", "SECONDS"),
@@ -33,23 +47,66 @@ VIEW_OPTIONS = (
     EXACT,
     ALL,
 )
+#: For views that fill the terminal.
+PLAIN = Option(("-p", "--plain"), "lines instead of a screen: the frames follow each other")
 #: For agents whose schema does not distinguish counters from other numbers.
 RATES = Option(("-r", "--rates"), "treat all integers as counters")
 
 
-def run(context: Context, args: BoundArguments) -> LiveView:
+def run(context: Context, args: BoundArguments) -> LiveView | LiveScreen:
     """Start the view."""
     keys = matching_classes(context, args.texts[0])
     watcher = _ValueWatcher("rates" in args.options)
-    frame: Callable[[], Result]
-    if keys:
-        selection = parse_selection(args.words[1:])
+    selection = parse_selection(args.words[1:]) if keys else ParsedSelection()
+    if keys and not selection.ids:
         frame = _ClassWatch(context, lambda: select_objects(context, keys, selection), selection, watcher).frame
-        if selection.ids:
-            frame = _ObjectWatch(context, find_objects(context, selection.ids, classes=keys), watcher).frame
-    else:
-        frame = _ObjectWatch(context, find_objects(context, args.texts), watcher).frame
-    return live_view(context, WATCH, args, frame)
+        view = live_view(context, WATCH, args, frame)
+
+        def class_page() -> Page:
+            from qmf_shell.screens.selection import objects_spec
+
+            factory = _pages(context, args, view)
+            return factory.objects(objects_spec(context, keys, selection, all_integers=factory.all_integers))
+
+        if len(class_names(keys)) > 1:
+            return attrs.evolve(view, in_place=view.in_place and "plain" not in args.options)
+        # Mistakes in the selection are found before the terminal changes.
+        return screen_of(context, args, view, class_page, check=lambda: compile_selection(context, keys, selection))
+    texts = selection.ids or args.texts
+    targets = find_objects(context, texts, classes=keys)
+    view = live_view(context, WATCH, args, _ObjectWatch(context, list(targets), watcher).frame)
+    return screen_of(context, args, view, lambda: _pages(context, args, view).values(targets))
+
+
+def _pages(context: Context, args: BoundArguments, view: LiveView) -> PageFactory:
+    from qmf_shell.screens.opening import PageFactory
+
+    return PageFactory(context, view.interval, "rates" in args.options)
+
+
+def screen_of(
+    context: Context,
+    args: BoundArguments,
+    lines: LiveView,
+    page: Callable[[], Page],
+    *,
+    check: Callable[[], object] = lambda: None,
+) -> LiveView | LiveScreen:
+    """A screen, unless the user wants lines or a number of frames.
+
+    Args:
+        context: the session.
+        args: with the options of `VIEW_OPTIONS`.
+        lines: what is shown without a screen.
+        page: makes its first page.
+        check: raises an error for a mistake of the user, before the terminal changes.
+    """
+    if "plain" in args.options:
+        return attrs.evolve(lines, in_place=False)
+    if lines.count is not None:
+        return lines
+    check()
+    return LiveScreen(lines, page, context, "exact" in args.options)
 
 
 def live_view(context: Context, command: AnyCommand, args: BoundArguments, frame: Callable[[], Result]) -> LiveView:
@@ -237,6 +294,6 @@ WATCH = Command(
         Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class", required=True),
         Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", repeated=True),
     ),
-    options=(*VIEW_OPTIONS, RATES),
+    options=(*VIEW_OPTIONS, RATES, PLAIN),
     handler=run,
 )

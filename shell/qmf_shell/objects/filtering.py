@@ -76,6 +76,18 @@ def compile_filter(condition: Condition | None, schemas: Sequence[ClassSchema], 
     return ObjectFilter(predicate=_predicate(condition, fields))
 
 
+def compile_test(condition: Condition, schemas: Sequence[ClassSchema], resolve: ResolveField) -> ObjectTest:
+    """The function that tests a condition on objects of a class here, whatever the agents could do.
+
+    Args:
+        condition, schemas, resolve: as for `compile_filter`.
+
+    Raises:
+        NotFoundError, ConditionError: as `compile_filter`.
+    """
+    return _test(condition, {name: find_field(schemas, name) for name in value_names(condition)}, resolve)
+
+
 # -- predicates for the agents -----------------------------------------------------------------------------------------
 
 _PREDICATE_OPERATORS = {

@@ -10,7 +10,7 @@ import attrs
 from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
 from qmf_shell.objects.fields import ObjectField, field_value, find_field, sorted_by
-from qmf_shell.objects.filtering import compile_filter
+from qmf_shell.objects.filtering import ObjectFilter, compile_filter
 from qmf_shell.objects.lookup import GoneError, find_classes, find_object, object_label
 from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
@@ -71,7 +71,27 @@ def select_objects(context: Context, keys: Sequence[ClassKey], selection: Parsed
     ]
 
 
-def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: ParsedSelection) -> SelectedObjects:
+@attrs.frozen
+class CompiledSelection:
+    """A selection whose names and values were checked against the versions of a class.
+
+    Attributes:
+        schemas: the versions.
+        filter: the condition.
+        sort_keys: the fields to sort by, each with whether the largest comes first.
+    """
+
+    schemas: Sequence[ClassSchema]
+    filter: ObjectFilter
+    sort_keys: Sequence[tuple[ObjectField, bool]]
+
+
+def compile_selection(context: Context, keys: Sequence[ClassKey], selection: ParsedSelection) -> CompiledSelection:
+    """Check a selection of objects of one class.
+
+    Raises:
+        QmfError: a name or value in it is wrong.
+    """
     schemas = known_schemas(context, keys)
 
     def resolve(text: str, field: ObjectField) -> ObjectKey:
@@ -79,6 +99,12 @@ def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
 
     wanted = compile_filter(selection.where, schemas, resolve)
     sort_keys = [(find_field(schemas, item.name), item.descending) for item in selection.sort_keys]
+    return CompiledSelection(schemas, wanted, sort_keys)
+
+
+def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selection: ParsedSelection) -> SelectedObjects:
+    compiled = compile_selection(context, keys, selection)
+    wanted = compiled.filter
     if selection.ids:
         objects: Sequence[ObjectRecord] = find_objects(context, selection.ids, classes=keys)
     else:
@@ -86,9 +112,9 @@ def _select(context: Context, name: ClassName, keys: Sequence[ClassKey], selecti
         objects = sorted(objects, key=_default_sort_key)
     if wanted.test is not None:
         objects = [item for item in objects if wanted.test(item)]
-    for field, descending in reversed(sort_keys):
+    for field, descending in reversed(compiled.sort_keys):
         objects = _sorted(objects, field, descending)
-    schemas = schemas or list({id(item.schema): item.schema for item in objects}.values())
+    schemas = compiled.schemas or list({id(item.schema): item.schema for item in objects}.values())
     return SelectedObjects(name, schemas, objects, selection.limit)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from io import TextIOBase
@@ -23,6 +24,7 @@ from qmf_shell.render.text_lines import TextOptions, text_lines
 from qmf_shell.render.transcript import Transcript
 from qmf_shell.results.result import (
     ClearRequest,
+    LiveScreen,
     LiveView,
     Notice,
     QuitRequest,
@@ -115,6 +117,8 @@ class Screen:
                 self._show_stream(result)
             case LiveView():
                 self._show_view(result)
+            case LiveScreen():
+                self._show_screen(result)
             case TranscriptRequest(path):
                 self._change_transcript(path)
             case _:
@@ -257,7 +261,7 @@ class Screen:
                 close()
 
     def _show_view(self, view: LiveView) -> None:
-        if self._cursor and self.style not in MACHINE_READABLE:
+        if self._cursor and view.in_place and self.style not in MACHINE_READABLE:
             self._show_in_place(view)
             return
         self._csv = None
@@ -266,7 +270,7 @@ class Screen:
             while view.count is None or number < view.count:
                 if number:
                     time.sleep(view.interval)
-                    if self.style is OutputStyle.PLAIN:
+                    if self.style not in MACHINE_READABLE:
                         self._write([""])
                 number += 1
                 try:
@@ -280,6 +284,30 @@ class Screen:
                 self._write(self._lines(frame, continued=True))
                 self._out.flush()
                 self._record_result(frame)
+
+    def _show_screen(self, screen: LiveScreen) -> None:
+        """Fill the terminal; without one, show lines."""
+        keyboard = sys.stdin is not None and sys.stdin.isatty() and self._out is sys.stdout
+        if not keyboard or not self._cursor or self.style in MACHINE_READABLE or self.settings["screens"] == "off":
+            self.show(screen.lines)
+            return
+        from qmf_shell.screens.app import ScreenApp
+
+        with self.progress.busy():
+            page = screen.page()
+        app = ScreenApp(
+            screen.context,
+            page,
+            formatter=attrs.evolve(self._formatter, exact=self._formatter.exact or screen.exact),
+            colour=self.style is OutputStyle.COLOUR,
+            wide_characters=self._braille(),
+        )
+        left = app.run()
+        self.interrupted = left.interrupted
+        width, height = self._size()
+        self._write(self._text_lines(left.last, width)[: height - 1])
+        self._out.flush()
+        self._record_result(left.last)
 
     @contextlib.contextmanager
     def _interruptible(self) -> Iterator[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -184,11 +185,30 @@ class LiveView:
         frame: makes the next frame. A `QmfError` that it raises is shown, and the view goes on.
         interval: seconds from one frame to the next.
         count: how many frames; None for no end.
+        in_place: on a terminal, each frame replaces the one before; else they follow each other.
     """
 
     frame: Callable[[], Result]
     interval: float
     count: int | None = None
+    in_place: bool = True
+
+
+@attrs.frozen
+class LiveScreen:
+    """Something that fills the terminal where that is possible, until the user leaves it.
+
+    Attributes:
+        lines: what is printed instead in a file, in a pipe, or if the user wants lines.
+        page: makes the first page, a `qmf_shell.screens.state.Page`.
+        context: the session that it is for.
+        exact: numbers are shown with every digit, whatever the settings say.
+    """
+
+    lines: LiveView | ResultStream
+    page: Callable[[], Any]
+    context: Any = attrs.field(repr=False)
+    exact: bool = False
 
 
 @attrs.frozen
@@ -232,6 +252,7 @@ Result = (
     | ResultStream
     | Plot
     | LiveView
+    | LiveScreen
     | TranscriptRequest
     | ScriptRequest
     | ClearRequest

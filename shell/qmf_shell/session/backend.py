@@ -6,6 +6,7 @@ called from any thread, end at once on Ctrl-C, and raise only `qmf.errors.QmfErr
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
@@ -176,6 +177,56 @@ class ConnectionStatus:
     name: str = ""
 
 
+class GoneKind(enum.Enum):
+    """Why an object is no longer followed."""
+
+    DELETED = "deleted"  #: its agent deleted it
+    LOST = "lost"  #: its agent is gone
+    LEFT = "left"  #: it no longer matches the condition, or was deleted
+
+
+@attrs.frozen
+class GoneObject:
+    """An object that is no longer followed.
+
+    Attributes:
+        key: the object.
+        kind: why.
+        at: when, by our clock or its agent's, in nanoseconds since 1970.
+    """
+
+    key: ObjectKey
+    kind: GoneKind
+    at: int
+
+
+@attrs.frozen(eq=False)
+class ObjectChanges:
+    """What happened to followed objects since the changes were taken before.
+
+    Attributes:
+        records: objects that are new or have other values, as they are now.
+        gone: objects that are no longer followed. If an object is in both, it came back.
+    """
+
+    records: Sequence[ObjectRecord] = ()
+    gone: Sequence[GoneObject] = ()
+
+
+class ObjectFeed(Protocol):
+    """Objects of some classes that are followed. The first changes are the objects that exist."""
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """The reason, for each agent that does not answer now, by its name."""
+
+    def take(self) -> ObjectChanges:
+        """The changes since the previous call, without waiting for the bus."""
+
+    def close(self) -> None:
+        """End following. Does not wait for the bus. A second call does nothing."""
+
+
 CallOutcome = Mapping[str, object] | QmfError
 """The outputs of a method by name, or the error of the call."""
 
@@ -206,6 +257,18 @@ class Backend(Protocol):
         Args:
             names: the classes.
             where: a predicate (QMF2.md 4.4.2) for the agents; the answers of agents that ignore it are filtered here.
+        """
+
+    def follow(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float
+    ) -> ObjectFeed:
+        """Follow all objects of some classes. Agents that come, go or are restarted are taken into account.
+
+        Args:
+            names, where: as for `objects`.
+            interval: seconds between what agents publish for this, or between queries to agents that don't publish.
+            recheck: seconds between queries to agents that publish to all, as qpidd does; shorter ones show more
+                recent values, and cost a query of all objects each.
         """
 
     def get(self, identity: ObjectIdentity) -> ObjectRecord | None:

@@ -40,11 +40,13 @@ from qmf_shell.session.backend import (
     ConnectionStatus,
     EventRecord,
     HeartbeatRecord,
+    ObjectFeed,
     ObjectIdentity,
     ObjectKey,
     ObjectRecord,
     QueryResult,
 )
+from qmf_shell.session.console_feed import ConsoleFeed
 from qmf_shell.session.console_values import RemoteValues, core_id, from_core, to_agent, to_core, to_event, to_object
 from qmf_shell.session.object_names import without_user
 from qmf_shell.session.own_objects import OwnObjectTracker, may_be_own
@@ -222,6 +224,14 @@ class ConsoleBackend:
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
         """See `Backend.objects`."""
         return self._loop.run(self._query(self._open_client(), names, where))
+
+    def follow(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float
+    ) -> ObjectFeed:
+        """See `Backend.follow`."""
+        feed = ConsoleFeed(self._loop, self._object, self._label)
+        self._loop.run(feed.start(self._open_client(), names, where, interval, recheck))
+        return feed
 
     def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
         """See `Backend.get`."""

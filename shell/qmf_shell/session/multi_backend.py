@@ -14,6 +14,8 @@ from qmf_shell.session.backend import (
     CallOutcome,
     ClassName,
     ConnectionStatus,
+    ObjectChanges,
+    ObjectFeed,
     ObjectIdentity,
     ObjectRecord,
     QueryResult,
@@ -66,6 +68,21 @@ class MultiBackend:
     def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
         """See `Backend.objects`."""
         return self._join(lambda backend: backend.objects(names, where))
+
+    def follow(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float
+    ) -> ObjectFeed:
+        """See `Backend.follow`. A broker that is not connected yet is left out."""
+        feeds: dict[str, ObjectFeed] = {}
+        error: QmfError | None = None
+        for label, backend in self._backends.items():
+            try:
+                feeds[label] = backend.follow(names, where, interval=interval, recheck=recheck)
+            except QmfError as reason:
+                error = reason
+        if error is not None and not feeds:
+            raise error
+        return _JoinedFeed(feeds)
 
     def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
         """See `Backend.get`."""
@@ -124,3 +141,26 @@ class MultiBackend:
         if len(errors) == len(asked):
             raise errors[0]
         return QueryResult(items, failures)
+
+
+class _JoinedFeed:
+    """What several brokers report; see `ObjectFeed`."""
+
+    def __init__(self, feeds: Mapping[str, ObjectFeed]) -> None:
+        self._feeds = feeds
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        return {
+            f"{agent} at {label}": text for label, one in self._feeds.items() for agent, text in one.failures.items()
+        }
+
+    def take(self) -> ObjectChanges:
+        taken = [one.take() for one in self._feeds.values()]
+        return ObjectChanges(
+            [item for one in taken for item in one.records], [item for one in taken for item in one.gone]
+        )
+
+    def close(self) -> None:
+        for one in self._feeds.values():
+            one.close()

@@ -48,15 +48,19 @@ class RecentItems(Generic[T]):
         with self._changed:
             return tuple(self._items)
 
+    def since(self, seen: int) -> tuple[tuple[T, ...], int]:
+        """The items kept that came after the first `seen` ones, oldest first, and how many were received by now."""
+        with self._changed:
+            fresh = min(self._total - seen, len(self._items))
+            return tuple(itertools.islice(self._items, len(self._items) - fresh, None)), self._total
+
     def follow(self) -> Iterator[T]:
         """Items from now on, without end; blocks between them. A reader that is too slow misses the oldest ones."""
         seen = self._total
         while True:
             with self._changed:
                 self._changed.wait_for(lambda before=seen: self._total > before)  # type: ignore[misc]
-                fresh = min(self._total - seen, len(self._items))
-                new = list(itertools.islice(self._items, len(self._items) - fresh, None))
-                seen = self._total
+            new, seen = self.since(seen)
             yield from new
 
 

@@ -1,0 +1,1 @@
+"""What live screens show: objects of a class, one object, its references, events, heartbeats, classes."""

@@ -1,0 +1,218 @@
+"""The columns of objects of a class on a live screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from qmf.schema import ClassSchema
+from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
+from qmf_shell.objects.fields import TIME_TYPES, ObjectField, field_value
+from qmf_shell.results.cells import Cell, Instant
+from qmf_shell.results.result import Role
+from qmf_shell.screens.pages.object_row import ObjectRow
+from qmf_shell.screens.rates import rate_cell
+from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
+from qmf_shell.screens.thresholds import level_of, limits_of
+from qmf_shell.session.backend import ObjectKey
+from qmf_shell.session.context import Context
+from qmf_shell.text import clean
+
+ID, INDEX, NAME, AGENT, STATE, CREATED, UPDATED = "\0id", "\0index", "\0name", "\0agent", "\0state", "\0new", "\0now"
+#: Ends the key of a column with rates.
+RATE = "/s"
+#: Properties that are shown of a class without statistics.
+SHOWN = 6
+#: What a page knows of the present: seconds of a monotonic clock, and the number of the last update.
+Now = Callable[[], tuple[float, int]]
+
+
+class ObjectColumns:
+    """The columns of the objects of a class.
+
+    Attributes:
+        columns: all that exist.
+    """
+
+    def __init__(self, context: Context, schemas: Sequence[ClassSchema], all_integers: bool, now: Now) -> None:
+        """
+        Args:
+            context: the session.
+            schemas: the versions of the class.
+            all_integers: every integer is a counter.
+            now: the time and the number of the update.
+        """
+        self._context = context
+        self._schemas = schemas
+        self._all_integers = all_integers
+        self._now = now
+        self.columns: list[ScreenColumn] = []
+        self._totals: dict[str, str] = {}
+        self._common()
+        for item in value_columns(schemas, ALL_COLUMNS[:1]) if schemas else ():
+            self._add(item)
+        self._ends()
+
+    def _common(self) -> None:
+        ids = self._context.ids
+        self.columns += [
+            ScreenColumn(
+                ID,
+                "ID",
+                lambda row: ids.number(row.item.identity.key),
+                lambda row: ids.number(row.item.identity.key),
+                Role.ID,
+                right=True,
+                fixed=True,
+            ),
+            ScreenColumn(
+                INDEX, "Index", lambda row: row.item.identity.index, lambda row: row.order, Role.NAME, fixed=True
+            ),
+            ScreenColumn(
+                NAME,
+                "Name",
+                lambda row: row.item.identity.title or None,
+                lambda row: row.item.identity.title or None,
+                desc="the property name, where it is not the index",
+            ),
+        ]
+
+    def _ends(self) -> None:
+        self.columns += [
+            ScreenColumn(STATE, "State", _state, lambda row: row.mark.value or None, Role.SEVERITY),
+            ScreenColumn(
+                AGENT,
+                "Agent",
+                lambda row: _agent(row.item.identity.key),
+                lambda row: _agent(row.item.identity.key),
+                Role.FAINT,
+                desc="the agent that has the object",
+            ),
+            _time(CREATED, "Created", "created"),
+            _time(UPDATED, "Updated", "updated"),
+        ]
+
+    def _add(self, item: ValueColumn) -> None:
+        field = item.field
+        name = item.column.title
+        key = item.item.name if item.item is not None else field.name
+
+        def level(row: ObjectRow) -> Level:
+            limits = limits_of(field, row.item.schema.name, self._context.settings.thresholds)
+            return level_of(row.item.values.get(field.name), limits) if limits else Level.NORMAL
+
+        def changed(row: ObjectRow) -> bool:
+            before = row.before
+            return (
+                before is not None
+                and row.update == self._now()[1]
+                and before.values.get(field.name) != row.item.values.get(field.name)
+            )
+
+        self.columns.append(
+            ScreenColumn(
+                key,
+                name,
+                lambda row: item.cell(self._context, row.item),
+                lambda row: _sortable(field_value(row.item, field)),
+                right=field.is_number and not field.is_reference,
+                name=field.name,
+                desc=field.desc,
+                form=item.column.form,
+                unit=item.column.unit,
+                level=level,
+                changed=changed,
+            )
+        )
+        if self._is_counter(field):
+            self._totals[key + RATE] = key
+            self.columns.append(
+                ScreenColumn(
+                    key + RATE,
+                    f"{name}/s",
+                    lambda row: rate_cell(row.rate(field, self._now()[0]), field.unit),
+                    lambda row: row.rate(field, self._now()[0]),
+                    right=True,
+                    rate=True,
+                    name=field.name,
+                    desc=f"growth of {clean(field.name)} per second",
+                )
+            )
+
+    def _is_counter(self, field: ObjectField) -> bool:
+        if field.counter:
+            return True
+        kind = field.type
+        return self._all_integers and kind is not None and kind.is_integer and kind.base not in TIME_TYPES
+
+    # -- which are shown
+
+    def default(self, names: Sequence[str]) -> list[str]:
+        """Keys of the columns shown at first, for the names of values that the user wants.
+
+        Raises:
+            NotFoundError: the class has no value of this name.
+        """
+        keys = [item.item.name if item.item else item.field.name for item in value_columns(self._schemas, names)]
+        self._add_parts(keys, names)
+        keys = keys or [item.key for item in self.columns if item.name][:SHOWN]
+        rates = [f"{key}{RATE}" for key in keys if f"{key}{RATE}" in self._totals]
+        return [ID, INDEX, NAME, *keys, *rates]
+
+    def _add_parts(self, keys: Sequence[str], names: Sequence[str]) -> None:
+        """Add columns for what is only a part of a statistic, such as ``depthHigh``, and was asked for by name."""
+        known = {item.key for item in self.columns}
+        for item, key in zip(value_columns(self._schemas, names), keys, strict=True):
+            if key not in known:
+                self._add(item)
+
+    def names(self, columns: Sequence[ScreenColumn]) -> list[str]:
+        """The names of the values that columns show, without rates and what every object has."""
+        return [item.key for item in columns if item.name and not item.rate]
+
+    def key_of(self, name: str, *, rate: bool = False) -> str | None:
+        """The key of the column that shows a value, or its rate; None if there is none."""
+        for item in self.columns:
+            if item.name.lower() == name.lower() and item.rate == rate:
+                return item.key
+        common = {"index": INDEX, "agent": AGENT, "created": CREATED, "updated": UPDATED}.get(name.lower())
+        return common or next((item.key for item in self.columns if item.key.lower() == name.lower()), None)
+
+    def sorts_by_rate(self, key: str | None) -> bool:
+        """True if a column shows rates."""
+        return key in self._totals
+
+    def next_rates(self, shown: Sequence[str]) -> tuple[list[str], str]:
+        """What is shown after totals and rates, totals, or rates: the next of these, and its name."""
+        counters = [total for rate, total in self._totals.items() if rate in shown or total in shown]
+        totals = any(key in shown for key in counters)
+        rates = any(key + RATE in shown for key in counters)
+        others = [key for key in shown if key not in self._totals and key not in counters]
+        if totals and rates:
+            return [*others, *counters], "totals"
+        if totals:
+            return [*others, *(key + RATE for key in counters)], "rates"
+        return [*others, *counters, *(key + RATE for key in counters)], "totals and rates"
+
+
+def _sortable(value: object) -> object:
+    return value.name if isinstance(value, ObjectKey) else value
+
+
+def _agent(key: ObjectKey) -> str:
+    return f"{key.agent} at {key.broker}" if key.broker else key.agent
+
+
+def _state(row: Row) -> Cell:
+    return None if row.mark is Mark.NONE else row.mark.value
+
+
+def _time(key: str, title: str, name: str) -> ScreenColumn:
+    return ScreenColumn(
+        key,
+        title,
+        lambda row: Instant(getattr(row.item, name)),
+        lambda row: getattr(row.item, name) or None,
+        Role.TIME,
+        name="",
+        desc=f"when it was {name}",
+    )

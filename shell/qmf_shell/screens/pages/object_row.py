@@ -1,0 +1,60 @@
+"""A row that shows an object, and what it was before: so rates and changes are computed only for what is shown."""
+
+from __future__ import annotations
+
+import attrs
+
+from qmf_shell.objects.fields import ObjectField
+from qmf_shell.objects.rates import counter_growth
+from qmf_shell.screens.rows import Row
+from qmf_shell.session.backend import ObjectRecord
+
+#: An object that did not change for so many seconds did not grow during them: what follows belongs to fewer seconds.
+LONGEST_STEP = 12.0
+#: A rate is shown until the object has not changed for so many of its last steps.
+HELD = 2.0
+
+
+@attrs.define(eq=False, kw_only=True)
+class ObjectRow(Row):
+    """A row that shows an object.
+
+    Attributes:
+        item: the object as it is now.
+        before: as it was before its last change; None before the first.
+        at: when it came, in seconds of a monotonic clock.
+        step: seconds between `before` and now, as far as they count for rates.
+        update: number of the update in which it changed last.
+    """
+
+    item: ObjectRecord
+    before: ObjectRecord | None = None
+    at: float = 0.0
+    step: float = 0.0
+    update: int = 0
+
+    def change(self, record: ObjectRecord, at: float, update: int) -> None:
+        """The object has other values."""
+        seconds = (record.updated - self.item.updated) / 1e9
+        self.step = min(seconds if seconds > 0 else max(at - self.at, 0.0), LONGEST_STEP)
+        self.before, self.item, self.at, self.update = self.item, record, at, update
+
+    def rate(self, field: ObjectField, now: float) -> float | None:
+        """The growth of a counter per second; None before it is known.
+
+        Args:
+            field: the counter.
+            now: seconds of the clock of `at`.
+        """
+        value = self.item.values.get(field.name)
+        if field.type is None or isinstance(value, bool) or not isinstance(value, int | float) or self.mark.gone:
+            return None
+        if self.before is None:
+            return None
+        if now - self.at > max(self.step, 1.0) * HELD:
+            return 0.0
+        last = self.before.values.get(field.name)
+        if isinstance(last, bool) or not isinstance(last, int | float) or self.step <= 0:
+            return None
+        restarted = self.before.identity.key.epoch != self.item.identity.key.epoch
+        return (value if restarted else counter_growth(field.type, last, value)) / self.step

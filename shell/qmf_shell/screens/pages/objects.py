@@ -1,0 +1,311 @@
+"""The objects of a class, one per row, with rates beside totals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from qmf.errors import QmfError
+from qmf.schema import ClassKey
+from qmf_shell.objects.default_columns import default_columns, important_statistics
+from qmf_shell.objects.fields import ObjectField, find_field
+from qmf_shell.objects.filtering import ObjectTest, compile_test
+from qmf_shell.objects.selecting import known_schemas
+from qmf_shell.parsing.condition_parser import parse_condition
+from qmf_shell.parsing.words import split_line
+from qmf_shell.screens.model import RowTest, TableModel
+from qmf_shell.screens.pages.object_columns import RATE, STATE, ObjectColumns
+from qmf_shell.screens.pages.object_row import ObjectRow
+from qmf_shell.screens.rows import Mark, Row
+from qmf_shell.screens.state import FilterError, Page, PageNote
+from qmf_shell.screens.thresholds import limits_of, threshold_key
+from qmf_shell.session.backend import (
+    ClassName,
+    GoneKind,
+    GoneObject,
+    ObjectChanges,
+    ObjectFeed,
+    ObjectKey,
+    ObjectRecord,
+)
+from qmf_shell.session.context import Context
+from qmf_shell.text import clean, natural_key, plural
+
+#: Seconds for which new objects are marked, and for which deleted ones stay.
+NEW_FOR, DELETED_FOR = 10.0, 30.0
+#: Agents that publish to all are asked as often as the screen is refreshed only for so many objects at most.
+ASKED_OFTEN = 1000
+#: Else so often, in seconds.
+SELDOM = 30.0
+_MARKS = {GoneKind.DELETED: Mark.DELETED, GoneKind.LOST: Mark.LOST, GoneKind.LEFT: Mark.LEFT}
+
+
+@attrs.frozen(kw_only=True)
+class ObjectsSpec:
+    """Which objects a page shows, and how.
+
+    Attributes:
+        name: package and name of their class.
+        keys: its versions.
+        predicate, test: the condition, for the agents and for here.
+        only: keys of the objects that are meant; None for all.
+        columns: names of the values shown; empty for the default.
+        sort: name of the value that sorts, or None; with `by_rate` its growth per second.
+        descending: the largest first.
+        by_rate: see `sort`.
+        all_integers: every integer is a counter.
+        limit: how many objects are shown, or None.
+        about: what is shown, in a few words, besides the class.
+    """
+
+    name: ClassName
+    keys: Sequence[ClassKey]
+    predicate: Sequence[object] = ()
+    test: ObjectTest | None = None
+    only: frozenset[ObjectKey] | None = None
+    columns: Sequence[str] = ()
+    sort: str | None = None
+    descending: bool = False
+    by_rate: bool = False
+    all_integers: bool = False
+    limit: int | None = None
+    about: str = ""
+
+
+@attrs.frozen(eq=False)
+class _News:
+    """What `ObjectsPage.load` found."""
+
+    at: float
+    changes: ObjectChanges
+    failures: Sequence[str] = ()
+
+
+class ObjectsPage(Page):
+    """The objects of a class."""
+
+    empty = "No objects."
+
+    def __init__(
+        self,
+        context: Context,
+        spec: ObjectsSpec,
+        interval: float,
+        open_object: Callable[[ObjectRecord], Page],
+    ) -> None:
+        """
+        Args:
+            context: the session.
+            spec: which objects.
+            interval: seconds between updates.
+            open_object: makes the page about an object.
+        """
+        title = f"{clean(spec.name[0])}:{clean(spec.name[1])}"
+        super().__init__(context, title, TableModel(()), interval)
+        self.model.limit = spec.limit
+        self._spec = spec
+        self._open_object = open_object
+        self._columns: ObjectColumns | None = None
+        self._feed: ObjectFeed | None = None
+        self._schemas = known_schemas(context, spec.keys)
+        self._now = time.monotonic()
+        self._update = 0
+        self._moving: dict[ObjectKey, ObjectRow] = {}
+        self._marked: dict[ObjectKey, float] = {}
+        self.empty = f"No objects of {title}" + (" that match." if spec.predicate or spec.test else ".")
+
+    # -- on the thread that loads
+
+    def load(self) -> object:
+        """See `Page.load`."""
+        spec = self._spec
+        if self._feed is not None:
+            changes = self._feed.take()
+            failures = [f"{agent}: {reason}" for agent, reason in self._feed.failures.items()]
+            return _News(time.monotonic(), self._selected(changes), failures)
+        found = self.context.backend.objects([spec.name], spec.predicate)
+        often = len(found.items) <= ASKED_OFTEN
+        self._feed = self.context.backend.follow(
+            [spec.name], spec.predicate, interval=self.interval, recheck=self.interval if often else SELDOM
+        )
+        failures = [f"{agent}: {reason}" for agent, reason in found.failures.items()]
+        return _News(time.monotonic(), self._selected(ObjectChanges(found.items)), failures)
+
+    def _selected(self, changes: ObjectChanges) -> ObjectChanges:
+        test, only = self._spec.test, self._spec.only
+        if test is None and only is None:
+            return changes
+        records, gone = [], list(changes.gone)
+        for item in changes.records:
+            if only is not None and item.identity.key not in only:
+                continue
+            if test is None or test(item):
+                records.append(item)
+            elif (row := self.model.row(item.identity.key)) is not None and not row.mark.gone:
+                gone.append(GoneObject(item.identity.key, GoneKind.LEFT, time.time_ns()))
+        return ObjectChanges(records, gone)
+
+    # -- on the screen's thread
+
+    def apply(self, news: object) -> None:
+        """See `Page.apply`."""
+        assert isinstance(news, _News)
+        self._now = news.at
+        self._update += 1
+        model = self.model
+        changed = self._put(news.changes.records)
+        for item in news.changes.gone:
+            row = model.row(item.key)
+            if isinstance(row, ObjectRow) and row.item.identity.key not in changed:
+                row.mark, row.since = _MARKS[item.kind], item.at
+                self._marked[item.key] = self._now
+                model.put((row,))
+        self._forget_marks()
+        still = {key: row for key, row in self._moving.items() if self._now - row.at <= 2 * max(row.step, 1.0) + 1}
+        if self._columns is not None and (self._columns.sorts_by_rate(model.sort)):
+            model.rerank(self._moving.values())
+        self._moving = still
+        self._set_columns()
+        self.notes = tuple(PageNote(f"incomplete: {clean(text)}", bad=True) for text in news.failures[:1])
+        self.loaded = True
+
+    def _put(self, records: Sequence[ObjectRecord]) -> set[ObjectKey]:
+        rows: list[ObjectRow] = []
+        fresh: list[ObjectRecord] = []
+        for record in records:
+            row = self.model.row(record.identity.key)
+            if not isinstance(row, ObjectRow):
+                fresh.append(record)
+                continue
+            if row.mark.gone:
+                row.mark = Mark.NONE
+                self._marked.pop(record.identity.key, None)
+            row.change(record, self._now, self._update)
+            self._moving[record.identity.key] = row
+            rows.append(row)
+        orders = {id(item): natural_key(item.identity.index) for item in fresh}
+        fresh.sort(key=lambda item: (orders[id(item)], item.identity.key.agent, item.identity.key.broker))
+        for record in fresh:
+            identity = record.identity
+            number = self.context.ids.assign(identity, record.created)
+            search = f"{number} {identity.index} {identity.title} {identity.key.agent}".lower()
+            order = (orders[id(record)], identity.key.agent, identity.key.broker)
+            new = ObjectRow(key=identity.key, item=record, order=order, search=search, at=self._now)
+            if self.loaded:
+                new.mark, new.since = Mark.NEW, record.created
+                self._marked[identity.key] = self._now
+            rows.append(new)
+        self.model.put(rows)
+        return {row.item.identity.key for row in rows}
+
+    def _forget_marks(self) -> None:
+        """Remove marks of new objects and rows of deleted ones after some time."""
+        for key, at in list(self._marked.items()):
+            row = self.model.row(key)
+            age = self._now - at
+            if row is None or row.mark is Mark.LEFT or (row.mark is Mark.DELETED and age > DELETED_FOR):
+                self.model.remove((key,))
+                del self._marked[key]
+            elif row.mark is Mark.NEW and age > NEW_FOR:
+                row.mark = Mark.NONE
+                del self._marked[key]
+
+    def clear_gone(self) -> None:
+        """See `Page.clear_gone`."""
+        super().clear_gone()
+        self._marked = {key: at for key, at in self._marked.items() if self.model.row(key) is not None}
+
+    def _set_columns(self) -> None:
+        """Make the columns, when the objects or the state of a row need others."""
+        model = self.model
+        if self._columns is None:
+            rows = [row.item for row in model.rows]
+            if not rows and not self._schemas:
+                return
+            schemas = self._schemas or list({id(item.schema): item.schema for item in rows}.values())
+            name = self._spec.name
+            self._columns = ObjectColumns(
+                self.context, schemas, self._spec.all_integers, lambda: (self._now, self._update)
+            )
+            try:
+                shown = self._columns.default(self._spec.columns or default_columns(self.context, name, schemas, rows))
+            except QmfError as error:
+                shown = self._columns.default(important_statistics(schemas, rows))
+                self.notes = (PageNote(str(error), bad=True),)
+            model.set_columns(self._columns.columns, shown)
+            spec = self._spec
+            if spec.sort is not None:
+                key = self._columns.key_of(spec.sort, rate=spec.by_rate)
+                if key is not None:
+                    if key not in model.shown:
+                        model.set_columns(model.columns, [*model.shown, key])
+                    model.sort_by(key, descending=spec.descending)
+        marked = any(row.mark.gone for row in map(model.row, self._marked) if row is not None)
+        if marked != (STATE in model.shown):
+            model.shown = [*model.shown, STATE] if marked else [key for key in model.shown if key != STATE]
+
+    def open(self, row: Row) -> Page | object | None:
+        """See `Page.open`."""
+        assert isinstance(row, ObjectRow)
+        return self._open_object(row.item)
+
+    def test_of(self, text: str) -> RowTest:
+        """See `Page.test_of`: a part of a name, or a condition as after `where`."""
+        wanted = text.removeprefix("where ").strip()
+        if wanted == text.strip() and not any(sign in text for sign in "=<>~"):
+            return super().test_of(text)
+        try:
+            words = split_line(wanted)
+            condition, used = parse_condition(words)
+            if used < len(words):
+                raise FilterError(f"{words[used].text!r} is one word too many")
+            test = compile_test(condition, self._schemas, _no_references)
+        except QmfError as error:
+            raise FilterError(str(error)) from None
+        return lambda row: test(row.item)
+
+    @property
+    def summary(self) -> str:
+        """See `Page.summary`."""
+        gone = sum(row is not None and row.mark.gone for row in map(self.model.row, self._marked))
+        text = plural(len(self.model) - gone, "object")
+        return f"{text}, {gone:,} gone" if gone else text
+
+    def next_rates(self) -> str:
+        """See `Page.next_rates`."""
+        if self._columns is None:
+            return ""
+        shown, text = self._columns.next_rates(self.model.shown)
+        self.model.shown = shown
+        return text
+
+    def thresholds(self, key: str) -> Sequence[float]:
+        """See `Page.thresholds`."""
+        try:
+            field = find_field(self._schemas, key)
+        except QmfError:
+            return ()
+        return limits_of(field, self._spec.name[1], self.context.settings.thresholds)
+
+    def set_thresholds(self, key: str, limits: Sequence[float]) -> None:
+        """See `Page.set_thresholds`."""
+        name = key.removesuffix(RATE)
+        self.context.settings.thresholds[threshold_key(self._spec.name[1], name)] = tuple(limits)
+
+    def columns_chosen(self) -> None:
+        """See `Page.columns_chosen`: they are remembered for the class, in `list` as well."""
+        if self._columns is not None:
+            names = self._columns.names(self.model.shown_columns)
+            if names:
+                self.context.columns.choose(self._spec.name, tuple(names))
+
+    def close(self) -> None:
+        """See `Page.close`."""
+        if self._feed is not None:
+            self._feed.close()
+
+
+def _no_references(text: str, field: ObjectField) -> ObjectKey:
+    raise FilterError(f"{field.name} is a reference: compare it with ~, as in {field.name} ~ {text}")

@@ -1,0 +1,266 @@
+"""All values of one object, or of several side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from qmf.schema import ClassSchema
+from qmf_shell.objects.counters import is_counter
+from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
+from qmf_shell.objects.lookup import object_label
+from qmf_shell.objects.rates import RateTracker
+from qmf_shell.objects.value_cells import element_cells
+from qmf_shell.results.cells import Cell, HiLoCell, Instant, MinMaxMeanCell, Quantity
+from qmf_shell.results.result import Role
+from qmf_shell.screens.model import TableModel
+from qmf_shell.screens.rates import rate_cell
+from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
+from qmf_shell.screens.state import Page, PageNote
+from qmf_shell.screens.thresholds import level_of, limits_of, threshold_key
+from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
+from qmf_shell.session.context import Context
+from qmf_shell.text import clean
+
+TYPE, ELEMENT, MEANING = "type", "element", "meaning"
+
+
+@attrs.define(eq=False, kw_only=True)
+class ValueRow(Row):
+    """An element of the objects.
+
+    Attributes:
+        item: its name.
+        cells: its cell of each object.
+        changed: of which objects it changed.
+        rates: its growth per second for each object; None where it has none.
+        levels: how its values compare with its thresholds.
+        meaning: its description.
+    """
+
+    item: str
+    kind: str = ""
+    cells: list[Cell] = attrs.field(factory=list)
+    changed: set[int] = attrs.field(factory=set)
+    rates: list[float | None] = attrs.field(factory=list)
+    levels: list[Level] = attrs.field(factory=list)
+    meaning: str = ""
+
+
+@attrs.frozen(eq=False)
+class _News:
+    at: float
+    found: Sequence[ObjectRecord | None]
+
+
+class ValuesPage(Page):
+    """All values of objects."""
+
+    empty = "It has no values."
+
+    def __init__(
+        self,
+        context: Context,
+        targets: Sequence[ObjectRecord],
+        interval: float,
+        open_key: Callable[[ObjectKey], Page | None],
+        *,
+        all_integers: bool = False,
+    ) -> None:
+        """
+        Args:
+            context: the session.
+            targets: the objects.
+            interval: seconds between updates.
+            open_key: makes the page about the object that a reference names, if it is known.
+            all_integers: every integer is a counter.
+        """
+        for item in targets:
+            context.ids.assign(item.identity, item.created)
+        labels = [object_label(item.identity) for item in targets]
+        title = labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} more"
+        super().__init__(context, title, TableModel(()), interval)
+        self._targets = list(targets)
+        self._gone: dict[ObjectKey, int] = {}
+        self._open_key = open_key
+        self._all_integers = all_integers
+        self._rates = RateTracker()
+        shown = self._make_columns()
+        self.model.set_columns(shown, [item.key for item in shown if item.key != MEANING or len(targets) == 1])
+
+    @property
+    def identity(self) -> ObjectIdentity:
+        """The first object."""
+        return self._targets[0].identity
+
+    def _make_columns(self) -> list[ScreenColumn]:
+        columns = [
+            ScreenColumn(
+                ELEMENT, "Element", lambda row: row.item, lambda row: row.item, Role.NAME, fixed=True, desc="its name"
+            )
+        ]
+        alone = len(self._targets) == 1
+        for number, target in enumerate(self._targets):
+            title = "Value" if alone else str(self.context.ids.number(target.identity.key))
+            columns.append(_value_column(number, title, object_label(target.identity)))
+            columns.append(_rate_column(number, "Per second" if alone else f"{title}/s"))
+        columns += [
+            ScreenColumn(TYPE, "Type", lambda row: row.kind, lambda row: row.kind, Role.FAINT, desc="of the element"),
+            ScreenColumn(
+                MEANING,
+                "Meaning",
+                lambda row: row.meaning or None,
+                lambda row: row.meaning or None,
+                Role.FAINT,
+                desc="the description of the element",
+            ),
+        ]
+        return columns
+
+    def load(self) -> object:
+        """See `Page.load`."""
+        found = [self.context.backend.get(item.identity) for item in self._targets]
+        return _News(time.monotonic(), found)
+
+    def apply(self, news: object) -> None:
+        """See `Page.apply`."""
+        assert isinstance(news, _News)
+        for number, now in enumerate(news.found):
+            key = self._targets[number].identity.key
+            if now is None:
+                self._gone.setdefault(key, time.time_ns())
+            else:
+                self._gone.pop(key, None)
+                self._targets[number] = now
+        cells = [element_cells(self.context, item) for item in self._targets]
+        elements = list(dict.fromkeys(element for one in cells for element in one))
+        rows = [
+            self._row(order, kind, name, [one.get((kind, name)) for one in cells], news.at)
+            for order, (kind, name) in enumerate(elements)
+        ]
+        last = len(rows)
+        rows.append(self._row(last, "time", "created", [Instant(item.created) for item in self._targets], news.at))
+        rows.append(self._row(last + 1, "time", "updated", [Instant(item.updated) for item in self._targets], news.at))
+        rows.append(self._row(last + 2, "", "agent", [item.identity.key.agent for item in self._targets], news.at))
+        self.model.remove({row.key for row in self.model.rows} - {row.key for row in rows})
+        self.model.put(rows)
+        self._note_gone()
+        self.loaded = True
+
+    def _note_gone(self) -> None:
+        if not self._gone:
+            self.notes = ()
+            return
+        at = max(self._gone.values())
+        which = "it is" if len(self._targets) == 1 else f"{len(self._gone)} of these are"
+        self.notes = (PageNote(f"{which} gone since {self._clock(at)}: these are the last values", bad=True),)
+
+    def _clock(self, at: int) -> str:
+        from qmf_shell.render.formatting import Formatter
+
+        return Formatter(short=True).text(Instant(at))
+
+    def _row(self, order: int, kind: str, name: str, cells: list[Cell], at: float) -> ValueRow:
+        key = (kind, name)
+        row = self.model.row(key)
+        if not isinstance(row, ValueRow):
+            row = ValueRow(key=key, item=name, kind=kind, order=order, search=name.lower())
+            row.meaning = _meaning(self._targets[0].schema, name)
+            row.cells = cells
+        row.changed = {number for number, cell in enumerate(cells) if self.loaded and row.cells[number] != cell}
+        row.order, row.cells = order, cells
+        fields = [self._field(item.schema, name) if kind in ("config", "inst") else None for item in self._targets]
+        pairs = list(zip(self._targets, fields, strict=True))
+        row.rates = [self._rate(item, field, at) for item, field in pairs]
+        row.levels = [self._level(item, field) for item, field in pairs]
+        row.mark = Mark.LOST if len(self._gone) == len(self._targets) else Mark.NONE
+        return row
+
+    def _field(self, schema: ClassSchema, name: str) -> ObjectField | None:
+        if schema.property(name) is None and schema.statistic(name) is None:
+            return None
+        return find_field([schema], name)
+
+    def _rate(self, item: ObjectRecord, field: ObjectField | None, at: float) -> float | None:
+        if field is None or field.type is None:
+            return None
+        statistic = item.schema.statistic(field.name)
+        counter = statistic is not None and is_counter(item.schema.package, statistic)
+        if not counter and not (self._all_integers and field.type.is_integer and field.type.base not in TIME_TYPES):
+            return None
+        key = item.identity.key, field.name
+        return self._rates.update(key, field.type, item.values.get(field.name), at, item.identity.key.epoch)
+
+    def _level(self, item: ObjectRecord, field: ObjectField | None) -> Level:
+        if field is None:
+            return Level.NORMAL
+        limits = limits_of(field, item.schema.name, self.context.settings.thresholds)
+        return level_of(item.values.get(field.name), limits)
+
+    def open(self, row: Row) -> Page | object | None:
+        """See `Page.open`: the object that a reference names."""
+        for item in self._targets:
+            value = item.values.get(str(row.item))
+            if isinstance(value, ObjectKey) and value.name:
+                return self._open_key(value)
+        return None
+
+    def set_thresholds(self, key: str, limits: Sequence[float]) -> None:
+        """See `Page.set_thresholds`."""
+        self.context.settings.thresholds[threshold_key(self.identity.class_key.name, key)] = tuple(limits)
+
+    @property
+    def summary(self) -> str:
+        """See `Page.summary`."""
+        number = self.context.ids.number(self.identity.key)
+        return f"id {number}" if len(self._targets) == 1 else ""
+
+
+def _value_column(number: int, title: str, meaning: str) -> ScreenColumn:
+    return ScreenColumn(
+        f"value{number}",
+        clean(title),
+        lambda row: row.cells[number],
+        lambda row: _plain(row.cells[number]),
+        desc=meaning,
+        level=lambda row: row.levels[number],
+        changed=lambda row: number in row.changed,
+    )
+
+
+def _rate_column(number: int, title: str) -> ScreenColumn:
+    def cell(row: ValueRow) -> Cell:
+        shown = row.cells[number]
+        unit = shown.unit if isinstance(shown, Quantity | HiLoCell) else None
+        return rate_cell(row.rates[number], unit)
+
+    return ScreenColumn(
+        f"rate{number}",
+        title,
+        cell,
+        lambda row: row.rates[number],
+        right=True,
+        rate=True,
+        desc="growth of counters per second",
+    )
+
+
+def _plain(cell: Cell) -> object:
+    match cell:
+        case Quantity(value=value) | HiLoCell(value=value):
+            return value
+        case MinMaxMeanCell(mean=mean):
+            return mean
+        case Instant(ns):
+            return ns
+        case int() | float() | str():
+            return cell
+        case _:
+            return None if cell is None else str(cell)
+
+
+def _meaning(schema: ClassSchema, name: str) -> str:
+    item = schema.property(name) or schema.statistic(name)
+    return " ".join((item.desc or "").split()) if item is not None else ""

@@ -1,0 +1,56 @@
+"""Thresholds of values: from which number on a value is a warning, or critical."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from qmf_shell.objects.fields import ObjectField
+from qmf_shell.screens.rows import Level
+
+#: Of statistics in percent, if nothing else was said.
+PERCENT = (80.0, 95.0)
+
+_NUMBER = re.compile(r"(-?\d+(?:\.\d+)?)([kMGT]i?)?")
+_FACTORS = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def threshold_key(class_name: str, name: str) -> str:
+    """The name of the thresholds of a value of a class in the settings: ``queue.msgDepth``, in lower case."""
+    return f"{class_name}.{name}".lower()
+
+
+def limits_of(field: ObjectField, class_name: str, chosen: Mapping[str, Sequence[float]]) -> Sequence[float]:
+    """The thresholds of a value: those that the user chose, or the default; none if it has none."""
+    found = chosen.get(threshold_key(class_name, field.name))
+    if found is None:
+        found = chosen.get(threshold_key(class_name, field.element))
+    if found is not None:
+        return found
+    return PERCENT if field.statistic and field.unit in ("percent", "%") else ()
+
+
+def limits_of_text(text: str) -> tuple[float, ...] | None:
+    """The thresholds that a user typed: none, one or two numbers, also ``10k`` and ``5Mi``; None if it is not that."""
+    words = text.replace(",", " ").split()
+    found: list[float] = []
+    for word in words:
+        number = _NUMBER.fullmatch(word)
+        if number is None:
+            return None
+        found.append(float(number[1]) * _FACTORS[number[2] or ""])
+    return tuple(found) if len(found) <= 2 else None
+
+
+def limits_text(limits: Sequence[float]) -> str:
+    """Thresholds as a user types them."""
+    return " ".join(f"{item:.15g}" for item in limits)
+
+
+def level_of(value: object, limits: Sequence[float]) -> Level:
+    """How a value compares with its thresholds. If the second is smaller, values below them are the bad ones."""
+    if not limits or isinstance(value, bool) or not isinstance(value, int | float):
+        return Level.NORMAL
+    low = len(limits) > 1 and limits[1] < limits[0]
+    reached = sum(value <= limit if low else value >= limit for limit in limits[:2])
+    return Level(reached)
