@@ -160,7 +160,9 @@ class TableModel:
         """Sort by a column: numbers the largest first, texts the smallest; by the same column again, reversed."""
         if descending is None:
             column = self.column(key)
-            descending = not self.descending if key == self.sort else column is not None and column.right
+            descending = (
+                not self.descending if key == self.sort else column is not None and column.right and not column.fixed
+            )
         self.sort, self.descending = key, descending
         for row in self._rows.values():
             row.ranked = False

@@ -10,6 +10,7 @@ import attrs
 
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import CellForm, Role, TableColumn
+from qmf_shell.text import natural_key
 
 #: A value made comparable with all others: numbers before texts. None for a missing value, which comes last.
 Rank = tuple[int, float, object]
@@ -124,6 +125,4 @@ def rank_of(value: object) -> Rank | None:
         return None
     if isinstance(value, bool | int | float):
         return 0, float(value), ""
-    if isinstance(value, tuple):  # a natural sort key
-        return 1, 0.0, value
-    return 1, 0.0, ((0, 0, str(value)),)
+    return 1, 0.0, natural_key(str(value))

@@ -32,10 +32,10 @@ def test_an_agent_that_ends_during_a_view(tmp_path: Path) -> None:
     ):
         terminal.ready()
         terminal.enter("watch -n 0.3 memory:physical")
-        terminal.sees(r"config +total")
+        terminal.sees(r"^total +[\d,.]+ GB")
         agent.close()
-        terminal.sees(r"Element +101 \(gone\)")
-        terminal.sees(r"gone since")
+        terminal.sees(r"it is gone since \d+:\d+:\d+: these are the last values")
+        terminal.sees(r"^total +[\d,.]+ GB")
         terminal.child.send("q")
         terminal.ready()
         terminal.enter("show 101")
@@ -50,13 +50,13 @@ def test_a_broker_that_restarts_during_a_view(tmp_path: Path) -> None:
         terminal = Terminal(["-b", broker.url], environment(tmp_path))
         terminal.ready()
         terminal.enter("watch -n 0.3 memory:physical")
-        terminal.sees(r"config +total")
+        terminal.sees(r"^total +[\d,.]+ GB")
     with terminal:
-        lines = terminal.sees(r"^not connected to ")
-        assert any("config  total" in line for line in lines)
+        lines = terminal.sees(r"no connection to amqp://")
+        assert any(line.startswith("total ") for line in lines)
         with EmbeddedBroker(port=port) as again, EmbeddedHostAgent(again.url, 0.3):
-            terminal.until(lambda lines: not any("not connected" in line or "(gone)" in line for line in lines))
-            terminal.sees(r"every 0\.3 s")
+            terminal.until(lambda lines: not any("no connection" in line or "gone" in line for line in lines))
+            terminal.sees(r"q leave")
             terminal.child.send("q")
             terminal.ready()
             terminal.enter("show memory:physical")
@@ -81,7 +81,7 @@ def test_a_terminal_that_changes_its_size(terminal: Terminal) -> None:
     terminal.enter("watch -n 0.2 process columns name, residentMemory, userTime, systemTime limit 3")
     terminal.sees(r"every 0\.2 s")
     terminal.resize(40, 20)
-    lines = terminal.until(lambda lines: "every 0.2 s" in "".join(lines) and any(re.match("ID  ", x) for x in lines))
+    lines = terminal.until(lambda lines: lines[-1].startswith(" q leave") and any(re.match("Index ", x) for x in lines))
     assert all(cell_len(line) <= 40 for line in lines)
     terminal.child.send("\x03")
     terminal.ready()
@@ -108,7 +108,7 @@ def test_no_colour_at_the_prompt(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["events -f", "watch -n 0.2 memory", "heartbeats -f"])
 def test_ctrl_c_ends_a_script(url: str, tmp_path: Path, command: str) -> None:
     with Terminal(["-b", url, "-c", command, "-c", "agents"], environment(tmp_path)) as terminal:
-        terminal.sees("Waiting for|every")
+        terminal.sees("Waiting for|q leave")
         terminal.child.send("\x03")
         assert terminal.end() == 130
         assert "1 agent" not in terminal.raw
@@ -182,7 +182,9 @@ def test_ten_thousand_objects_in_a_terminal(crowd: str, tmp_path: Path) -> None:
         terminal.sees(r"config +name +port-7777")
         terminal.ready()
         terminal.enter("watch -n 0.5 networkinterface")
-        terminal.sees(r"^\.\.\. 9,97\d more lines")
+        terminal.sees(r"networkinterface  10,000 objects")
+        terminal.child.send("G")
+        terminal.sees(r"port-9999 ")
         terminal.child.send("q")
         terminal.ready()
         terminal.enter("top -c 1 -t -l 3 networkinterface by bytesSent")

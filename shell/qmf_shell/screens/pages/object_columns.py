@@ -65,7 +65,12 @@ class ObjectColumns:
                 fixed=True,
             ),
             ScreenColumn(
-                INDEX, "Index", lambda row: row.item.identity.index, lambda row: row.order, Role.NAME, fixed=True
+                INDEX,
+                "Index",
+                lambda row: row.item.identity.index,
+                lambda row: row.item.identity.index,
+                Role.NAME,
+                fixed=True,
             ),
             ScreenColumn(
                 NAME,
