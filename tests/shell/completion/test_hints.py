@@ -66,7 +66,7 @@ def hint_texts(text: str) -> tuple[str, str]:
         ("set pager ", "pager  whether output longer than the terminal goes through a pager", "pager"),
         ("events -n ", "COUNT  how many to show; 0 means all", "COUNT"),
         ("list --ac", "--active  leave out destroyed objects", "--active"),
-        ("watch -", "-n, --interval SECONDS  -c, --count COUNT  -e, --exact  --all  -r, --rates", ""),
+        ("watch -", "-n, --interval SECONDS  -c, --count COUNT  -e, --exact  --all  -r, --rates  -p, --plain", ""),
     ],
 )
 def test_hints(text: str, whole: str, now: str) -> None:

@@ -31,6 +31,7 @@ from qmf_shell.session.backend import (
     ObjectRecord,
 )
 from qmf_shell.session.context import Context
+from qmf_shell.session.own_objects import CONNECTION, SESSION, is_own_object, may_be_own, own_connections
 from qmf_shell.text import clean, natural_key, plural
 
 #: Seconds for which new objects are marked, and for which deleted ones stay.
@@ -107,6 +108,7 @@ class ObjectsPage(Page):
         self.model.limit = spec.limit
         self._spec = spec
         self._open_object = open_object
+        self._everything = context.everything
         self._columns: ObjectColumns | None = None
         self._feed: ObjectFeed | None = None
         self._schemas = known_schemas(context, spec.keys)
@@ -133,8 +135,18 @@ class ObjectsPage(Page):
         failures = [f"{agent}: {reason}" for agent, reason in found.failures.items()]
         return _News(time.monotonic(), self._selected(ObjectChanges(found.items)), failures)
 
+    def _without_own(self, records: Sequence[ObjectRecord]) -> Sequence[ObjectRecord]:
+        """Leave out what agents and consoles create for themselves, unless everything is shown."""
+        name = self._spec.name
+        if self._everything or not may_be_own(name):
+            return records
+        sessions = bool(records) and name == SESSION
+        connections = own_connections(self.context.backend.objects([CONNECTION]).items) if sessions else ()
+        return [item for item in records if not is_own_object(item, connections)]
+
     def _selected(self, changes: ObjectChanges) -> ObjectChanges:
         test, only = self._spec.test, self._spec.only
+        changes = attrs.evolve(changes, records=self._without_own(changes.records))
         if test is None and only is None:
             return changes
         records, gone = [], list(changes.gone)
