@@ -9,7 +9,7 @@ from qmf._lazy import lazy_exports
 if TYPE_CHECKING:
     from qmf.broker.embedded import EmbeddedBroker
     from qmf.broker.nodes.counters import BrokerCounters
-    from qmf.broker.nodes.queues import QueueLimits
+    from qmf.broker.nodes.settings import QueueLimits
     from qmf.broker.server import Broker, ListenError
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -17,7 +17,7 @@ else:
         {
             "qmf.broker.nodes.counters": "BrokerCounters",
             "qmf.broker.embedded": "EmbeddedBroker",
-            "qmf.broker.nodes.queues": "QueueLimits",
+            "qmf.broker.nodes.settings": "QueueLimits",
             "qmf.broker.server": "Broker ListenError",
         },
     )

@@ -13,9 +13,11 @@ from collections.abc import Callable
 from functools import partial
 
 from qmf.broker.links.routing import route_message
-from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.queues import OverflowPolicy, Queue
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NameInUse, NodeRegistry
 from qmf.bus.base import (
     Binding,
@@ -44,6 +46,8 @@ class LocalSubscription(Subscription):
         queue: where its messages wait.
     """
 
+    presettled = False  #: see `Consumer`
+
     def __init__(
         self, bus: LocalBus, binding: Binding, queue: Queue, on_message: MessageCallback, prefetch: int
     ) -> None:
@@ -60,9 +64,9 @@ class LocalSubscription(Subscription):
         self._window = max(1, prefetch)
         self._loop = asyncio.get_running_loop()
         #: Messages from the queue that `on_message` has not been called with yet.
-        self._arrived: deque[Message] = deque()
+        self._arrived: deque[Entry] = deque()
         #: Messages that it has been called with, and that are not settled yet.
-        self._unsettled: dict[Message, None] = {}
+        self._unsettled: dict[Entry, None] = {}
         self._scheduled = False
         self.selector: Callable[[Message], bool] | None = None
         queue.add_consumer(self)
@@ -71,19 +75,14 @@ class LocalSubscription(Subscription):
         """See `Consumer`."""
         return len(self._arrived) + len(self._unsettled) < self._window
 
-    def deliver(self, message: Message) -> None:
+    def deliver(self, entry: Entry) -> None:
         """See `Consumer`. The callback is called in a later turn of the loop, since a sender is in the middle of a call
         now.
         """
-        self._arrived.append(message)
+        self._arrived.append(entry)
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._run)
-
-    def unsettled(self) -> tuple[int, int]:
-        """See `Consumer`."""
-        messages = [*self._arrived, *self._unsettled]
-        return len(messages), sum(len(message.data) for message in messages)
 
     async def close(self) -> None:
         """See `Subscription`."""
@@ -101,14 +100,15 @@ class LocalSubscription(Subscription):
         for _ in range(len(self._arrived)):
             if not self._arrived:
                 return  # the callback of the message before has closed the subscription
-            message = self._arrived.popleft()
-            self._unsettled[message] = None
-            received = ReceivedMessage(message.data, partial(self._on_settled, message))
+            entry = self._arrived.popleft()
+            self._unsettled[entry] = None
+            received = ReceivedMessage(entry.message.data, partial(self._on_settled, entry))
             call_receiver(self._on_message, received, self.binding)
 
-    def _on_settled(self, message: Message) -> None:
-        if message in self._unsettled:
-            del self._unsettled[message]
+    def _on_settled(self, entry: Entry) -> None:
+        if entry in self._unsettled:
+            del self._unsettled[entry]
+            self.queue.accept(entry)
             self.queue.dispatch()
 
 
@@ -162,7 +162,7 @@ class LocalBus(Bus):
         self._number += 1
         name = f"{self._name}_{binding.exchange}_{receiving_link_name(self._number)}"
         try:
-            queue = self._registry.declare_queue(name, overflow=OverflowPolicy.DROP_OLDEST, exclusive=True)
+            queue = self._registry.declare_queue(name, self._registry.subscription_settings())
         except NameInUse as error:
             raise LinkError(binding.exchange, "amqp:resource-locked", f"queue {name!r} exists") from error
         self._registry.bind(exchange, queue, BindingSpec(key=binding.key))

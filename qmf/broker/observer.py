@@ -11,7 +11,8 @@ from typing import Protocol
 
 import attrs
 
-from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 
 
@@ -102,6 +103,12 @@ class BrokerObserver:
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
         """A binding is about to be removed. Those of a queue or exchange that is deleted are not reported."""
 
+    def on_redirected(self, source: Queue, target: Queue) -> None:
+        """New messages of a queue go to another one."""
+
+    def on_redirection_ended(self, source: Queue, target: Queue) -> None:
+        """New messages of a queue go to itself again."""
+
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """A client has attached a link."""
 
@@ -154,6 +161,16 @@ class BrokerObservers(BrokerObserver):
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_unbound(exchange, queue, spec, client)
+
+    def on_redirected(self, source: Queue, target: Queue) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_redirected(source, target)
+
+    def on_redirection_ended(self, source: Queue, target: Queue) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_redirection_ended(source, target)
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""

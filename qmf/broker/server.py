@@ -18,8 +18,9 @@ from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.exchanges import Exchange
-from qmf.broker.nodes.queues import Queue, QueueLimits
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.settings import QueueLimits
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import MAX_FRAME, MAX_MESSAGE, ConnectionSettings
@@ -39,6 +40,8 @@ OPEN_TIMEOUT = 10.0
 IDLE_TIMEOUT = 120.0
 #: Connections that may wait at the listening socket until they are accepted.
 BACKLOG = 100
+#: Seconds between removals of messages whose time to live has ended; the default of qpidd's `--queue-purge-interval`.
+EXPIRY_INTERVAL = 600.0
 #: Seconds that clients have to answer the broker's close.
 CLOSE_PATIENCE = 2.0
 
@@ -94,7 +97,7 @@ class Broker:
         port: TCP port; 0 for any free one.
         queues: names of queues that exist from the start.
         domains: QMF domains besides ``default`` whose exchanges exist.
-        limits: of each queue.
+        limits: of queues that ask for none; None for those of qpidd, and smaller ones for queues of subscriptions.
         ssl_context: of a server; every connection must be TLS then.
         users: passwords by user; only these may log in then, with SASL PLAIN. None lets everybody in.
         name: container id; unique by default.
@@ -130,6 +133,7 @@ class Broker:
         self._resumable: ResumableLinks | None = None
         self._server: asyncio.Server | None = None
         self._listening = False
+        self._expiry: asyncio.TimerHandle | None = None
         self._connections: set[ServerConnection] = set()
 
     @property
@@ -162,10 +166,12 @@ class Broker:
             limits=self._limits,
             counters=self.counters,
             clock=loop.time,
+            call_later=loop.call_later,
         )
         self._registry.on_deleted = self._on_node_deleted
         self._resumable = ResumableLinks(self._registry)
         self._listening = True
+        self._expiry = loop.call_later(EXPIRY_INTERVAL, self._expire)
         try:
             self._server = await loop.create_server(
                 self._accept,
@@ -201,6 +207,8 @@ class Broker:
             await management.close()
         if self._resumable is not None:
             self._resumable.close()
+        if self._expiry is not None:
+            self._expiry.cancel()
         connections = list(self._connections)
         for connection in connections:
             connection.close("amqp:connection:forced", "the broker is shutting down")
@@ -244,6 +252,12 @@ class Broker:
             on_start=self._on_connection_start,
             on_end=self._connections.discard,
         ).transport
+
+    def _expire(self) -> None:
+        """Remove the messages whose time to live has ended; one that is the next to be delivered is removed earlier."""
+        assert self._registry is not None
+        self._registry.expire()
+        self._expiry = asyncio.get_running_loop().call_later(EXPIRY_INTERVAL, self._expire)
 
     def _on_node_deleted(self, node: Queue | Exchange) -> None:
         for connection in list(self._connections):

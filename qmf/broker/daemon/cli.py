@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from qmf._event_loop import on_end_signals, run
 from qmf.broker.daemon.options import options_parser
 from qmf.broker.links.sasl import UsersError, read_users
-from qmf.broker.nodes.queues import QueueLimits
+from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import Broker, ListenError
 
 #: Exit code when the broker could not start because of its options; the one of argparse.

@@ -6,7 +6,7 @@ import argparse
 import math
 
 from qmf._version import __version__
-from qmf.broker.nodes.queues import QueueLimits
+from qmf.broker.nodes.settings import QueueLimits
 from qmf.bus.url import AMQP_PORT
 
 #: Longest interval in seconds that the management schema can express.

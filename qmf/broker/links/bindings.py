@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import BindingExists, Node, NodeRegistry
+from qmf.broker.nodes.registry import Node, NodeRegistry
 from qmf.broker.observer import BrokerClient
 from qmf.broker.refusal import AmqpRefusal
 
@@ -71,7 +72,7 @@ def make_binding(registry: NodeRegistry, request: BindingRequest, node: Node | N
         raise BindingError("amqp:not-found", f"no queue {request.queue or _name(node)!r}")
     try:
         registry.bind(exchange, queue, request.spec, client)
-    except BindingExists as error:
+    except BindingRefused as error:
         raise BindingError("amqp:not-allowed", str(error)) from error
 
 

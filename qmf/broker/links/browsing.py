@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from qmf.broker.links.outgoing import OutgoingLink
-from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.selectors import Selector
 from qmf.bus.engine.events import OutcomeReceived
@@ -22,23 +22,24 @@ class BrowsingLink(OutgoingLink):
 
     def __init__(self, transport: AmqpTransport, link: Link, queue: Queue, selector: Selector | None = None) -> None:
         super().__init__(transport, link, queue, selector)
-        self._ahead: deque[Message] = deque(queue.waiting())
+        self._ahead: deque[Entry] = deque(queue.waiting())
 
     def attach(self) -> None:
         """See `OutgoingLink`."""
         self.queue.add_browser(self)
 
-    def on_stored(self, message: Message) -> None:
+    def on_stored(self, entry: Entry) -> None:
         """See `Browser`."""
-        self._ahead.append(message)
+        self._ahead.append(entry)
         self.dispatch()
 
     def dispatch(self) -> None:
         """See `OutgoingLink`."""
         while self._ahead and self.ready():
-            message = self._ahead.popleft()
-            if self.queue.holds(message) and (self.selector is None or self.selector(message)):
-                self.deliver(message)
+            entry = self._ahead.popleft()
+            if self.queue.is_readable(entry) and (self.selector is None or self.selector(entry.message)):
+                self.queue.on_browsed(entry)
+                self.deliver(entry)
 
     def on_outcome(self, event: OutcomeReceived) -> None:
         """The client settled a message, which changes nothing."""

@@ -21,9 +21,9 @@ from qmf.broker.links.resumable import (
     Unsettled,
 )
 from qmf.broker.links.resumable_links import ResumableLinks, end_link
+from qmf.broker.nodes.bindings import BindingRefused
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
-from qmf.broker.nodes.node_declaration import NodeDeclaration
-from qmf.broker.nodes.queues import OverflowPolicy, Queue
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import Node, NodeRegistry
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.observer import BrokerClient
@@ -190,6 +190,8 @@ class ClientLinks:
         self._bind(link, node, queue)
         selector, applied = self._selector(source)
         browse = source.browse and granted.address == queue.name
+        if queue.settings.browse_only and not browse:
+            raise LinkRefused("amqp:not-allowed", f"Queue {queue.name} is browse only.  Refusing acquiring consumer.")
         granted = attrs.evolve(granted, browse=browse, filters=(*granted.filters, *applied))
         outgoing: OutgoingLink
         if link.resumption is not None:
@@ -214,8 +216,11 @@ class ClientLinks:
             spec, applied = binding_from_filters(source.filters, node.kind)
         except ValueError as error:
             raise LinkRefused("amqp:invalid-field", str(error)) from error
-        queue = self._nodes.create_queue(link, NodeDeclaration(exclusive=True, overflow=OverflowPolicy.DROP_OLDEST))
-        self._registry.bind(node, queue, spec, self._client)
+        queue = self._nodes.create_queue(link, self._registry.subscription_settings())
+        try:
+            self._registry.bind(node, queue, spec, self._client)
+        except BindingRefused as error:
+            raise LinkRefused("amqp:invalid-field", str(error)) from error
         return queue, applied
 
     def _bind(self, link: Link, node: Node | None, subscription: Node | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from qmf.broker.nodes.exchanges import BindingSpec
+from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.selectors import Selector, compile_selector
 from qmf.bus.engine.values import Filter
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from qmf.broker.links.routing import publish_message, read_and_resolve, reject
+from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.registry import Node, NodeRegistry
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
@@ -56,6 +57,8 @@ class IncomingLink:
         #: Messages that need no credit any more, and the same number when credit was given the last time.
         self._finished = self._credited = 0
         self._window = window
+        #: The flow control of a queue that grew too long by a message of this link: it gets no more credit.
+        self._stopped_by: FlowControl | None = None
 
     @property
     def name(self) -> str:
@@ -88,12 +91,14 @@ class IncomingLink:
         except DecodeError as error:
             self._settle(event, *reject(self._registry, error))
             return
-        outcome, condition, description = publish_message(self._registry, message, node, relay=self._relay)
+        outcome, condition, description = publish_message(self._registry, message, node)
         if message.correlated and self._batchable and outcome is Outcome.ACCEPTED and event.delivery_tag is not None:
             self._transport.accept_later(self.link, event.delivery_tag)
             self._count()
         else:
             self._settle(event, outcome, condition, description)
+        if self._registry.stopped is not None:
+            self._wait(self._registry.stopped)
 
     def on_transactional(self, event: Delivery, coordinator: Coordinator) -> None:
         """Keep a message for the end of its transaction, settle it, and give credit for the next ones."""
@@ -126,7 +131,21 @@ class IncomingLink:
         """A message needs no credit any more: give credit for the next ones."""
         self._finished += 1
         used = self._finished - self._credited
-        if used >= self._window // 2:
+        if used >= self._window // 2 and self._stopped_by is None:
+            self._transport.engine.add_credit(self.link, used)
+            self._credited = self._finished
+            self._transport.flush_soon()
+
+    def _wait(self, flow: FlowControl) -> None:
+        """Give no more credit until the flow resumes."""
+        if self._stopped_by is None:
+            self._stopped_by = flow
+            flow.when_resumed(self._on_resumed)
+
+    def _on_resumed(self) -> None:
+        self._stopped_by = None
+        used = self._finished - self._credited
+        if used and not self.link.detached:
             self._transport.engine.add_credit(self.link, used)
             self._credited = self._finished
             self._transport.flush_soon()

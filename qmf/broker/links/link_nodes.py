@@ -13,8 +13,9 @@ from qmf.broker.nodes.node_declaration import (
     describe_node,
     read_node_declaration,
 )
-from qmf.broker.nodes.queues import OverflowPolicy, Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, NodeRegistry
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, NodeRegistry, NoSuchExchange
+from qmf.broker.nodes.settings import Lifetime, QueueSettings
 from qmf.broker.observer import BrokerClient
 from qmf.broker.refusal import AmqpRefusal
 from qmf.bus.engine.link import Link
@@ -61,11 +62,11 @@ class LinkNodes:
         node = self._registry.find(name)
         options = NodeDeclaration()
         if terminus.properties or "create-on-demand" in terminus.capabilities:
-            options = _options(terminus)
+            options = self._options(terminus)
         if node is None:
             if "create-on-demand" not in terminus.capabilities:
                 raise LinkRefused("amqp:not-found", f"no exchange or queue {name!r}")
-            node = self._registry.create(name, options, self._client)
+            node = self._create(name, options)
         if options.delete_on_close and not isinstance(node, DefaultExchange):
             _check_deletable(node)
             self._nodes.setdefault(link, []).append(node)
@@ -84,15 +85,18 @@ class LinkNodes:
         Raises:
             LinkRefused: it cannot be created.
         """
-        options = _options(terminus)
+        options = self._options(terminus)
         if options.exchange is not None:
             raise LinkRefused("amqp:not-implemented", "temporary exchanges are not supported")
-        overflow = OverflowPolicy.DROP_OLDEST if exclusive else OverflowPolicy.REFUSE
-        queue = self.create_queue(link, attrs.evolve(options, exclusive=exclusive, overflow=overflow))
+        settings = options.queue
+        if exclusive and "qpid.policy_type" not in settings.arguments:
+            own = self._registry.subscription_settings()
+            settings = attrs.evolve(settings, overflow=own.overflow, keeps_large=True, limits=own.limits)
+        queue = self.create_queue(link, attrs.evolve(settings, exclusive=exclusive))
         properties = describe_node(queue, options, temporary=True)[1] if terminus.properties else {}
         return queue, Terminus(queue.name, dynamic=True, properties=properties)
 
-    def create_queue(self, link: Link, options: NodeDeclaration) -> Queue:
+    def create_queue(self, link: Link, settings: QueueSettings) -> Queue:
         """Create a queue that is deleted with the link, named as qpidd names it (QMF2.md 1.2).
 
         Raises:
@@ -100,7 +104,9 @@ class LinkNodes:
         """
         name = f"{self._client.info.container}_{link.name}"
         try:
-            queue = self._registry.create(name, attrs.evolve(options, delete_on_close=True), self._client)
+            queue = self._create(
+                name, NodeDeclaration(queue=attrs.evolve(settings, auto_delete=True, lifetime=Lifetime.ON_CLOSE))
+            )
         except NameInUse as error:
             raise LinkRefused(
                 "amqp:resource-locked", f"queue {name!r} exists: another link uses this container id and link name"
@@ -109,14 +115,21 @@ class LinkNodes:
         self._nodes.setdefault(link, []).append(queue)
         return queue
 
+    def _create(self, name: str, declaration: NodeDeclaration) -> Queue | Exchange:
+        try:
+            return self._registry.create(name, declaration, self._client)
+        except NodeDeclarationError as error:
+            raise LinkRefused("amqp:not-implemented", str(error)) from error
+        except NoSuchExchange as error:
+            raise LinkRefused("amqp:not-found", str(error)) from error
+
+    def _options(self, terminus: Terminus) -> NodeDeclaration:
+        try:
+            return read_node_declaration(terminus.capabilities, terminus.properties, limits=self._registry.limits)
+        except NodeDeclarationError as error:
+            raise LinkRefused("amqp:not-implemented", str(error)) from error
+
 
 def _check_deletable(node: LinkNode) -> None:
     if node.name in PREDECLARED_NAMES or node.name.startswith("qmf."):
         raise LinkRefused("amqp:not-allowed", f"exchange {node.name!r} cannot be deleted")
-
-
-def _options(terminus: Terminus) -> NodeDeclaration:
-    try:
-        return read_node_declaration(terminus.capabilities, terminus.properties)
-    except NodeDeclarationError as error:
-        raise LinkRefused("amqp:not-implemented", str(error)) from error

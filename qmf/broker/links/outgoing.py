@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import attrs
 
-from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.selectors import Selector
 from qmf.bus.engine.events import OutcomeReceived
@@ -34,7 +34,7 @@ class OutgoingLink:
         self.link = link
         self.transfers = 0
         self._transport = transport
-        self._unsettled: dict[int, Message] = {}
+        self._unsettled: dict[int, Entry] = {}
         #: Messages with an outcome within a transaction.
         self._acquired: dict[LinkAcquisition, None] = {}
 
@@ -70,44 +70,46 @@ class OutgoingLink:
         """See `Consumer`."""
         return len(self._unsettled) < MAX_UNSETTLED and self._transport.can_send(self.link)
 
-    def deliver(self, message: Message) -> None:
+    def deliver(self, entry: Entry) -> None:
         """See `Consumer`."""
-        delivery_tag = self._transport.engine.send(self.link, message.data)
+        delivery_tag = self._transport.engine.send(self.link, entry.message.data)
         self._transport.flush_soon()
         self.transfers += 1
         if not self.link.presettled:
-            self._unsettled[delivery_tag] = message
+            self._unsettled[delivery_tag] = entry
 
     def unsettled(self) -> tuple[int, int]:
-        """See `Consumer`."""
-        messages = [*self._unsettled.values(), *(acquisition.message for acquisition in self._acquired)]
-        return len(messages), sum(len(message.data) for message in messages)
+        """See `ClientLink`."""
+        entries = [*self._unsettled.values(), *(acquisition.entry for acquisition in self._acquired)]
+        return len(entries), sum(entry.size for entry in entries)
 
     def on_outcome(self, event: OutcomeReceived) -> None:
         """The client settled a message. A released or modified one goes back to the queue, the others are done."""
-        message = self._unsettled.pop(event.delivery_tag, None)
-        if message is not None:
-            self.settle(message, event)
+        entry = self._unsettled.pop(event.delivery_tag, None)
+        if entry is not None:
+            self.settle(entry, event)
         else:
             self.queue.dispatch()
 
-    def settle(self, message: Message, event: OutcomeReceived) -> None:
+    def settle(self, entry: Entry, event: OutcomeReceived, *, transactional: bool = False) -> None:
         """Let the outcome of a message take effect."""
-        if event.outcome is Outcome.RELEASED:
-            self.queue.requeue([message])
-        elif event.outcome is Outcome.MODIFIED:
-            self.queue.requeue([message.after_failure() if event.failed else message])
+        queue = self.queue
+        if event.outcome is Outcome.ACCEPTED:
+            queue.accept(entry, transactional=transactional)
+            if len(queue):
+                queue.dispatch()
+        elif event.outcome is Outcome.REJECTED:
+            queue.reject(entry)
+            queue.dispatch()
         else:
-            if event.outcome is Outcome.REJECTED:
-                self.queue.counters.rejected += 1
-            self.queue.dispatch()
+            queue.release([entry], failed=event.outcome is Outcome.MODIFIED and event.failed)
 
     def acquire(self, event: OutcomeReceived) -> LinkAcquisition | None:
         """The client gave a message an outcome within a transaction; None for a message that is not unsettled."""
-        message = self._unsettled.pop(event.delivery_tag, None)
-        if message is None:
+        entry = self._unsettled.pop(event.delivery_tag, None)
+        if entry is None:
             return None
-        acquisition = LinkAcquisition(self, message, event)
+        acquisition = LinkAcquisition(self, entry, event)
         self._acquired[acquisition] = None
         return acquisition
 
@@ -118,25 +120,25 @@ class OutgoingLink:
         if not event.final:
             self._transport.engine.settle_sent(self.link, event.delivery_tag, event.outcome)
             self._transport.flush_soon()
-        self.settle(acquisition.message, event)
+        self.settle(acquisition.entry, event, transactional=True)
 
     def roll_back(self, acquisition: LinkAcquisition) -> None:
         """A message is unsettled again or, if the client has settled it, goes back to the queue."""
         del self._acquired[acquisition]
         event = acquisition.event
         if event.final or self.link.detached:
-            self.queue.requeue([acquisition.message.after_failure()])
+            self.queue.release([acquisition.entry], failed=True)
         else:
             self._transport.engine.reopen_sent(self.link, event.delivery_tag)
-            self._unsettled[event.delivery_tag] = acquisition.message
+            self._unsettled[event.delivery_tag] = acquisition.entry
 
     def on_detached(self) -> None:
         """The link is gone: what was unsettled goes back to the queue, as delivered once more."""
         self.queue.remove_consumer(self)
-        messages = self._unsettled.values()
-        # A queue of this link alone is about to be deleted.
-        self.queue.requeue(messages if self.queue.exclusive else [message.after_failure() for message in messages])
+        entries = list(self._unsettled.values())
         self._unsettled.clear()
+        # A queue of this link alone is about to be deleted.
+        self.queue.release(entries, failed=not self.queue.exclusive)
 
 
 @attrs.frozen(eq=False)
@@ -145,12 +147,12 @@ class LinkAcquisition:
 
     Attributes:
         link: which.
-        message: that was delivered on it.
+        entry: that was delivered on it.
         event: the outcome.
     """
 
     link: OutgoingLink
-    message: Message
+    entry: Entry
     event: OutcomeReceived
 
     def commit(self) -> None:

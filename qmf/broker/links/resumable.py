@@ -16,7 +16,7 @@ import attrs
 from qmf.broker.links.incoming import CREDIT_WINDOW, IncomingLink
 from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.links.routing import route_message
-from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import Node, NodeRegistry
 from qmf.broker.nodes.selectors import Selector
@@ -152,18 +152,20 @@ class ResumableOutgoingLink(OutgoingLink):
             the deliveries that remain.
         """
         unsettled, self._unsettled = self._unsettled, {}
-        returned: list[Message] = []
-        for tag, message in unsettled.items():
+        returned: list[Entry] = []
+        failed: list[Entry] = []
+        for tag, entry in unsettled.items():
             outcome = listed.get(tag, Outcome.RELEASED)
             if outcome is None:
-                self._unsettled[tag] = message
+                self._unsettled[tag] = entry
             elif outcome is Outcome.RELEASED:
-                returned.append(message)
+                returned.append(entry)
             elif outcome is Outcome.MODIFIED:
-                returned.append(message.after_failure())
+                failed.append(entry)
             else:
-                self.settle(message, OutcomeReceived(self.link, tag, outcome))
-        self.queue.requeue(returned)
+                self.settle(entry, OutcomeReceived(self.link, tag, outcome))
+        self.queue.release(failed, failed=True)
+        self.queue.release(returned)
         self._resuming = deque(self._unsettled)
         return dict.fromkeys(self._unsettled)
 
@@ -186,11 +188,11 @@ class ResumableOutgoingLink(OutgoingLink):
             self._transport.flush_soon()
         super().dispatch()
 
-    def deliver(self, message: Message) -> None:
+    def deliver(self, entry: Entry) -> None:
         """See `Consumer`."""
         self._last_tag += 1
-        self._unsettled[self._last_tag] = message
-        self._transport.engine.send(self.link, message.data, delivery_tag=self._last_tag)
+        self._unsettled[self._last_tag] = entry
+        self._transport.engine.send(self.link, entry.message.data, delivery_tag=self._last_tag)
         self._transport.flush_soon()
         self.transfers += 1
 

@@ -19,7 +19,7 @@ from qmf.broker.links.incoming import IncomingLink
 from qmf.broker.links.link_nodes import LinkNode
 from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.links.resumable import LinkKey, ResumableLink
-from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.registry import ExchangeInUse, NodeRegistry
 from qmf.broker.observer import BrokerClient
 
 log = logging.getLogger("qmf.broker")
@@ -134,7 +134,9 @@ def end_link(
     """
     if isinstance(link, OutgoingLink):
         link.on_detached()
-        if link.queue.auto_delete and not link.queue.consumer_count:
-            registry.delete_queue(link.queue, client)
+        registry.on_unused(link.queue)
     for node in nodes:
-        registry.delete(node, client)
+        try:
+            registry.delete(node, client)
+        except ExchangeInUse as error:
+            log.warning("an exchange remains though its link is gone: %s", error)

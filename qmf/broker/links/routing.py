@@ -56,14 +56,11 @@ def route_message(registry: NodeRegistry, data: bytes, target: Node | None, *, r
         message, target = read_and_resolve(registry, data, target, relay=relay)
     except DecodeError as error:
         return reject(registry, error)
-    return publish_message(registry, message, target, relay=relay)
+    return publish_message(registry, message, target)
 
 
-def publish_message(
-    registry: NodeRegistry, message: Message, target: Node | None, *, relay: bool
-) -> tuple[Outcome, str, str]:
+def publish_message(registry: NodeRegistry, message: Message, target: Node | None) -> tuple[Outcome, str, str]:
     """Publish a message that `read_and_resolve` has read; the result is that of `route_message`."""
     if registry.publish(target, message) is RoutingResult.QUEUE_FULL:
-        name = message.to if relay else getattr(target, "name", "")
-        return Outcome.REJECTED, "amqp:resource-limit-exceeded", f"queue {name!r} is full"
+        return Outcome.REJECTED, "amqp:resource-limit-exceeded", registry.refusal
     return _ACCEPTED

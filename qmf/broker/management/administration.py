@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from qmf.agent import ErrorCode, MethodError, current_caller
-from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange, HeadersExchange
+from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange, HeadersExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import BindingExists, NameInUse, NodeRegistry, RoutingResult
+from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NameInUse, NodeRegistry, NoSuchExchange
 from qmf.broker.observer import ClientInfo
 from qmf.errors import DecodeError
 
@@ -56,7 +57,9 @@ class Administration:
         if type != "queue":
             self._check_type(type, _EXCHANGE_TYPES)
         try:
-            declaration = read_node_declaration(("queue" if type == "queue" else "topic",), properties, strict=strict)
+            declaration = read_node_declaration(
+                ("queue" if type == "queue" else "topic",), properties, strict=strict, limits=self._registry.limits
+            )
         except NodeDeclarationError as error:
             raise MethodError(f"invalid parameter to method call: {error}") from error
         if not name:
@@ -67,6 +70,10 @@ class Administration:
             self._registry.create(name, declaration, _caller())
         except NameInUse as error:
             raise MethodError(f"object already exists: {name}") from error
+        except NoSuchExchange as error:
+            raise MethodError(f"not-found: {error}") from error
+        except NodeDeclarationError as error:
+            raise MethodError(f"invalid parameter to method call: {error}") from error
 
     def delete(self, type: str, name: str, options: Mapping[str, object]) -> None:
         """Delete a queue, exchange or binding.
@@ -91,7 +98,10 @@ class Administration:
                 raise MethodError(f"not-allowed: Delete not allowed for {which}")
             if not isinstance(found, Exchange):
                 raise MethodError(f"not-found: Delete failed. No such exchange: {name}")
-            self._registry.delete(found, _caller())
+            try:
+                self._registry.delete(found, _caller())
+            except ExchangeInUse as error:
+                raise MethodError(f"not-allowed: {error}") from error
 
     def queue(self, type: str, name: str) -> Queue:
         """The queue that `query` is about.
@@ -117,27 +127,62 @@ class Administration:
         if not isinstance(one, Queue) or not isinstance(two, Queue):
             missing = target if isinstance(one, Queue) else source
             raise MethodError(f"InvalidParameter: no queue {missing!r}", ErrorCode.INVALID_PARAMETER)
-        refused = [message for message in one.take(count, message_filter(filter)) if not two.enqueue(message)]
-        one.put_back(refused)
+        self._registry.move(one, two, count, message_filter(filter))
 
-    def reroute(self, queue: Queue, count: int, exchange: str, filter: Mapping[str, object]) -> None:
-        """Publish waiting messages of a queue to an exchange, as new ones; what cannot be routed stays.
+    def reroute(self, queue: Queue, count: int, exchange: str | None, filter: Mapping[str, object]) -> None:
+        """Publish waiting messages of a queue to an exchange, as new ones; what is refused stays.
+
+        Args:
+            queue: whose messages.
+            count: how many at most; 0 for all.
+            exchange: its name; None for the alternate exchange of the queue.
+            filter: see `message_filter`.
 
         Raises:
             MethodError: the exchange does not exist, or the filter is invalid.
         """
-        found = self._registry.find(exchange)
+        if exchange is None and queue.alternate is None:
+            raise MethodError("No alternate-exchange defined", ErrorCode.INVALID_PARAMETER)
+        found = self._registry.find(queue.settings.alternate if exchange is None else exchange)
         if not isinstance(found, Exchange | DefaultExchange):
             raise MethodError("Exchange not found", ErrorCode.INVALID_PARAMETER)
-        by_headers = isinstance(found, HeadersExchange)
-        refused = []
-        for message in queue.take(count, message_filter(filter)):
-            routable = not by_headers or _headers(message) is not None
-            if not routable or self._registry.publish(found, message) is RoutingResult.QUEUE_FULL:
-                refused.append(message)
-            else:
-                queue.counters.rerouted += 1
-        queue.put_back(refused)
+        matches = message_filter(filter)
+        if isinstance(found, HeadersExchange):
+            chosen = matches
+            matches = lambda message: _headers(message) is not None and (chosen is None or chosen(message))  # noqa: E731
+        self._registry.reroute(queue, found, count, matches)
+
+    def redirect(self, source: str, target: str) -> None:
+        """Redirect new messages of a queue to another one, and those of that to the first; or end that.
+
+        Args:
+            source: name of the queue.
+            target: name of the other queue; empty to end a redirection, which moves its messages to `source`.
+
+        Raises:
+            MethodError: a queue does not exist, or cannot take part.
+        """
+        one = self._registry.find(source)
+        if not isinstance(one, Queue):
+            raise MethodError("UnknownObject", ErrorCode.UNKNOWN_OBJECT)
+        if not target:
+            if one.redirected is None or not one.redirect_source:
+                raise MethodError(f"queue {source!r} is not the source of a redirection")
+            self._registry.end_redirection(one, move=True)
+            return
+        two = self._registry.find(target)
+        if not isinstance(two, Queue):
+            raise MethodError("UnknownObject", ErrorCode.UNKNOWN_OBJECT)
+        if one is two:
+            raise MethodError(f"queue {source!r} cannot be its own target")
+        for queue in (one, two):
+            if queue.settings.auto_delete:
+                raise MethodError(
+                    f"queue {queue.name!r} is deleted by itself, and cannot be redirected",
+                )
+            if queue.redirected is not None:
+                raise MethodError(f"queue {queue.name!r} is redirected already")
+        self._registry.redirect(one, two)
 
     def _check_type(self, type: str, known: tuple[str, ...]) -> None:
         if type in known:
@@ -153,6 +198,8 @@ class Administration:
             self._registry.bind(exchange, queue, spec, _caller())
         except BindingExists as error:
             raise MethodError(f"not-allowed: Bind failed. {error}") from error
+        except BindingRefused as error:
+            raise MethodError(f"internal-error: {error}") from error
 
     def _ends(self, name: str, what: str) -> tuple[Exchange, Queue, str]:
         """Exchange, queue and key of a binding's name."""

@@ -6,7 +6,8 @@ import logging
 
 from qmf.agent import Agent, Event
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
-from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
@@ -23,6 +24,8 @@ EVENTS = (
     model.QueueDelete,
     model.Bind,
     model.Unbind,
+    model.QueueRedirect,
+    model.QueueRedirectCancelled,
     model.Subscribe,
     model.Unsubscribe,
 )
@@ -61,11 +64,11 @@ class EventPublisher(BrokerObserver):
                     rhost=rhost,
                     user=user,
                     qName=sstr(queue.name),
-                    durable=False,
+                    durable=queue.settings.durable,
                     excl=queue.exclusive,
-                    autoDel=queue.auto_delete,
-                    altEx="",
-                    args={},
+                    autoDel=queue.settings.auto_delete,
+                    altEx=sstr(queue.settings.alternate),
+                    args=simple_map(queue.settings.arguments),
                     disp="created",
                 )
             )
@@ -80,10 +83,10 @@ class EventPublisher(BrokerObserver):
                     user=user,
                     exName=sstr(exchange.name),
                     exType=exchange.kind,
-                    altEx="",
-                    durable=False,
-                    autoDel=False,
-                    args={},
+                    altEx=sstr(exchange.settings.alternate),
+                    durable=exchange.settings.durable,
+                    autoDel=exchange.settings.auto_delete,
+                    args=simple_map(exchange.settings.arguments),
                     disp="created",
                 )
             )
@@ -102,7 +105,7 @@ class EventPublisher(BrokerObserver):
         name = sstr(queue.name)
         for exchange in self._registry.exchanges:
             for binding in exchange.bindings(queue):
-                self.on_unbound(exchange, queue, binding, client)
+                self.on_unbound(exchange, queue, binding.spec, client)
         self._raise(model.QueueDelete(rhost=rhost, user=user, qName=name))
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:
@@ -128,6 +131,14 @@ class EventPublisher(BrokerObserver):
             self._raise(
                 model.Unbind(rhost=rhost, user=user, exName=sstr(exchange.name), qName=name, key=lstr(spec.key))
             )
+
+    def on_redirected(self, source: Queue, target: Queue) -> None:
+        """See `BrokerObserver`."""
+        self._raise(model.QueueRedirect(qName=sstr(source.name), qTarget=sstr(target.name)))
+
+    def on_redirection_ended(self, source: Queue, target: Queue) -> None:
+        """See `BrokerObserver`."""
+        self._raise(model.QueueRedirectCancelled(qName=sstr(source.name), qTarget=sstr(target.name)))
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""

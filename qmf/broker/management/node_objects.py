@@ -1,7 +1,6 @@
 """The broker and its nodes as managed objects.
 
-Properties and statistics without a meaning for this broker stay unset: it has no durable messages, transactions,
-last-value queues, redirections and links to other brokers.
+Properties and statistics without a meaning for this broker stay unset.
 """
 
 from __future__ import annotations
@@ -13,20 +12,20 @@ from collections.abc import Callable, Mapping
 from typing import Never
 
 from qmf._version import __version__
-from qmf.agent import ErrorCode, MethodError
+from qmf.agent import MethodError
 from qmf.broker.management.administration import Administration, message_filter
 from qmf.broker.management.sampling import SampledObject
 from qmf.broker.management.values import lstr, simple_map, sstr
+from qmf.broker.nodes.bindings import Binding
 from qmf.broker.nodes.counters import ExchangeCounters, QueueCounters
-from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange
-from qmf.broker.nodes.queues import OverflowPolicy, Queue
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.settings import ExchangeSettings
 from qmf.models.broker import agent as model
 
 #: Name of the broker object, as with qpidd: programs rely on it.
 BROKER = "amqp-broker"
-
-_POLICIES = {OverflowPolicy.DROP_OLDEST: "ring", OverflowPolicy.REFUSE: "reject"}
 
 
 def unsupported(name: str) -> Callable[..., Never]:
@@ -95,7 +94,8 @@ class ManagedBroker(model.Broker, SampledObject):
         self.queueCount.set(len(registry.queues))
         _sample_queue(self, total, depth, depth_bytes)
         self.discardsNoRoute.set(registry.counters.discarded)
-        self.abandoned.set(total.abandoned)
+        self.abandoned.set(registry.counters.abandoned)
+        self.abandonedViaAlt.set(registry.counters.abandoned_to_alternate)
 
     def echo(self, sequence: int, body: str) -> model.BrokerEchoResult:
         """See the schema."""
@@ -113,12 +113,29 @@ class ManagedBroker(model.Broker, SampledObject):
         """See the schema."""
         queue = self._administration.queue(type, name)
         depth, size = queue.depth()
-        results = {"name": queue.name, "msgDepth": depth, "byteDepth": size, "consumerCount": queue.consumer_count}
+        results: dict[str, object] = {
+            "name": queue.name,
+            "msgDepth": depth,
+            "byteDepth": size,
+            "consumerCount": queue.consumer_count,
+        }
+        if queue.groups is not None:
+            results["qpid.message_group_queue"] = {
+                "group_header_key": queue.groups.key,
+                "group_state": [
+                    {"group_id": name, "msg_count": count, "consumer": "" if owner is None else _name_of(owner)}
+                    for name, (count, owner) in queue.groups.owners().items()
+                ],
+            }
         return model.BrokerQueryResult(results=results)
 
     def queueMoveMessages(self, srcQueue: str, destQueue: str, qty: int, filter: Mapping[str, object]) -> None:
         """See the schema."""
         self._administration.move(srcQueue, destQueue, qty, filter)
+
+    def queueRedirect(self, sourceQueue: str, targetQueue: str) -> None:
+        """See the schema."""
+        self._administration.redirect(sourceQueue, targetQueue)
 
     connect = unsupported("Broker.connect")
     setLogLevel = unsupported("Broker.setLogLevel")
@@ -127,7 +144,6 @@ class ManagedBroker(model.Broker, SampledObject):
     setTimestampConfig = unsupported("Broker.setTimestampConfig")
     getLogHiresTimestamp = unsupported("Broker.getLogHiresTimestamp")
     setLogHiresTimestamp = unsupported("Broker.setLogHiresTimestamp")
-    queueRedirect = unsupported("Broker.queueRedirect")
     shutdown = unsupported("Broker.shutdown")
 
     def _qmf_set_property(self, name: str, value: object) -> Never:  # noqa: ARG002
@@ -149,27 +165,30 @@ class ManagedQueue(model.Queue, SampledObject):
     """
 
     def __init__(
-        self, vhost: model.Vhost, queue: Queue, administration: Administration, *, temporary: bool, creator: str
+        self,
+        vhost: model.Vhost,
+        queue: Queue,
+        administration: Administration,
+        *,
+        alternate: ManagedExchange | None,
+        creator: str,
     ) -> None:
         """Args:
 
         vhost: that it belongs to.
         queue: of the broker.
         administration: of the broker.
-        temporary: it is deleted with the link that created it.
+        alternate: its alternate exchange; None for none.
         creator: user that created it; empty for the broker.
         """
         super().__init__(
             vhostRef=vhost,
             name=sstr(queue.name),
-            durable=False,
-            autoDelete=temporary,
+            durable=queue.settings.durable,
+            autoDelete=queue.settings.auto_delete,
             exclusive=queue.exclusive,
-            arguments={
-                "qpid.max_count": queue.limits.count,
-                "qpid.max_size": queue.limits.size,
-                "qpid.policy_type": _POLICIES[queue.overflow],
-            },
+            arguments=simple_map(queue.settings.arguments),
+            altExchange=alternate,
         )
         self.creator = sstr(creator)
         self.binding_count = 0
@@ -182,6 +201,11 @@ class ManagedQueue(model.Queue, SampledObject):
         _sample_queue(self, queue.counters, *queue.depth())
         self.consumerCount.set(queue.consumer_count)
         self.bindingCount.set(self.binding_count)
+        self.unackedMessages.set(queue.acquired_count)
+        self.flowStopped = queue.flow is not None and queue.flow.stopped
+        self.flowStoppedCount.set(queue.counters.flow_stops)
+        self.redirectPeer = sstr("" if queue.redirected is None else queue.redirected.name)
+        self.redirectSource = queue.redirect_source
 
     def purge(self, request: int, filter: Mapping[str, object]) -> None:
         """See the schema. Unsettled messages are not removed."""
@@ -189,17 +213,24 @@ class ManagedQueue(model.Queue, SampledObject):
 
     def reroute(self, request: int, useAltExchange: bool, exchange: str, filter: Mapping[str, object]) -> None:
         """See the schema. Unsettled messages are not sent."""
-        if useAltExchange:
-            raise MethodError("No alternate-exchange defined", ErrorCode.INVALID_PARAMETER)
-        self._administration.reroute(self._queue, request, exchange, filter)
+        self._administration.reroute(self._queue, request, None if useAltExchange else exchange, filter)
 
 
 class ManagedExchange(model.Exchange, SampledObject):
     """An exchange."""
 
-    def __init__(self, vhost: model.Vhost, exchange: Exchange | DefaultExchange) -> None:
+    def __init__(
+        self, vhost: model.Vhost, exchange: Exchange | DefaultExchange, alternate: ManagedExchange | None = None
+    ) -> None:
+        settings = exchange.settings if isinstance(exchange, Exchange) else ExchangeSettings(exchange.kind)
         super().__init__(
-            vhostRef=vhost, name=sstr(exchange.name), type=exchange.kind, durable=False, autoDelete=False, arguments={}
+            vhostRef=vhost,
+            name=sstr(exchange.name),
+            type=exchange.kind,
+            durable=settings.durable,
+            autoDelete=settings.auto_delete,
+            arguments=simple_map(settings.arguments),
+            altExchange=alternate,
         )
         self._exchange = exchange
 
@@ -218,23 +249,25 @@ class ManagedExchange(model.Exchange, SampledObject):
 class ManagedBinding(model.Binding, SampledObject):
     """A binding, with the number of messages that it routed."""
 
-    def __init__(
-        self, exchange: ManagedExchange, queue: ManagedQueue, spec: BindingSpec, matched: Callable[[], int]
-    ) -> None:
+    def __init__(self, exchange: ManagedExchange, queue: ManagedQueue, binding: Binding) -> None:
         """Args:
 
         exchange, queue: that it connects.
-        spec: which messages it routes.
-        matched: returns how many it has routed.
+        binding: of the broker.
         """
+        spec = binding.spec
         super().__init__(
             exchangeRef=exchange, queueRef=queue, bindingKey=lstr(spec.key), arguments=simple_map(spec.headers)
         )
-        self._matched = matched
+        self._binding = binding
 
     def sample(self) -> None:
         """See `SampledObject`."""
-        self.msgMatched.set(self._matched())
+        self.msgMatched.set(self._binding.matched)
+
+
+def _name_of(consumer: object) -> str:
+    return str(getattr(consumer, "name", ""))
 
 
 def _sample_queue(obj: model.Queue | model.Broker, counters: QueueCounters, depth: int, size: int) -> None:
@@ -243,10 +276,19 @@ def _sample_queue(obj: model.Queue | model.Broker, counters: QueueCounters, dept
     obj.byteTotalEnqueues.set(counters.enqueued_bytes)
     obj.msgTotalDequeues.set(counters.enqueues - depth)
     obj.byteTotalDequeues.set(counters.enqueued_bytes - size)
+    obj.msgTxnEnqueues.set(counters.transactional_enqueues)
+    obj.byteTxnEnqueues.set(counters.transactional_enqueued_bytes)
+    obj.msgTxnDequeues.set(counters.transactional_dequeues)
+    obj.byteTxnDequeues.set(counters.transactional_dequeued_bytes)
+    obj.msgPersistEnqueues.set(counters.durable_enqueues)
+    obj.bytePersistEnqueues.set(counters.durable_enqueued_bytes)
+    obj.msgPersistDequeues.set(counters.durable_dequeues)
+    obj.bytePersistDequeues.set(counters.durable_dequeued_bytes)
     obj.acquires.set(counters.acquires)
     obj.releases.set(counters.releases)
     obj.discardsTtl.set(counters.expired)
     obj.discardsRing.set(counters.dropped)
+    obj.discardsLvq.set(counters.replaced)
     obj.discardsOverflow.set(counters.refused)
     obj.discardsSubscriber.set(counters.rejected)
     obj.discardsPurge.set(counters.purged)

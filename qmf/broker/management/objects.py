@@ -16,7 +16,8 @@ from qmf.broker.management.node_objects import (
     ManagedVhost,
 )
 from qmf.broker.management.sampling import SampledObjects, StatisticsSampler
-from qmf.broker.nodes.exchanges import BindingSpec, DefaultExchange, Exchange
+from qmf.broker.nodes.bindings import Binding, BindingSpec
+from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
@@ -88,7 +89,7 @@ class ObjectPublisher(BrokerObserver):
         for exchange in self._all_exchanges():
             self._exchanges.add(exchange, ManagedExchange(vhost, exchange), exchange.name)
         for queue in registry.queues:
-            self._add_queue(queue, temporary=False, creator="")
+            self._add_queue(queue, creator="")
 
     def on_connected(self, client: BrokerClient) -> None:
         """See `BrokerObserver`."""
@@ -101,17 +102,18 @@ class ObjectPublisher(BrokerObserver):
 
     def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
-        self._exchanges.add(exchange, ManagedExchange(self._vhost, exchange), exchange.name)
+        alternate = self._alternate(exchange.settings.alternate)
+        self._exchanges.add(exchange, ManagedExchange(self._vhost, exchange, alternate), exchange.name)
 
     def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
-        for queue in self._registry.queues:
-            self._remove_bindings(exchange, queue)
+        for binding in exchange.all_bindings():
+            self._bindings.remove((exchange, binding.queue, binding.spec.key))
         self._exchanges.remove(exchange)
 
     def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:
         """See `BrokerObserver`."""
-        self._add_queue(queue, temporary=queue.auto_delete, creator="" if client is None else client.info.user)
+        self._add_queue(queue, creator="" if client is None else client.info.user)
 
     def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
@@ -122,7 +124,9 @@ class ObjectPublisher(BrokerObserver):
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
-        self._add_binding(exchange, queue, spec)
+        for binding in exchange.bindings(queue):
+            if binding.spec is spec:
+                self._add_binding(exchange, binding)
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
@@ -161,26 +165,28 @@ class ObjectPublisher(BrokerObserver):
     def _all_exchanges(self) -> list[Exchange | DefaultExchange]:
         return [self._registry.default_exchange, *self._registry.exchanges]
 
-    def _add_queue(self, queue: Queue, *, temporary: bool, creator: str) -> None:
-        queue_object = ManagedQueue(self._vhost, queue, self._administration, temporary=temporary, creator=creator)
-        self._queues.add(queue, queue_object, queue_object.name)
-        self._add_binding(self._registry.default_exchange, queue, BindingSpec(queue.name))
+    def _alternate(self, name: str) -> ManagedExchange | None:
+        found = self._registry.find(name) if name else None
+        return self._exchanges.get(found) if isinstance(found, Exchange) else None
 
-    def _add_binding(self, exchange: Exchange | DefaultExchange, queue: Queue, spec: BindingSpec) -> None:
-        source, target = self._exchanges.get(exchange), self._queues.get(queue)
+    def _add_queue(self, queue: Queue, *, creator: str) -> None:
+        queue_object = ManagedQueue(
+            self._vhost,
+            queue,
+            self._administration,
+            alternate=self._alternate(queue.settings.alternate),
+            creator=creator,
+        )
+        self._queues.add(queue, queue_object, queue_object.name)
+        self._add_binding(self._registry.default_exchange, self._registry.default_binding(queue))
+
+    def _add_binding(self, exchange: Exchange | DefaultExchange, binding: Binding) -> None:
+        source, target = self._exchanges.get(exchange), self._queues.get(binding.queue)
         if source is None or target is None:
             return
         target.binding_count += 1
-        counters = queue.counters
-
-        def matched() -> int:
-            if isinstance(exchange, DefaultExchange):
-                return counters.by_default
-            # Bindings have no counters. With one binding besides that to the default exchange, it routed the rest.
-            return counters.enqueues - counters.by_default - counters.by_name if target.binding_count == 2 else 0
-
-        self._bindings.add((exchange, queue, spec.key), ManagedBinding(source, target, spec, matched))
+        self._bindings.add((exchange, binding.queue, binding.spec.key), ManagedBinding(source, target, binding))
 
     def _remove_bindings(self, exchange: Exchange, queue: Queue) -> None:
-        for spec in exchange.bindings(queue):
-            self._bindings.remove((exchange, queue, spec.key))
+        for binding in exchange.bindings(queue):
+            self._bindings.remove((exchange, queue, binding.spec.key))

@@ -15,9 +15,11 @@ class BrokerCounters:
         received: messages that clients sent.
         delivered: messages delivered to receivers; a message for three receivers counts three times.
         discarded: messages to a node that does not exist, or that matched no binding.
-        dropped: messages that a full subscription queue dropped.
+        dropped: messages that full ring queues, such as those of subscriptions, dropped.
         expired: messages whose time to live ended in a queue.
         rejected: messages that were refused to their sender.
+        abandoned: messages that were lost with a queue that was deleted.
+        abandoned_to_alternate: messages of deleted queues that went to an alternate exchange.
     """
 
     connections: int = 0
@@ -28,6 +30,8 @@ class BrokerCounters:
     dropped: int = 0
     expired: int = 0
     rejected: int = 0
+    abandoned: int = 0
+    abandoned_to_alternate: int = 0
 
 
 @attrs.define
@@ -35,46 +39,46 @@ class QueueCounters:
     """Totals of a queue since it was created. As few as possible are updated for every message.
 
     Attributes:
-        passed: messages that were delivered at once, without waiting in the queue.
-        stored: messages that had to wait in the queue.
-        fetched: deliveries of messages that had waited.
-        enqueued_bytes: sizes of all enqueued messages together.
-        by_default, by_name: of the enqueued messages, those routed by the default exchange, and those sent to the
-            queue itself. The others were routed by a binding.
+        enqueues, enqueued_bytes: messages that were enqueued, and their sizes together.
+        durable_enqueues, durable_enqueued_bytes: of those, messages that are to be kept over a restart, in a durable
+            queue.
+        durable_dequeues, durable_dequeued_bytes: such messages that have left the queue.
+        transactional_enqueues, transactional_enqueued_bytes: messages that were enqueued by a transaction.
+        transactional_dequeues, transactional_dequeued_bytes: messages that were accepted in a transaction.
+        acquires: deliveries to receivers, and messages taken by the broker.
+        by_name: of the enqueued messages, those sent to the queue itself.
         releases: times that a receiver gave a message back.
         expired: messages whose time to live ended.
         dropped: messages dropped to make room for newer ones.
+        replaced: messages of a last value queue that a newer one has replaced.
         refused: messages that were not enqueued because the queue was full.
-        rejected: messages that a receiver rejected.
+        rejected: messages that a receiver rejected, or failed to process too often.
         purged: messages removed by a purge.
         rerouted: messages that were sent to an exchange again.
-        abandoned: messages that were in the queue when it was deleted.
+        flow_stops: times that senders got no more credit.
     """
 
-    passed: int = 0
-    stored: int = 0
-    fetched: int = 0
+    enqueues: int = 0
     enqueued_bytes: int = 0
-    by_default: int = 0
+    durable_enqueues: int = 0
+    durable_enqueued_bytes: int = 0
+    durable_dequeues: int = 0
+    durable_dequeued_bytes: int = 0
+    transactional_enqueues: int = 0
+    transactional_enqueued_bytes: int = 0
+    transactional_dequeues: int = 0
+    transactional_dequeued_bytes: int = 0
+    acquires: int = 0
     by_name: int = 0
     releases: int = 0
     expired: int = 0
     dropped: int = 0
+    replaced: int = 0
     refused: int = 0
     rejected: int = 0
     purged: int = 0
     rerouted: int = 0
-    abandoned: int = 0
-
-    @property
-    def enqueues(self) -> int:
-        """Messages that were enqueued."""
-        return self.passed + self.stored
-
-    @property
-    def acquires(self) -> int:
-        """Deliveries to receivers."""
-        return self.passed + self.fetched
+    flow_stops: int = 0
 
     def add(self, other: QueueCounters) -> None:
         """Add the totals of another queue."""

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import attrs
-
+from qmf.broker.nodes.bindings import EXCLUSIVE_BINDING, Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import ExchangeCounters
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.settings import ExchangeSettings
 from qmf.bus.topics import TopicTable
 
-
-@attrs.frozen
-class BindingSpec:
-    """Which messages of an exchange a queue receives.
-
-    Attributes:
-        key: binding key, used by direct and topic exchanges; identifies the binding among those of a queue to an
-            exchange.
-        headers: used by headers exchanges: the required application properties; None as value accepts any value.
-            ``x-match`` is ``all`` (the default) or ``any``; other names that start with ``x-`` are ignored.
-    """
-
-    key: str = ""
-    headers: Mapping[str, object] = attrs.field(factory=dict)
+#: What `qpid.msg_sequence` counts to: it goes on with the lowest number of 64 bits.
+_MAX_SEQUENCE = (1 << 63) - 1
 
 
 class Exchange(abc.ABC):
@@ -33,76 +21,136 @@ class Exchange(abc.ABC):
 
     Attributes:
         name: unique in the broker.
+        settings: how it behaves.
         counters: updated by `NodeRegistry.publish`.
+        alternate: the exchange for messages that no binding matches; None for none.
+        alternate_users: queues and exchanges whose alternate exchange it is.
+        sequence: the number that the next message gets, where messages are numbered.
+        initial_value: the last message, where new bindings are given it.
     """
 
     #: Name of the type, in AMQP 0-10's words.
     kind: str
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, settings: ExchangeSettings | None = None) -> None:
         self.name = name
+        self.settings = settings or ExchangeSettings(self.kind)
         self.counters = ExchangeCounters()
-        self._bindings: dict[Queue, dict[str, BindingSpec]] = {}
+        self.alternate: Exchange | None = None
+        self.alternate_users = 0
+        self.sequence = 0
+        self.initial_value: Message | None = None
+        #: Messages have to be prepared before they are routed.
+        self.prepares = self.settings.sequence or self.settings.initial_value
+        self._bindings: dict[Queue, dict[str, Binding]] = {}
+        #: Bindings of queues that have several.
+        self._repeated = 0
 
     @property
     def binding_count(self) -> int:
         """Number of bindings."""
-        return sum(map(len, self._bindings.values()))
+        return len(self._bindings) + self._repeated
 
     def bind(self, queue: Queue, spec: BindingSpec) -> bool:
-        """Route matching messages to the queue from now on; False when it has a binding with this key, which stays."""
-        specs = self._bindings.setdefault(queue, {})
-        if spec.key in specs:
+        """Route matching messages to the queue from now on; False when it has a binding with this key, which stays.
+
+        Raises:
+            BindingRefused: the arguments are invalid.
+        """
+        bindings = self._bindings.get(queue, {})
+        if spec.key in bindings:
             return False
-        specs[spec.key] = spec
-        self._on_bound(queue, spec)
+        binding = Binding(queue, spec)
+        self._on_bound(binding)
+        self._repeated += bool(bindings)
+        self._bindings.setdefault(queue, bindings)[spec.key] = binding
         return True
 
     def unbind(self, queue: Queue, key: str) -> None:
         """Remove a binding of the queue. Does nothing when it has none with this key."""
-        specs = self._bindings.get(queue, {})
-        spec = specs.pop(key, None)
-        if spec is not None:
-            self._on_unbound(queue, spec)
-            if not specs:
+        bindings = self._bindings.get(queue, {})
+        binding = bindings.pop(key, None)
+        if binding is not None:
+            self._on_unbound(binding)
+            if bindings:
+                self._repeated -= 1
+            else:
                 del self._bindings[queue]
 
-    def bindings(self, queue: Queue) -> Sequence[BindingSpec]:
+    def bindings(self, queue: Queue) -> Sequence[Binding]:
         """The bindings of a queue, in the order in which they were made."""
-        return tuple(self._bindings.get(queue, {}).values())
+        found = self._bindings.get(queue)
+        return () if found is None else tuple(found.values())
 
-    def _on_bound(self, queue: Queue, spec: BindingSpec) -> None:  # noqa: B027 - most types need nothing else
-        """A binding was added."""
+    def all_bindings(self) -> Sequence[Binding]:
+        """All bindings."""
+        return [binding for bindings in self._bindings.values() for binding in bindings.values()]
 
-    def _on_unbound(self, queue: Queue, spec: BindingSpec) -> None:  # noqa: B027
+    def replaced_by(self, queue: Queue, spec: BindingSpec) -> Sequence[Binding]:  # noqa: ARG002
+        """The bindings of other queues that a new one replaces."""
+        return ()
+
+    def prepare(self, message: Message) -> Message:
+        """The message as it is routed: numbered, and remembered for new bindings."""
+        if self.settings.sequence:
+            message = message.with_sequence("qpid.msg_sequence", self.sequence)
+            self.sequence = -_MAX_SEQUENCE - 1 if self.sequence == _MAX_SEQUENCE else self.sequence + 1
+        if self.settings.initial_value:
+            self.initial_value = message
+        return message
+
+    def route(self, message: Message) -> Sequence[Binding]:
+        """The bindings that match the message; one for each queue."""
+        found = self._matching(message)
+        if not self._repeated or len(found) < 2:
+            return found
+        return list({binding.queue: binding for binding in reversed(found)}.values())[::-1]
+
+    def _on_bound(self, binding: Binding) -> None:  # noqa: B027 - most types need nothing else
+        """A binding is added.
+
+        Raises:
+            BindingRefused: the arguments are invalid.
+        """
+
+    def _on_unbound(self, binding: Binding) -> None:  # noqa: B027
         """A binding was removed."""
 
     @abc.abstractmethod
-    def route(self, message: Message) -> Sequence[Queue]:
-        """The queues whose bindings match the message, each once."""
+    def _matching(self, message: Message) -> Sequence[Binding]:
+        """The bindings that match the message."""
 
 
-class DirectExchange(Exchange):
+class KeyedExchange(Exchange):
+    """Base of exchanges that compare the routing key with the binding keys."""
+
+    def __init__(self, name: str, settings: ExchangeSettings | None = None) -> None:
+        super().__init__(name, settings)
+        self._by_key: dict[str, dict[Binding, None]] = {}
+
+    def _on_bound(self, binding: Binding) -> None:
+        self._by_key.setdefault(binding.spec.key, {})[binding] = None
+
+    def _on_unbound(self, binding: Binding) -> None:
+        bindings = self._by_key[binding.spec.key]
+        del bindings[binding]
+        if not bindings:
+            del self._by_key[binding.spec.key]
+
+    def _matching(self, message: Message) -> Sequence[Binding]:
+        return tuple(self._by_key.get(message.subject, ()))
+
+
+class DirectExchange(KeyedExchange):
     """The routing key must equal the binding key."""
 
     kind = "direct"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self._queues: dict[str, dict[Queue, None]] = {}
-
-    def _on_bound(self, queue: Queue, spec: BindingSpec) -> None:
-        self._queues.setdefault(spec.key, {})[queue] = None
-
-    def _on_unbound(self, queue: Queue, spec: BindingSpec) -> None:
-        queues = self._queues[spec.key]
-        del queues[queue]
-        if not queues:
-            del self._queues[spec.key]
-
-    def route(self, message: Message) -> Sequence[Queue]:
+    def replaced_by(self, queue: Queue, spec: BindingSpec) -> Sequence[Binding]:
         """See `Exchange`."""
-        return tuple(self._queues.get(message.subject, ()))
+        if spec.headers.get(EXCLUSIVE_BINDING) in (None, 0, False):
+            return ()
+        return [binding for binding in self._by_key.get(spec.key, ()) if binding.queue is not queue]
 
 
 class TopicExchange(Exchange):
@@ -110,18 +158,17 @@ class TopicExchange(Exchange):
 
     kind = "topic"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self._table: TopicTable[Queue] = TopicTable()
+    def __init__(self, name: str, settings: ExchangeSettings | None = None) -> None:
+        super().__init__(name, settings)
+        self._table: TopicTable[Binding] = TopicTable()
 
-    def _on_bound(self, queue: Queue, spec: BindingSpec) -> None:
-        self._table.add(spec.key, queue)
+    def _on_bound(self, binding: Binding) -> None:
+        self._table.add(binding.spec.key, binding)
 
-    def _on_unbound(self, queue: Queue, spec: BindingSpec) -> None:
-        self._table.remove(spec.key, queue)
+    def _on_unbound(self, binding: Binding) -> None:
+        self._table.remove(binding.spec.key, binding)
 
-    def route(self, message: Message) -> Sequence[Queue]:
-        """See `Exchange`."""
+    def _matching(self, message: Message) -> Sequence[Binding]:
         return self._table.match(message.subject)
 
 
@@ -130,9 +177,19 @@ class FanoutExchange(Exchange):
 
     kind = "fanout"
 
-    def route(self, message: Message) -> Sequence[Queue]:  # noqa: ARG002
-        """See `Exchange`."""
-        return tuple(self._bindings)
+    def __init__(self, name: str, settings: ExchangeSettings | None = None) -> None:
+        super().__init__(name, settings)
+        self._all: tuple[Binding, ...] | None = None
+
+    def _on_bound(self, binding: Binding) -> None:  # noqa: ARG002
+        self._all = None
+
+    _on_unbound = _on_bound
+
+    def _matching(self, message: Message) -> Sequence[Binding]:  # noqa: ARG002
+        if self._all is None:
+            self._all = tuple(self.all_bindings())
+        return self._all
 
 
 class HeadersExchange(Exchange):
@@ -140,42 +197,60 @@ class HeadersExchange(Exchange):
 
     kind = "headers"
 
-    def route(self, message: Message) -> Sequence[Queue]:
-        """See `Exchange`."""
+    def _on_bound(self, binding: Binding) -> None:
+        if binding.spec.headers.get("x-match", "all") not in ("all", "any"):
+            raise BindingRefused(
+                'Invalid or missing x-match value binding to headers exchange. Must be a string ["all" or "any"]'
+            )
+
+    def _matching(self, message: Message) -> Sequence[Binding]:
         headers = message.headers
-        return [
-            queue
-            for queue, specs in self._bindings.items()
-            if any(_headers_match(spec.headers, headers) for spec in specs.values())
-        ]
+        return [binding for binding in self.all_bindings() if _headers_match(binding.spec.headers, headers)]
 
 
 class DefaultExchange:
     """The nameless exchange of AMQP 0-10: every queue is bound to it with its own name as key.
 
     Attributes:
-        name, kind, counters: as of `Exchange`.
+        name, kind, settings, counters: as of `Exchange`.
     """
 
     name = ""
     kind = DirectExchange.kind
 
-    def __init__(self, queues: Mapping[str, Queue]) -> None:
+    def __init__(self, bindings: Mapping[str, Binding]) -> None:
         """Args:
 
-        queues: all queues of the broker, by name; the mapping may change.
+        bindings: of all queues of the broker, by their names; the mapping may change.
         """
         self.counters = ExchangeCounters()
-        self._queues = queues
+        self._bindings = bindings
 
     @property
     def binding_count(self) -> int:
         """Number of queues: each is bound."""
-        return len(self._queues)
+        return len(self._bindings)
 
-    def route(self, message: Message) -> Queue | None:
-        """The queue whose name is the routing key, or None."""
-        return self._queues.get(message.subject)
+    def route(self, message: Message) -> Binding | None:
+        """The binding of the queue whose name is the routing key, or None."""
+        return self._bindings.get(message.subject)
+
+
+def _xml_exchange(name: str, settings: ExchangeSettings) -> Exchange:
+    # Imported here, because few brokers need it: its library is large.
+    from qmf.broker.nodes.xml_exchange import XmlExchange
+
+    return XmlExchange(name, settings)
+
+
+#: How an exchange of each type is created.
+EXCHANGE_TYPES: Mapping[str, Callable[[str, ExchangeSettings], Exchange]] = {
+    "direct": DirectExchange,
+    "topic": TopicExchange,
+    "fanout": FanoutExchange,
+    "headers": HeadersExchange,
+    "xml": _xml_exchange,
+}
 
 
 def _headers_match(required: Mapping[str, object], found: Mapping[str, object]) -> bool:

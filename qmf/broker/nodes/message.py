@@ -10,11 +10,12 @@ from collections.abc import Mapping
 
 import attrs
 
+from qmf.broker.nodes.sections import APPLICATION_PROPERTIES, MESSAGE_ANNOTATIONS, add_value
 from qmf.codec import amqp10
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import decode_message
 from qmf.codec.type_codes import AMQP10, AMQP10_BY_NAME
-from qmf.codec.types import Described, UInt8, UInt32, UInt64
+from qmf.codec.types import Described, Int64, UInt8, UInt32, UInt64
 from qmf.errors import DecodeError
 
 
@@ -28,6 +29,8 @@ class Message:
         subject: routing key; empty when the message has none.
         expires_at: time at which its time to live ends, in seconds of the broker's clock; None for never.
         correlated: it has a correlation id, as requests and their answers have.
+        durable: its header asks to keep it over a restart of the broker.
+        priority: that of its header; 4 is the usual one.
     """
 
     data: bytes
@@ -36,6 +39,8 @@ class Message:
     _fields: AmqpMessage | None
     expires_at: float | None
     correlated: bool = False
+    durable: bool = False
+    priority: int = 4
 
     @property
     def fields(self) -> AmqpMessage:
@@ -53,17 +58,38 @@ class Message:
         """Application properties, which headers exchanges match; errors as of `fields`."""
         return self.fields.application_properties
 
+    def header_text(self, name: str) -> str:
+        """An application property as text; empty where it is missing, or where the properties are malformed."""
+        try:
+            value = self.headers.get(name)
+        except DecodeError:
+            return ""
+        if isinstance(value, bytes):
+            return value.decode("utf-8", "replace")
+        return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+    @property
+    def delivery_count(self) -> int:
+        """Failed deliveries, according to its header."""
+        fields = self._header()[0]
+        return _int(fields[4]) if len(fields) > 4 else 0
+
+    def with_annotation(self, name: str, value: int) -> Message:
+        """The same message with a message annotation."""
+        return self._with_data(add_value(self.data, MESSAGE_ANNOTATIONS, name, Int64(value)))
+
+    def with_sequence(self, name: str, value: int) -> Message:
+        """The same message with a number as message annotation, and as application property."""
+        data = add_value(self.data, APPLICATION_PROPERTIES, name, Int64(value))
+        return self._with_data(add_value(data, MESSAGE_ANNOTATIONS, name, Int64(value)))
+
     def is_expired(self, now: float) -> bool:
         """True when its time to live has ended."""
         return self.expires_at is not None and now >= self.expires_at
 
     def after_failure(self) -> Message:
         """The same message with one more failed delivery in its header."""
-        end = 0
-        fields: list[object] = []
-        if self.data.startswith(_HEADER):
-            value, end = amqp10.decode(self.data, len(_HEADER))
-            fields = list(value) if isinstance(value, list) else []
+        fields, end = self._header()
         fields += [None] * (5 - len(fields))
         durable, priority, ttl, _, count = fields[:5]
         header = amqp10.encode(
@@ -78,7 +104,17 @@ class Message:
                 ],
             )
         )
-        return Message(header + self.data[end:], self.to, self.subject, None, self.expires_at, self.correlated)
+        return self._with_data(header + self.data[end:])
+
+    def _header(self) -> tuple[list[object], int]:
+        """The fields of its header, and the position behind it."""
+        if not self.data.startswith(_HEADER):
+            return [], 0
+        value, end = amqp10.decode(self.data, len(_HEADER))
+        return list(value) if isinstance(value, list) else [], end
+
+    def _with_data(self, data: bytes) -> Message:
+        return Message(data, self.to, self.subject, None, self.expires_at, self.correlated, self.durable, self.priority)
 
 
 def _int(value: object) -> int:
@@ -106,6 +142,8 @@ def read_message(data: bytes, now: float) -> Message:
             fields=message,
             expires_at=None if message.ttl is None else now + message.ttl,
             correlated=message.correlation_id is not None,
+            durable=message.durable,
+            priority=message.priority,
         )
 
 
@@ -118,6 +156,7 @@ def _codes(names: str) -> list[int]:
 
 
 _NULL, _UINT0, _SMALLUINT, _UINT = _codes("null uint0 smalluint uint")
+_TRUE, _BOOLEAN, _UBYTE = _codes("true boolean ubyte")
 _BINARY8, _STRING8, _BINARY32, _STRING32 = _codes("vbin8 str8-utf8 vbin32 str32-utf8")
 _LIST8, _LIST32, _MAP8, _MAP32 = _codes("list8 list32 map8 map32")
 _VARIABLE8, _VARIABLE32 = frozenset({_BINARY8, _STRING8}), frozenset({_BINARY32, _STRING32})
@@ -136,11 +175,18 @@ _BODY = (b"\x00\x53\x75", b"\x00\x53\x76", b"\x00\x53\x77")
 def _read_common_layout(data: bytes, now: float) -> Message:
     pos = 0
     expires_at = to = subject = None
-    correlated = False
+    correlated = durable = False
+    priority = 4
     if data.startswith(_HEADER):
         count, pos, end = _compound(data, 3, _LIST8, _LIST32)
+        if count:
+            durable = data[pos] == _TRUE or (data[pos] == _BOOLEAN and data[pos + 1] == 1)
+            pos = _end_of_value(data, pos)
+        if count > 1:
+            if data[pos] == _UBYTE:
+                priority = data[pos + 1]
+            pos = _end_of_value(data, pos)
         if count > 2:
-            pos = _end_of_value(data, _end_of_value(data, pos))
             ttl = _number(data, pos)
             expires_at = None if ttl is None else now + ttl / 1000
         pos = end
@@ -160,7 +206,7 @@ def _read_common_layout(data: bytes, now: float) -> Message:
         _, _, pos = _compound(data, pos + 3, _MAP8, _MAP32)
     if not data.startswith(_BODY, pos):
         raise _OtherLayoutError("another section than expected")
-    return Message(data, to, subject or "", None, expires_at, correlated)
+    return Message(data, to, subject or "", None, expires_at, correlated, durable, priority)
 
 
 def _compound(data: bytes, pos: int, short: int, long: int) -> tuple[int, int, int]:

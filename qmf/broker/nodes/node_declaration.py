@@ -1,6 +1,6 @@
 """What a client asks of a node that is created for it: capabilities and properties of a terminus.
 
-The names are those of Apache qpidd (its C++ client and `qpid.max_count` and the like).
+The names are those of Apache qpidd; what begins with `qpid.`, and the like, is in `arguments`.
 """
 
 from __future__ import annotations
@@ -10,19 +10,22 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
-from qmf.broker.nodes.exchanges import DirectExchange, Exchange, FanoutExchange, HeadersExchange, TopicExchange
-from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
+from qmf.broker.nodes.arguments import ArgumentError, Arguments, read_exchange_arguments, read_queue_arguments
+from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, Exchange
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.settings import ExchangeSettings, Lifetime, QueueLimits, QueueSettings
 from qmf.bus.engine.values import DescribedProperty
 
 log = logging.getLogger("qmf.broker")
 
-EXCHANGE_TYPES: Mapping[str, type[Exchange]] = {
-    kind.kind: kind for kind in (DirectExchange, TopicExchange, FanoutExchange, HeadersExchange)
+#: The lifetime policy of nodes that end with the link that created them.
+DELETE_ON_CLOSE = "amqp:delete-on-close:list"
+_LIFETIMES = {
+    DELETE_ON_CLOSE: Lifetime.ON_CLOSE,
+    "amqp:delete-on-no-links:list": Lifetime.UNUSED,
+    "amqp:delete-on-no-messages:list": Lifetime.EMPTY,
+    "amqp:delete-on-no-links-or-messages:list": Lifetime.UNUSED_AND_EMPTY,
 }
-_OVERFLOW = {"ring": OverflowPolicy.DROP_OLDEST, "reject": OverflowPolicy.REFUSE}
-
-#: The lifetime policy of nodes that end with the link that created them, and that of nodes without links.
-DELETE_ON_CLOSE, DELETE_IF_UNUSED = "amqp:delete-on-close:list", "amqp:delete-on-no-links:list"
 
 
 class NodeDeclarationError(ValueError):
@@ -34,72 +37,110 @@ class NodeDeclaration:
     """How a node is created.
 
     Attributes:
-        exchange: the type of an exchange; None for a queue.
-        exclusive: of a queue: only one consumer is allowed.
-        auto_delete: of a queue: it is deleted when its last consumer is gone.
+        exchange: settings of an exchange; None for a queue.
+        queue: settings of a queue.
         delete_on_close: the node is deleted with the link that created it.
-        overflow: what a full queue does.
-        max_count, max_size: limits of a queue in messages and bytes; None for those of the broker.
     """
 
-    exchange: type[Exchange] | None = None
-    exclusive: bool = False
-    auto_delete: bool = False
+    exchange: ExchangeSettings | None = None
+    queue: QueueSettings = attrs.field(factory=QueueSettings)
     delete_on_close: bool = False
-    overflow: OverflowPolicy = OverflowPolicy.REFUSE
-    max_count: int | None = None
-    max_size: int | None = None
 
-    def limits(self, default: QueueLimits) -> QueueLimits:
-        """The limits of a queue."""
-        return QueueLimits(
-            default.count if self.max_count is None else min(self.max_count, default.count),
-            default.size if self.max_size is None else min(self.max_size, default.size),
-        )
+    @property
+    def durable(self) -> bool:
+        """The node outlives the broker's process."""
+        return self.queue.durable if self.exchange is None else self.exchange.durable
+
+    @property
+    def alternate(self) -> str:
+        """Name of the alternate exchange, or empty."""
+        return self.queue.alternate if self.exchange is None else self.exchange.alternate
 
 
 def read_node_declaration(
-    capabilities: Collection[str], properties: Mapping[str, object], *, strict: bool = False
+    capabilities: Collection[str],
+    properties: Mapping[str, object],
+    *,
+    strict: bool = False,
+    limits: QueueLimits | None = None,
 ) -> NodeDeclaration:
     """The declaration in a terminus, or in the properties that the broker's method `create` has.
 
     Args:
         capabilities: ``queue``, ``topic``, ``durable``.
         properties: by qpidd's names.
-        strict: refuse properties that are not known; otherwise they are logged.
+        strict: refuse properties that are not known; otherwise they are kept, and logged.
+        limits: of a queue that asks for none; None for qpidd's.
 
     Raises:
-        NodeDeclarationError: one has a wrong type, or asks for what this broker does not have.
+        NodeDeclarationError: one has a wrong value, or does not go with another one.
     """
-    left = dict(properties)
-    if "durable" in capabilities or left.pop("durable", False):
-        raise NodeDeclarationError("durable: this broker keeps nothing over a restart")
-    if left.pop("alternate-exchange", None):
-        raise NodeDeclarationError("alternate-exchange: this broker has none")
-    modes, kind = left.pop("supported-dist-modes", None), left.pop("exchange-type", None)
-    lifetime = left.pop("lifetime-policy", None)
-    policy = lifetime.descriptor if isinstance(lifetime, DescribedProperty) else lifetime
-    if policy not in (None, DELETE_ON_CLOSE, DELETE_IF_UNUSED):
-        raise NodeDeclarationError(f"lifetime-policy: this broker has no {policy}")
-    exchange = None
-    if "topic" in capabilities or (modes == "copy" and "queue" not in capabilities) or kind is not None:
-        exchange = EXCHANGE_TYPES.get(str(kind or "topic"))
-        if exchange is None:
-            raise NodeDeclarationError(f"exchange-type: must be {', '.join(EXCHANGE_TYPES)}, not {kind!r}")
-    declaration = NodeDeclaration(
-        exchange=exchange,
-        exclusive=_boolean(left, "exclusive"),
-        auto_delete=_boolean(left, "auto-delete") or policy == DELETE_IF_UNUSED,
-        delete_on_close=policy == DELETE_ON_CLOSE,
-        overflow=_overflow(left.pop("qpid.policy_type", "reject")),
-        max_count=_number(left, "qpid.max_count"),
-        max_size=_number(left, "qpid.max_size"),
-    )
-    if strict and left:
-        raise NodeDeclarationError(f"{', '.join(map(str, left))}: unknown")
-    for name in left:
+    arguments = Arguments(properties)
+    try:
+        declaration = _read(capabilities, properties, arguments, limits or QueueLimits())
+    except ArgumentError as error:
+        raise NodeDeclarationError(str(error)) from error
+    if strict and arguments.unknown:
+        raise NodeDeclarationError(f"{', '.join(arguments.unknown)}: unknown")
+    for name in arguments.unknown:
         log.warning("property %s of a new node has no effect on this broker", name)
     return declaration
+
+
+_NODE_PROPERTIES = frozenset(
+    {
+        "alternate-exchange",
+        "auto-delete",
+        "durable",
+        "exchange-type",
+        "exclusive",
+        "lifetime-policy",
+        "supported-dist-modes",
+    }
+)
+
+
+def _read(
+    capabilities: Collection[str], properties: Mapping[str, object], arguments: Arguments, limits: QueueLimits
+) -> NodeDeclaration:
+    durable = arguments.boolean("durable") or "durable" in capabilities
+    auto_delete, alternate = arguments.boolean("auto-delete"), arguments.text("alternate-exchange")
+    exclusive = arguments.boolean("exclusive")
+    modes, kind = arguments.pop("supported-dist-modes"), arguments.pop("exchange-type")
+    lifetime = _lifetime(arguments)
+    kept = {str(name): value for name, value in properties.items() if name not in _NODE_PROPERTIES}
+    if "topic" in capabilities or (modes == "copy" and "queue" not in capabilities) or kind is not None:
+        name = str(kind or "topic")
+        if name not in EXCHANGE_TYPES:
+            raise ArgumentError(f"exchange-type: must be {', '.join(EXCHANGE_TYPES)}, not {kind!r}")
+        if lifetime not in (None, Lifetime.ON_CLOSE, Lifetime.UNUSED):
+            raise ArgumentError("lifetime-policy: an exchange holds no messages")
+        exchange = ExchangeSettings(
+            name, durable, auto_delete or lifetime is Lifetime.UNUSED, alternate, arguments=kept
+        )
+        return NodeDeclaration(
+            exchange=read_exchange_arguments(arguments, exchange), delete_on_close=lifetime is Lifetime.ON_CLOSE
+        )
+    queue = QueueSettings(
+        durable=durable,
+        exclusive=exclusive,
+        auto_delete=auto_delete or lifetime is not None,
+        lifetime=lifetime or Lifetime.UNUSED,
+        alternate=alternate,
+        arguments=kept,
+    )
+    queue = read_queue_arguments(arguments, queue, limits)
+    return NodeDeclaration(queue=queue, delete_on_close=lifetime is Lifetime.ON_CLOSE)
+
+
+def _lifetime(arguments: Arguments) -> Lifetime | None:
+    value = arguments.pop("lifetime-policy")
+    policy = value.descriptor if isinstance(value, DescribedProperty) else value
+    if policy is None:
+        return None
+    if policy not in _LIFETIMES:
+        raise ArgumentError(f"lifetime-policy: this broker has no {policy}")
+    return _LIFETIMES[str(policy)]
 
 
 def describe_node(
@@ -107,38 +148,23 @@ def describe_node(
 ) -> tuple[tuple[str, ...], dict[str, object]]:
     """What a node is: capabilities, and properties by the names of the request."""
     if isinstance(node, Queue):
+        settings: QueueSettings | ExchangeSettings = node.settings
         properties: dict[str, object] = {"supported-dist-modes": "move", "exclusive": node.exclusive}
-        if node.auto_delete:
-            properties["auto-delete"] = True
-        if requested.max_count is not None:
-            properties["qpid.max_count"] = node.limits.count
-        if requested.max_size is not None:
-            properties["qpid.max_size"] = node.limits.size
+        for name, value in settings.arguments.items():
+            if name in requested.queue.arguments and isinstance(value, bool | int | str):
+                properties[name] = value
         capabilities: tuple[str, ...] = ("queue",)
     else:
-        properties = {"supported-dist-modes": "copy", "exchange-type": getattr(node, "kind", "direct")}
+        settings = node.settings if isinstance(node, Exchange) else ExchangeSettings("direct")
+        properties = {"supported-dist-modes": "copy", "exchange-type": settings.kind}
         capabilities = ("topic",)
+    if settings.auto_delete:
+        properties["auto-delete"] = True
+    if settings.durable:
+        properties["durable"] = True
+        capabilities = (*capabilities, "durable")
+    if settings.alternate:
+        properties["alternate-exchange"] = settings.alternate
     if temporary:
         properties["lifetime-policy"] = DescribedProperty(DELETE_ON_CLOSE, [])
     return capabilities, properties
-
-
-def _boolean(values: dict[str, object], name: str) -> bool:
-    value = values.pop(name, False)
-    if not isinstance(value, bool):
-        raise NodeDeclarationError(f"{name}: must be true or false, not {value!r}")
-    return value
-
-
-def _number(values: dict[str, object], name: str) -> int | None:
-    value = values.pop(name, None)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise NodeDeclarationError(f"{name}: must be a number above 0, not {value!r}")
-    return value
-
-
-def _overflow(value: object) -> OverflowPolicy:
-    policy = _OVERFLOW.get(str(value))
-    if policy is None:
-        raise NodeDeclarationError(f"qpid.policy_type: must be {' or '.join(_OVERFLOW)}, not {value!r}")
-    return policy

@@ -1,72 +1,28 @@
 """Queues: bounded, in order, dispatched to the consumers that have credit.
 
-A queue either belongs to a subscription or has a name of its own. A subscription's queue drops its oldest message when
-it is full: for events and statistics the newest matter, and a slow receiver must not slow down the sender. A named
-queue refuses what it cannot hold, so that the sender notices. This module knows nothing of AMQP.
+A message in a queue is an entry: available, acquired by a consumer, or gone. What a queue does besides is in objects of
+its own: its order, what it does when it is full, groups of messages, and observers such as flow control, alerts and the
+journal of a durable queue. A plain queue has none of the latter. This module knows nothing of AMQP.
 """
 
 from __future__ import annotations
 
-import enum
-import itertools
-import logging
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections import deque
+from collections.abc import Callable, Iterable
 
-import attrs
-
+from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
+from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, GONE, Entry, EntryObserver
+from qmf.broker.nodes.flow_control import FlowControl
+from qmf.broker.nodes.groups import MessageGroups
+from qmf.broker.nodes.last_values import LastValueOrder
+from qmf.broker.nodes.limits import overflow_of
 from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.orders import FifoOrder, Order
+from qmf.broker.nodes.priorities import PriorityOrder
+from qmf.broker.nodes.settings import OverflowPolicy, QueueSettings
 
-log = logging.getLogger("qmf.broker")
-
-
-@attrs.frozen
-class QueueLimits:
-    """How much a queue holds.
-
-    Attributes:
-        count: number of messages. What hundreds of agents publish in one interval is some thousand messages.
-        size: bytes of all messages together. qpidd allows 100 MB per queue; the embedded broker shares a process with
-            a shell, and has about four queues per console.
-    """
-
-    count: int = 10_000
-    size: int = 32 * 1024 * 1024
-
-
-class OverflowPolicy(enum.Enum):
-    """What a full queue does with a new message."""
-
-    DROP_OLDEST = "drop the oldest message"
-    REFUSE = "refuse the new message"
-
-
-class Consumer(Protocol):
-    """A receiver of a queue's messages.
-
-    Attributes:
-        selector: the messages that it takes; None for all.
-    """
-
-    selector: Callable[[Message], bool] | None
-
-    def ready(self) -> bool:
-        """True when `deliver` may be called."""
-
-    def deliver(self, message: Message) -> None:
-        """Send the message to the receiver."""
-
-    def unsettled(self) -> tuple[int, int]:
-        """Number and bytes of the messages that were delivered and may still come back."""
-
-
-class Browser(Protocol):
-    """Reads the messages of a queue and leaves them there."""
-
-    def on_stored(self, message: Message) -> None:
-        """A message waits in the queue now."""
+_UNLIMITED = 1 << 62
 
 
 class Queue:
@@ -74,129 +30,381 @@ class Queue:
 
     Attributes:
         name: unique in the broker.
-        limits: how much it holds.
-        overflow: what it does when it is full.
-        exclusive: only one consumer is allowed.
-        auto_delete: the queue is to be deleted when its last consumer is gone.
+        settings: how it behaves.
         counters: read them, but don't write.
+        alternate: where messages go that are rejected, dropped or orphaned; None for nowhere.
+        redirected: the queue that gets the messages of this one, and this one its messages; None for none.
+        redirect_source: of the two, it is the one whose messages were to be redirected.
+        filter: the messages that it keeps; None for all.
+        pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed.
+        on_limit: called when a queue with the policy `SELF_DESTRUCT` is full.
     """
 
     def __init__(
-        self,
-        name: str,
-        limits: QueueLimits,
-        overflow: OverflowPolicy,
-        broker_counters: BrokerCounters,
-        clock: Callable[[], float],
-        *,
-        exclusive: bool = False,
-        auto_delete: bool = False,
+        self, name: str, settings: QueueSettings, broker_counters: BrokerCounters, clock: Callable[[], float]
     ) -> None:
         """Args:
 
-        name, limits, overflow, exclusive, auto_delete: as the attributes.
+        name, settings: as the attributes.
         broker_counters: totals of the broker, which are counted along.
         clock: returns seconds; for times to live.
         """
         self.name = name
-        self.limits = limits
-        self.overflow = overflow
-        self.exclusive = exclusive
-        self.auto_delete = auto_delete
+        self.settings = settings
         self.counters = QueueCounters()
+        self.alternate: AlternateExchange | None = None
+        self.redirected: Queue | None = None
+        self.redirect_source = False
+        self.filter: Callable[[Message], bool] | None = None
+        self.pager: Callable[[Message], Message] | None = None
+        self.on_limit: Callable[[], None] = lambda: None
         self._broker_counters = broker_counters
         self._clock = clock
-        #: In their order; the values mean nothing.
-        self._messages: OrderedDict[Message, None] = OrderedDict()
-        self._size = 0
+        self._order = _order_of(settings)
+        self._values = self._order if isinstance(self._order, LastValueOrder) else None
+        self._counts_turns = isinstance(self._order, PriorityOrder)
+        self._overflow = overflow_of(settings)
+        limits = settings.limits
+        self._most = _UNLIMITED if limits.count is None else limits.count
+        self._most_bytes = _UNLIMITED if limits.size is None else limits.size
+        self._position = 0
+        #: Number and bytes of all entries.
+        self._count = self._size = 0
+        #: Entries that have a time to live.
+        self._mortal = 0
+        self._acquired: dict[Entry, None] = {}
+        self._rerouting = False
+        #: Messages that had to make room for the one that is being put.
+        self._given_up: list[Message] = []
         self._consumers: deque[Consumer] = deque()
         self._selectors = 0
         self._browsers: list[Browser] = []
-        self._overflow_logged = False
+        self._observers: tuple[EntryObserver, ...] = ()
+        self.groups = MessageGroups(settings.group_key) if settings.group_key else None
+        self.flow = FlowControl(name, settings, self.counters, self.depth) if settings.flow_stop else None
+        for observer in (self.groups, self.flow):
+            if observer is not None:
+                self.observe(observer)
 
     def __len__(self) -> int:
-        return len(self._messages)
-
-    @property
-    def size(self) -> int:
-        """Bytes of the messages that wait."""
-        return self._size
+        """Number of messages that are available."""
+        return len(self._order)
 
     @property
     def consumer_count(self) -> int:
         """Number of consumers."""
         return len(self._consumers)
 
+    @property
+    def browser_count(self) -> int:
+        """Number of browsers."""
+        return len(self._browsers)
+
+    @property
+    def exclusive(self) -> bool:
+        """Only one consumer is allowed."""
+        return self.settings.exclusive
+
     def depth(self) -> tuple[int, int]:
-        """Number and bytes of the messages that wait or are unsettled."""
-        count, size = len(self._messages), self._size
-        for consumer in self._consumers:
-            unsettled, unsettled_size = consumer.unsettled()
-            count += unsettled
-            size += unsettled_size
-        return count, size
+        """Number and bytes of the messages that are available or acquired."""
+        return self._count, self._size
+
+    @property
+    def acquired_count(self) -> int:
+        """Number of messages that are acquired."""
+        return len(self._acquired)
+
+    def observe(self, observer: EntryObserver) -> None:
+        """Notify an observer of what happens to entries from now on."""
+        self._observers = (*self._observers, observer)
+
+    # Messages that come
 
     def enqueue(self, message: Message) -> bool:
         """Append a message, or deliver it at once when none waits before it.
 
         Returns:
-            False when the queue is full and refuses the message.
+            False when the queue is full and refuses the message. A message that the queue's filter leaves out is not
+            refused.
         """
-        counters, size = self.counters, len(message.data)
-        if (
-            (self._selectors or not self._messages)
-            and message.expires_at is None
-            and (consumer := self._next_ready(message)) is not None
-        ):
-            counters.passed += 1
-            counters.enqueued_bytes += size
-            self._broker_counters.delivered += 1
-            consumer.deliver(message)
+        if self.redirected is not None:
+            return self.redirected.put(message)
+        return self.put(message)
+
+    def put(self, message: Message) -> bool:
+        """Enqueue a message here, even if the queue is redirected; see `enqueue`."""
+        size = len(message.data)
+        if self.filter is not None and not self.filter(message):
             return True
-        if not self._make_room(size):
-            counters.refused += 1
-            return False
-        counters.stored += 1
-        counters.enqueued_bytes += size
-        self._messages[message] = None
-        self._size += size
-        for browser in self._browsers:
-            browser.on_stored(message)
-        if self._consumers and not self._selectors:
-            self.dispatch()
+        if (self._count >= self._most or self._size + size > self._most_bytes) and not self._overflow.make_room(
+            self, message
+        ):
+            if self._given_up:
+                self._reroute_given_up()
+            return self._drops(message)
+        if self.pager is not None and not self.fits(1, size):
+            message = self.pager(message)
+        self._position += 1
+        if self.settings.sequence_key:
+            message = message.with_annotation(self.settings.sequence_key, self._position & 0xFFFFFFFF)
+        self._add(Entry(message, self._position, size))
+        if self._given_up:
+            self._reroute_given_up()
         return True
 
-    def requeue(self, messages: Iterable[Message]) -> None:
-        """Put messages that a consumer gave back at the front, oldest first. The limits do not apply to them."""
-        messages = list(messages)
-        self.counters.releases += len(messages)
-        self.put_back(messages)
+    def recover(self, message: Message, record: int) -> Entry:
+        """Put a message of a durable queue back that was recorded before the broker started; observers see it."""
+        self._position += 1
+        entry = Entry(message, self._position, len(message.data))
+        entry.record = record
+        self._add(entry)
+        return entry
 
-    def put_back(self, messages: Sequence[Message]) -> None:
-        """Put messages that were taken at the front, oldest first. The limits do not apply to them."""
-        for message in reversed(messages):
-            self._messages[message] = None
-            self._messages.move_to_end(message, last=False)
-            self._size += len(message.data)
+    def refusal(self, message: Message) -> str:
+        """Why `enqueue` refused a message, in qpidd's words."""
+        limits, size = self.settings.limits, len(message.data)
+        if self.settings.overflow is OverflowPolicy.RING and limits.size is not None and size > limits.size:
+            return f"Message larger than configured maximum depth on {self.name}: size={size}, max-size={limits.size}"
+        most = [
+            f"{name}: {most}" for name, most in (("count", limits.count), ("size", limits.size)) if most is not None
+        ]
+        return (
+            f"Maximum depth exceeded on {self.name}: current=[count: {self._count}, size: {self._size}], "
+            f"max=[{', '.join(most)}], increment=[count: 1, size: {size}]"
+        )
+
+    def fits(self, count: int, size: int) -> bool:
+        """True if the limits leave room for so many messages, of so many bytes together."""
+        return self._count + count <= self._most and self._size + size <= self._most_bytes
+
+    def has_room(self, count: int, size: int) -> bool:
+        """True if so many messages, of so many bytes together, would be taken, whatever happens to others for that."""
+        if self.settings.overflow is not OverflowPolicy.REJECT or self.fits(count, size):
+            return True
+        self.expire()
+        return self.fits(count, size)
+
+    def _drops(self, message: Message) -> bool:
+        """A message found no room: False, or True if that is no reason to refuse it."""
+        oldest = self._order.oldest()
+        if (
+            self.settings.overflow is OverflowPolicy.RING
+            and self._counts_turns
+            and len(message.data) <= self._most_bytes
+            and oldest is not None
+            and oldest.message.priority > message.priority
+        ):
+            self.counters.dropped += 1
+            self._broker_counters.dropped += 1
+            return True
+        self.counters.refused += 1
+        return False
+
+    def _add(self, entry: Entry) -> None:
+        size = entry.size
+        counters = self.counters
+        counters.enqueues += 1
+        counters.enqueued_bytes += size
+        self._count += 1
+        self._size += size
+        if entry.message.expires_at is not None:
+            self._mortal += 1
+        displaced = None
+        added = entry
+        if self._values is None:
+            self._order.add(entry)
+        else:
+            added, displaced = self._values.put(entry)
+        for observer in self._observers:
+            observer.on_enqueued(added)
+        if displaced is not None:
+            counters.replaced += 1
+            self._replace(displaced, in_place=displaced is entry)
+        if added is entry:
+            for browser in self._browsers:
+                browser.on_stored(entry)
+        if self._consumers:
+            self.dispatch()
+
+    def _replace(self, displaced: Entry, *, in_place: bool) -> None:
+        """An entry is gone because a newer one has its key; `in_place` if that has its place, too."""
+        if not in_place:
+            self._remove(displaced)
+            return
+        for observer in self._observers:
+            observer.on_dequeued(displaced)
+        self._forget(displaced)
+
+    # Messages that go
+
+    def accept(self, entry: Entry, *, transactional: bool = False) -> None:
+        """A consumer is done with an entry that it had acquired. Does nothing for one that is gone."""
+        if entry.state is ACQUIRED:
+            if transactional:
+                self.counters.transactional_dequeues += 1
+                self.counters.transactional_dequeued_bytes += entry.size
+            self._remove(entry)
+
+    def release(self, entries: Iterable[Entry], *, failed: bool = False) -> None:
+        """Consumers give back entries that they had acquired. Those that are gone are left out.
+
+        Args:
+            entries: in any order; they get their old places.
+            failed: they count one more failed delivery. With too many the message goes to the alternate exchange.
+        """
+        for entry in entries:
+            if entry.state is not ACQUIRED:
+                continue
+            self.counters.releases += 1
+            if failed:
+                entry.message = entry.message.after_failure()
+                if 0 < self.settings.max_deliveries <= entry.message.delivery_count:
+                    self._reject(entry)
+                    continue
+            self._restore(entry)
         self.dispatch()
 
-    def take(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> list[Message]:
-        """Remove waiting messages, oldest first. They have left the queue; the caller counts why.
+    def put_back(self, entries: Iterable[Entry]) -> None:
+        """As `release`, for entries that the broker itself had taken."""
+        for entry in entries:
+            if entry.state is ACQUIRED:
+                self._restore(entry)
+        self.dispatch()
+
+    def reject(self, entry: Entry) -> None:
+        """A consumer rejects an entry that it had acquired: it goes to the alternate exchange, or is dropped."""
+        if entry.state is ACQUIRED:
+            self._reject(entry)
+
+    def take(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> list[Entry]:
+        """Acquire available entries for the broker, in their order. The caller dequeues them, or puts them back.
 
         Args:
             count: how many at most; 0 for all.
             matches: chooses the messages; None for all.
         """
-        found = (message for message in self._messages if matches is None or matches(message))
-        taken = list(itertools.islice(found, count or None))
-        for message in taken:
-            del self._messages[message]
-            self._size -= len(message.data)
+        taken: list[Entry] = []
+        for entry in list(self._order):
+            if count and len(taken) >= count:
+                break
+            if matches is None or matches(entry.message):
+                self._acquire(entry, None)
+                taken.append(entry)
         return taken
 
-    def purge(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> None:
-        """Remove waiting messages; see `take`."""
-        self.counters.purged += len(self.take(count, matches))
+    def dequeue(self, entry: Entry) -> None:
+        """An entry leaves the queue, whatever its state; the caller counts why."""
+        if entry.state is not GONE:
+            self._remove(entry)
+
+    def purge(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> int:
+        """Remove available messages; arguments as of `take`. Returns their number."""
+        taken = self.take(count, matches)
+        for entry in taken:
+            self._remove(entry)
+        self.counters.purged += len(taken)
+        return len(taken)
+
+    def abandon(self) -> list[Message]:
+        """Remove all messages, since the queue is deleted; acquired ones, too."""
+        entries = sorted([*self._acquired, *self._order], key=lambda entry: entry.position)
+        for entry in entries:
+            self._remove(entry)
+        return [entry.message for entry in entries]
+
+    def expire(self) -> int:
+        """Remove the available messages whose time to live has ended; their number."""
+        if not self._mortal:
+            return 0
+        now = self._clock()
+        expired = [entry for entry in self._order if entry.message.is_expired(now)]
+        for entry in expired:
+            self._expire(entry)
+        return len(expired)
+
+    def oldest(self) -> Entry | None:
+        """The entry to give up first where there is no room for a new one, or None. It may be acquired."""
+        oldest = self._order.oldest()
+        if self._acquired:
+            acquired = next(iter(self._acquired))
+            if oldest is None or (acquired.position < oldest.position and not self._counts_turns):
+                return acquired
+        return oldest
+
+    def give_up(self, entry: Entry) -> None:
+        """Remove an entry to make room. One that a consumer has is not lost, and not counted."""
+        if entry.state is AVAILABLE:
+            self.counters.dropped += 1
+            self._broker_counters.dropped += 1
+        self._remove(entry)
+        self._given_up.append(entry.message)
+
+    def _reroute_given_up(self) -> None:
+        """Send what was given up to the alternate exchange."""
+        given_up, self._given_up = self._given_up, []
+        # Where that routes to this queue again, there is no room either.
+        if self.alternate is None or self._rerouting:
+            return
+        self._rerouting = True
+        try:
+            for message in given_up:
+                self.alternate.reroute(message)
+        finally:
+            self._rerouting = False
+
+    def _expire(self, entry: Entry) -> None:
+        self._remove(entry)
+        self.counters.expired += 1
+        self._broker_counters.expired += 1
+
+    def _reject(self, entry: Entry) -> None:
+        self.counters.rejected += 1
+        self._remove(entry)
+        if self.alternate is not None:
+            self.alternate.reroute(entry.message)
+
+    def _acquire(self, entry: Entry, acquirer: Consumer | None) -> None:
+        entry.state = ACQUIRED
+        entry.acquirer = acquirer
+        self._acquired[entry] = None
+        self._order.take(entry)
+        self.counters.acquires += 1
+        for observer in self._observers:
+            observer.on_acquired(entry)
+
+    def _restore(self, entry: Entry) -> None:
+        entry.state = AVAILABLE
+        del self._acquired[entry]
+        if not self._order.restore(entry):
+            entry.state = ACQUIRED
+            self._acquired[entry] = None
+            self._remove(entry)
+            self.counters.replaced += 1
+            return
+        for observer in self._observers:
+            observer.on_released(entry)
+        entry.acquirer = None
+
+    def _remove(self, entry: Entry) -> None:
+        """An entry that is available or acquired leaves the queue."""
+        for observer in self._observers:
+            observer.on_dequeued(entry)
+        if entry.state is ACQUIRED:
+            del self._acquired[entry]
+            entry.state = GONE
+        else:
+            entry.state = GONE
+            self._order.take(entry)
+        self._forget(entry)
+
+    def _forget(self, entry: Entry) -> None:
+        entry.state = GONE
+        self._count -= 1
+        self._size -= entry.size
+        if entry.message.expires_at is not None:
+            self._mortal -= 1
+
+    # Consumers and browsers
 
     def add_consumer(self, consumer: Consumer) -> None:
         """Deliver to this consumer, too. What waits already is delivered by the next `dispatch`."""
@@ -209,13 +417,17 @@ class Queue:
             self._consumers.remove(consumer)
             self._selectors -= consumer.selector is not None
 
-    def waiting(self) -> list[Message]:
-        """The messages that wait, in their order."""
-        return list(self._messages)
+    def waiting(self) -> list[Entry]:
+        """The available entries, in their order."""
+        return list(self._order)
 
-    def holds(self, message: Message) -> bool:
-        """True if this message waits here."""
-        return message in self._messages
+    def is_readable(self, entry: Entry) -> bool:
+        """True if a browser may read an entry: it is available, and no newer one has replaced it."""
+        return entry.state is AVAILABLE and self._order.is_current(entry)
+
+    def on_browsed(self, entry: Entry) -> None:
+        """A browser has read an entry."""
+        self._order.on_browsed(entry)
 
     def add_browser(self, browser: Browser) -> None:
         """Notify a browser of the messages that will be stored."""
@@ -226,55 +438,50 @@ class Queue:
         if browser in self._browsers:
             self._browsers.remove(browser)
 
-    def has_room(self, count: int, size: int) -> bool:
-        """True if so many messages, of so many bytes together, would be stored."""
-        if self.overflow is OverflowPolicy.DROP_OLDEST:
-            return True
-        if self._fits(size, count):
-            return True
-        self._remove_expired()
-        return self._fits(size, count)
-
     def dispatch(self) -> None:
-        """Deliver waiting messages to the consumers that are ready, in turn."""
-        if self._selectors:
-            self._dispatch_selected()
+        """Deliver available messages to the consumers that are ready, in turn."""
+        if not self._consumers:
             return
-        while self._messages:
-            if next(iter(self._messages)).is_expired(self._clock()):
-                self._pop()
-                self._count_expired(1)
+        if self._selectors or self.groups is not None:
+            self._dispatch_chosen()
+            return
+        order = self._order
+        while (entry := order.first()) is not None:
+            if entry.message.expires_at is not None and entry.message.is_expired(self._clock()):
+                self._expire(entry)
                 continue
             consumer = self._next_ready()
             if consumer is None:
                 return
-            self.counters.fetched += 1
-            self._broker_counters.delivered += 1
-            consumer.deliver(self._pop())
+            self._deliver(consumer, entry)
 
-    def _dispatch_selected(self) -> None:
-        """Deliver each waiting message to the next consumer that is ready and takes it."""
-        self._remove_expired()
-        for message in list(self._messages):
+    def _dispatch_chosen(self) -> None:
+        """Deliver each available message to the next consumer that is ready and takes it."""
+        self.expire()
+        for entry in list(self._order):
             if not any(consumer.ready() for consumer in self._consumers):
                 return
-            if message in self._messages and (consumer := self._next_ready(message)) is not None:
-                del self._messages[message]
-                self._size -= len(message.data)
-                self.counters.fetched += 1
-                self._broker_counters.delivered += 1
-                consumer.deliver(message)
+            if entry.state is AVAILABLE and (consumer := self._next_taker(entry)) is not None:
+                self._deliver(consumer, entry)
 
-    def _next_ready(self, message: Message | None = None) -> Consumer | None:
-        """The next consumer that is ready and, with selectors in use, takes a message."""
+    def _deliver(self, consumer: Consumer, entry: Entry) -> None:
+        if self._counts_turns:
+            self._order.on_delivered(entry)
+        self._broker_counters.delivered += 1
+        if consumer.presettled and not self._observers:
+            self.counters.acquires += 1
+            entry.state = GONE
+            self._order.take(entry)
+            self._forget(entry)
+        else:
+            self._acquire(entry, consumer)
+            if consumer.presettled:
+                self._remove(entry)
+        consumer.deliver(entry)
+
+    def _next_ready(self) -> Consumer | None:
+        """The next consumer that is ready."""
         consumers = self._consumers
-        if self._selectors and message is not None:
-            for _ in range(len(consumers)):
-                consumer = consumers[0]
-                consumers.rotate(-1)
-                if consumer.ready() and (consumer.selector is None or consumer.selector(message)):
-                    return consumer
-            return None
         if len(consumers) == 1:
             return consumers[0] if consumers[0].ready() else None
         for _ in range(len(consumers)):
@@ -284,40 +491,24 @@ class Queue:
                 return consumer
         return None
 
-    def _pop(self) -> Message:
-        message, _ = self._messages.popitem(last=False)
-        self._size -= len(message.data)
-        return message
+    def _next_taker(self, entry: Entry) -> Consumer | None:
+        """The next consumer that is ready, and may have an entry."""
+        consumers, groups = self._consumers, self.groups
+        for _ in range(len(consumers)):
+            consumer = consumers[0]
+            consumers.rotate(-1)
+            if (
+                consumer.ready()
+                and (consumer.selector is None or consumer.selector(entry.message))
+                and (groups is None or groups.allows(entry, consumer))
+            ):
+                return consumer
+        return None
 
-    def _make_room(self, size: int) -> bool:
-        if self._fits(size):
-            return True
-        self._remove_expired()
-        if self.overflow is OverflowPolicy.DROP_OLDEST:
-            if not self._overflow_logged:
-                self._overflow_logged = True
-                log.warning("queue %s is full: its receiver is too slow; dropping the oldest messages", self.name)
-            while self._messages and not self._fits(size):
-                self._pop()
-                self.counters.dropped += 1
-                self._broker_counters.dropped += 1
-            # A single message above the size limit is stored when the queue is empty: how large a message may be is
-            # limited elsewhere.
-            return True
-        return self._fits(size)
 
-    def _fits(self, size: int, count: int = 1) -> bool:
-        return len(self._messages) + count <= self.limits.count and self._size + size <= self.limits.size
-
-    def _remove_expired(self) -> None:
-        """Remove the expired messages, wherever they are in the queue."""
-        now = self._clock()
-        kept = [message for message in self._messages if not message.is_expired(now)]
-        if expired := len(self._messages) - len(kept):
-            self._count_expired(expired)
-            self._messages = OrderedDict.fromkeys(kept)
-            self._size = sum(len(message.data) for message in kept)
-
-    def _count_expired(self, count: int) -> None:
-        self.counters.expired += count
-        self._broker_counters.expired += count
+def _order_of(settings: QueueSettings) -> Order:
+    if settings.replacement is not None:
+        return LastValueOrder(settings.value_key, settings.replacement)
+    if settings.priorities:
+        return PriorityOrder(settings.priorities, settings.fairshare, settings.shares)
+    return FifoOrder()

@@ -6,10 +6,15 @@ import enum
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 
+import attrs
+
+from qmf.broker.nodes.bindings import Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
+from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.exchanges import (
-    BindingSpec,
+    EXCHANGE_TYPES,
     DefaultExchange,
     DirectExchange,
     Exchange,
@@ -17,9 +22,19 @@ from qmf.broker.nodes.exchanges import (
     HeadersExchange,
     TopicExchange,
 )
+from qmf.broker.nodes.flow_control import FlowControl
+from qmf.broker.nodes.lifetimes import CallLater, Lifetimes
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.node_declaration import NodeDeclaration
-from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
+from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.selectors import SelectorError, compile_selector
+from qmf.broker.nodes.settings import (
+    SUBSCRIPTION_LIMITS,
+    ExchangeSettings,
+    OverflowPolicy,
+    QueueLimits,
+    QueueSettings,
+)
 from qmf.broker.observer import BrokerClient, BrokerObserver
 
 log = logging.getLogger("qmf.broker")
@@ -39,9 +54,9 @@ PREDECLARED_EXCHANGES: tuple[tuple[str, type[Exchange]], ...] = (
 class RoutingResult(enum.Enum):
     """What became of a published message."""
 
-    ROUTED = "routed"  #: at least one queue has it
+    ROUTED = "routed"  #: all queues that it was for have it
     DISCARDED = "discarded"  #: nothing matched; like qpidd, the broker accepts such a message from its sender
-    QUEUE_FULL = "queue full"  #: the queue that it was for refused it
+    QUEUE_FULL = "queue full"  #: a queue that it was for refused it; others may have it
 
 
 #: What an address names.
@@ -52,8 +67,16 @@ class NameInUse(Exception):
     """An exchange or a queue of this name exists already."""
 
 
-class BindingExists(Exception):
+class NoSuchExchange(Exception):
+    """The alternate exchange of a new node does not exist."""
+
+
+class BindingExists(BindingRefused):
     """A queue has a binding to the exchange with the same key and other arguments."""
+
+
+class ExchangeInUse(Exception):
+    """An exchange is the alternate exchange of a node, and so cannot be deleted."""
 
 
 class NodeRegistry:
@@ -66,6 +89,9 @@ class NodeRegistry:
         clock: returns seconds; for times to live.
         observer: notified of what is created and deleted; may be replaced.
         on_deleted: called after a node was deleted; may be replaced.
+        keeps_durable: durable nodes can be created, since something records them.
+        stopped: the flow control of a queue that got the message published last, and is too long; None if none is.
+        refusal: why the message published last was refused; empty if it was not.
     """
 
     def __init__(
@@ -76,30 +102,40 @@ class NodeRegistry:
         limits: QueueLimits | None = None,
         counters: BrokerCounters | None = None,
         clock: Callable[[], float] = time.monotonic,
+        call_later: CallLater | None = None,
     ) -> None:
         """Args:
 
         queues: names of queues that exist from the start.
         domains: QMF domains besides ``default`` whose exchanges exist.
-        limits: of each queue.
+        limits: of queues that ask for none; None for those of qpidd, and `SUBSCRIPTION_LIMITS` for the queues of
+            subscriptions.
         counters: the totals to update.
         clock: returns seconds; for times to live.
+        call_later: calls a function after some seconds, as asyncio's loops do; for queues that are deleted some time
+            after their last use. None to delete them at once.
         """
         self.counters = counters if counters is not None else BrokerCounters()
         self.deleted_queues = QueueCounters()
         self.clock = clock
         self.observer = BrokerObserver()
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
-        self._limits = limits or QueueLimits()
+        self.keeps_durable = False
+        self.stopped: FlowControl | None = None
+        self.refusal = ""
+        self.limits = limits or QueueLimits()
+        self._subscription_limits = limits or SUBSCRIPTION_LIMITS
+        self._lifetimes = Lifetimes(self.delete_queue, call_later)
         self._exchanges = {name: kind(name) for name, kind in PREDECLARED_EXCHANGES}
         for domain in domains:
             for name, kind in ((f"qmf.{domain}.topic", TopicExchange), (f"qmf.{domain}.direct", DirectExchange)):
                 self._exchanges.setdefault(name, kind(name))
         self._predeclared = frozenset(self._exchanges)
         self._queues: dict[str, Queue] = {}
-        self.default_exchange = DefaultExchange(self._queues)
+        self._default_bindings: dict[str, Binding] = {}
+        self.default_exchange = DefaultExchange(self._default_bindings)
         for name in queues:
-            self.declare_queue(name, overflow=OverflowPolicy.REFUSE)
+            self.declare_queue(name)
 
     @property
     def exchanges(self) -> Collection[Exchange]:
@@ -117,39 +153,223 @@ class NodeRegistry:
             return self.default_exchange
         return self._exchanges.get(address) or self._queues.get(address)
 
+    def default_binding(self, queue: Queue) -> Binding:
+        """The binding of a queue to the default exchange."""
+        return self._default_bindings[queue.name]
+
+    # Creating and deleting
+
     def create(self, name: str, declaration: NodeDeclaration, client: BrokerClient | None = None) -> Queue | Exchange:
         """Create a node for a client, or for the broker itself (None).
 
         Raises:
             NameInUse: a node of that name exists.
+            NoSuchExchange: its alternate exchange does not exist.
+            NodeDeclarationError: this broker cannot have such a node.
         """
-        if declaration.exchange is not None:
-            if name in self._queues or name in self._exchanges:
-                raise NameInUse(name)
-            exchange = self._exchanges[name] = declaration.exchange(name)
-            self.observer.on_exchange_declared(exchange, client)
-            return exchange
-        return self.declare_queue(
-            name,
-            overflow=declaration.overflow,
-            exclusive=declaration.exclusive,
-            auto_delete=declaration.auto_delete or declaration.delete_on_close,
-            limits=declaration.limits(self._limits),
-            client=client,
+        if declaration.exchange is None:
+            return self.declare_queue(name, declaration.queue, client=client)
+        return self._declare_exchange(name, declaration.exchange, client)
+
+    def subscription_settings(self, *, auto_delete: bool = False) -> QueueSettings:
+        """Settings of the queue of a subscription, which drops its oldest messages when it is full."""
+        return QueueSettings(
+            exclusive=True,
+            auto_delete=auto_delete,
+            limits=self._subscription_limits,
+            overflow=OverflowPolicy.RING,
+            keeps_large=True,
         )
+
+    def declare_queue(
+        self, name: str, settings: QueueSettings | None = None, *, client: BrokerClient | None = None
+    ) -> Queue:
+        """Create a queue.
+
+        Args:
+            name: its name.
+            settings: how it behaves; None for a plain queue with the limits of the broker.
+            client: on whose behalf; None for the broker itself.
+
+        Raises:
+            NameInUse, NoSuchExchange, NodeDeclarationError: as of `create`.
+        """
+        self._check_name(name)
+        settings = settings or QueueSettings(limits=self.limits)
+        self._check_durable(durable=settings.durable)
+        if settings.overflow is OverflowPolicy.FLOW_TO_DISK and not self.keeps_durable:
+            raise NodeDeclarationError("qpid.policy_type: flow-to-disk needs a data directory")
+        alternate = self._alternate(settings.alternate)
+        queue = Queue(name, settings, self.counters, self.clock)
+        if settings.filter:
+            try:
+                queue.filter = compile_selector(settings.filter)
+            except SelectorError as error:
+                raise NodeDeclarationError(f"qpid.filter: {error}") from error
+        if alternate is not None:
+            alternate.alternate_users += 1
+            queue.alternate = _Alternate(self, alternate, alternate.name)
+        queue.on_limit = partial(self.delete_queue, queue)
+        self._queues[name] = queue
+        self._default_bindings[name] = Binding(queue, BindingSpec(name))
+        self._lifetimes.watch(queue)
+        self.observer.on_queue_declared(queue, client)
+        return queue
 
     def is_predeclared(self, exchange: Exchange | DefaultExchange) -> bool:
         """True for an exchange that exists from the start: it is not to be deleted."""
         return exchange.name in self._predeclared or exchange is self.default_exchange
 
     def delete(self, node: Queue | Exchange, client: BrokerClient | None = None) -> None:
-        """Delete a node, for a client or for the broker itself (None)."""
+        """Delete a node, for a client or for the broker itself (None).
+
+        Raises:
+            ExchangeInUse: it is an alternate exchange.
+        """
         if isinstance(node, Queue):
             self.delete_queue(node, client)
         elif self._exchanges.get(node.name) is node:
+            if node.alternate_users:
+                raise ExchangeInUse(f"Cannot delete {node.name}, in use as alternate-exchange.")
             self.observer.on_exchange_deleted(node, client)
             del self._exchanges[node.name]
+            if node.alternate is not None:
+                self._leave_alternate(node.alternate)
             self.on_deleted(node)
+
+    def delete_queue(self, queue: Queue, client: BrokerClient | None = None) -> None:
+        """Delete a queue with its bindings, for a client or for the broker itself (None).
+
+        Its messages go to its alternate exchange, if it has one.
+        """
+        if self._queues.get(queue.name) is not queue:
+            return
+        if queue.redirected is not None:
+            self.end_redirection(queue, move=False)
+        self.observer.on_queue_deleted(queue, client)
+        self._lifetimes.forget(queue)
+        del self._queues[queue.name]
+        del self._default_bindings[queue.name]
+        for exchange in list(self._exchanges.values()):
+            for binding in exchange.bindings(queue):
+                exchange.unbind(queue, binding.spec.key)
+                self._delete_unused(exchange)
+        for message in queue.abandon():
+            if queue.alternate is not None and queue.alternate.reroute(message):
+                self.counters.abandoned_to_alternate += 1
+            else:
+                self.counters.abandoned += 1
+        self.deleted_queues.add(queue.counters)
+        if queue.flow is not None and queue.flow.stopped:
+            queue.flow.resume()
+        if queue.settings.alternate and (alternate := self._exchanges.get(queue.settings.alternate)) is not None:
+            self._leave_alternate(alternate)
+        self.on_deleted(queue)
+
+    def on_unused(self, queue: Queue) -> None:
+        """A consumer or browser of a queue is gone: delete the queue if that was the last one, and it asks for it."""
+        if self._queues.get(queue.name) is queue:
+            self._lifetimes.check(queue)
+
+    def bind(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None = None) -> None:
+        """Bind a queue to an exchange, for a client or for the broker itself (None).
+
+        Does nothing when it has that binding. One that is exclusive replaces the others with its key; no message is
+        routed meanwhile.
+
+        Raises:
+            BindingExists: it has a binding with the same key and other arguments.
+            BindingRefused: the arguments are invalid.
+        """
+        if not exchange.bind(queue, spec):
+            if spec not in [binding.spec for binding in exchange.bindings(queue)]:
+                raise BindingExists(
+                    f"queue {queue.name!r} has a binding to exchange {exchange.name!r} with the key {spec.key!r} "
+                    "and other arguments"
+                )
+            return
+        for binding in exchange.replaced_by(queue, spec):
+            self.unbind(exchange, binding.queue, spec.key, client)
+        self.observer.on_bound(exchange, queue, spec, client)
+        message = exchange.initial_value
+        if message is not None and any(binding.queue is queue for binding in exchange.route(message)):
+            queue.enqueue(message)
+
+    def unbind(self, exchange: Exchange, queue: Queue, key: str, client: BrokerClient | None = None) -> bool:
+        """Remove a binding, for a client or for the broker itself (None); False if there is none with this key."""
+        for binding in exchange.bindings(queue):
+            if binding.spec.key == key:
+                self.observer.on_unbound(exchange, queue, binding.spec, client)
+                exchange.unbind(queue, key)
+                self._delete_unused(exchange)
+                return True
+        return False
+
+    def redirect(self, source: Queue, target: Queue) -> None:
+        """Let two queues exchange the messages that come: those of `source` go to `target`, and the reverse."""
+        source.redirected, source.redirect_source = target, True
+        target.redirected, target.redirect_source = source, False
+        self.observer.on_redirected(source, target)
+
+    def end_redirection(self, queue: Queue, *, move: bool) -> None:
+        """End the redirection of a queue.
+
+        Args:
+            queue: one of both.
+            move: the messages of the target go to the source.
+        """
+        other = queue.redirected
+        if other is None:
+            return
+        source, target = (queue, other) if queue.redirect_source else (other, queue)
+        source.redirected = target.redirected = None
+        source.redirect_source = False
+        if move:
+            self.move(target, source)
+        self.observer.on_redirection_ended(source, target)
+
+    def move(
+        self, source: Queue, target: Queue, count: int = 0, matches: Callable[[Message], bool] | None = None
+    ) -> int:
+        """Move available messages from one queue to another; what the other refuses stays. Returns their number.
+
+        Args:
+            source, target: from where to where.
+            count: how many at most; 0 for all.
+            matches: chooses the messages; None for all.
+        """
+        return self._send_again(source, source.take(count, matches), target.enqueue)
+
+    def reroute(
+        self,
+        queue: Queue,
+        exchange: Exchange | DefaultExchange,
+        count: int = 0,
+        matches: Callable[[Message], bool] | None = None,
+    ) -> int:
+        """Publish available messages of a queue to an exchange, as new ones; what is refused stays.
+
+        Returns:
+            their number; other arguments as of `move`.
+        """
+
+        def send(message: Message) -> bool:
+            return self.publish(exchange, message) is not RoutingResult.QUEUE_FULL
+
+        moved = self._send_again(queue, queue.take(count, matches), send)
+        queue.counters.rerouted += moved
+        return moved
+
+    def expire(self) -> None:
+        """Remove the messages whose time to live has ended, in all queues."""
+        for queue in list(self._queues.values()):
+            queue.expire()
+
+    def close(self) -> None:
+        """Delete no more queues later."""
+        self._lifetimes.close()
+
+    # Messages
 
     def targets(self, node: Node | None, message: Message) -> Sequence[Queue]:
         """The queues that a message to `node` would be put into now."""
@@ -158,125 +378,144 @@ class NodeRegistry:
         if isinstance(node, Queue):
             return (node,)
         if isinstance(node, DefaultExchange):
-            queue = node.route(message)
-            return () if queue is None else (queue,)
-        return node.route(message)
-
-    def declare_queue(
-        self,
-        name: str,
-        *,
-        overflow: OverflowPolicy,
-        exclusive: bool = False,
-        auto_delete: bool = False,
-        limits: QueueLimits | None = None,
-        client: BrokerClient | None = None,
-    ) -> Queue:
-        """Create a queue.
-
-        Args:
-            name: its name.
-            overflow: what it does when it is full.
-            exclusive: allow only one consumer.
-            auto_delete: delete it when its last consumer is gone.
-            limits: None for those of the broker.
-            client: on whose behalf; None for the broker itself.
-
-        Raises:
-            NameInUse: a node of that name exists.
-        """
-        if name in self._queues or name in self._exchanges:
-            raise NameInUse(name)
-        queue = self._queues[name] = Queue(
-            name,
-            limits or self._limits,
-            overflow,
-            self.counters,
-            self.clock,
-            exclusive=exclusive,
-            auto_delete=auto_delete,
-        )
-        self.observer.on_queue_declared(queue, client)
-        return queue
-
-    def bind(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None = None) -> None:
-        """Bind a queue to an exchange, for a client or for the broker itself (None).
-
-        Does nothing when it has that binding.
-
-        Raises:
-            BindingExists: it has a binding with the same key and other arguments.
-        """
-        if exchange.bind(queue, spec):
-            self.observer.on_bound(exchange, queue, spec, client)
-        elif spec not in exchange.bindings(queue):
-            raise BindingExists(
-                f"queue {queue.name!r} has a binding to exchange {exchange.name!r} with the key {spec.key!r} "
-                "and other arguments"
-            )
-
-    def unbind(self, exchange: Exchange, queue: Queue, key: str, client: BrokerClient | None = None) -> bool:
-        """Remove a binding, for a client or for the broker itself (None); False if there is none with this key."""
-        for spec in exchange.bindings(queue):
-            if spec.key == key:
-                self.observer.on_unbound(exchange, queue, spec, client)
-                exchange.unbind(queue, key)
-                return True
-        return False
-
-    def delete_queue(self, queue: Queue, client: BrokerClient | None = None) -> None:
-        """Delete a queue with its bindings and messages, for a client or for the broker itself (None)."""
-        if self._queues.get(queue.name) is not queue:
-            return
-        queue.counters.abandoned += len(queue)
-        self.observer.on_queue_deleted(queue, client)
-        self.deleted_queues.add(queue.counters)
-        del self._queues[queue.name]
-        for exchange in self._exchanges.values():
-            for spec in exchange.bindings(queue):
-                exchange.unbind(queue, spec.key)
-        self.on_deleted(queue)
+            found = node.route(message)
+            return () if found is None else (found.queue,)
+        return [binding.queue for binding in node.route(message)]
 
     def publish(self, node: Node | None, message: Message) -> RoutingResult:
         """Route a message that was sent to `node`; None means that its address names nothing."""
         self.counters.received += 1
+        self.stopped = None
         if node is None:
             self.counters.discarded += 1
             log.debug("discarded a message to %r, which is neither an exchange nor a queue", message.to)
             return RoutingResult.DISCARDED
         if isinstance(node, Queue):
-            if node.enqueue(message):
+            if self._put(node, message):
                 node.counters.by_name += 1
                 return RoutingResult.ROUTED
             self.counters.rejected += 1
             return RoutingResult.QUEUE_FULL
-        return self._publish_to_exchange(node, message)
+        result = self._publish_to_exchange(node, message)
+        if result is RoutingResult.QUEUE_FULL:
+            self.counters.rejected += 1
+        elif result is RoutingResult.DISCARDED:
+            self.counters.discarded += 1
+        return result
+
+    def _put(self, queue: Queue, message: Message) -> bool:
+        if not queue.enqueue(message):
+            self.refusal = (queue.redirected or queue).refusal(message)
+            return False
+        if queue.flow is not None and queue.flow.stopped:
+            self.stopped = queue.flow
+        return True
 
     def _publish_to_exchange(self, exchange: Exchange | DefaultExchange, message: Message) -> RoutingResult:
         counters, size = exchange.counters, len(message.data)
         counters.received += 1
         counters.received_bytes += size
-        copies = 0
-        full = False
+        found: Sequence[Binding]
         if isinstance(exchange, DefaultExchange):
-            if (queue := exchange.route(message)) is not None:
-                full = not queue.enqueue(message)
-                if not full:
-                    queue.counters.by_default += 1
-                    copies = 1
+            single = exchange.route(message)
+            found = () if single is None else (single,)
         else:
-            for queue in exchange.route(message):
-                if queue.enqueue(message):
-                    copies += 1
+            if exchange.prepares:
+                message = exchange.prepare(message)
+            found = exchange.route(message)
+        copies = 0
+        for binding in found:
+            if self._put(binding.queue, message):
+                binding.matched += 1
+                copies += 1
         if copies:
             if copies > 1:
                 counters.copies += copies - 1
                 counters.copies_bytes += (copies - 1) * size
-            return RoutingResult.ROUTED
+            return RoutingResult.ROUTED if copies == len(found) else RoutingResult.QUEUE_FULL
         counters.discarded += 1
         counters.discarded_bytes += size
-        if full:
-            self.counters.rejected += 1
+        if found:
             return RoutingResult.QUEUE_FULL
-        self.counters.discarded += 1
+        alternate = None if isinstance(exchange, DefaultExchange) else exchange.alternate
+        if alternate is not None:
+            return self._publish_to_alternate(alternate, message)
         return RoutingResult.DISCARDED
+
+    def _publish_to_alternate(self, exchange: Exchange, message: Message) -> RoutingResult:
+        """Publish what another exchange could not route; the alternate exchange of this one is not used then."""
+        alternate, exchange.alternate = exchange.alternate, None
+        try:
+            return self._publish_to_exchange(exchange, message)
+        finally:
+            exchange.alternate = alternate
+
+    def send_to_alternate(self, exchange: Exchange, message: Message) -> bool:
+        """Publish a message that a queue does not keep; False if no queue has it."""
+        return self._publish_to_exchange(exchange, message) is RoutingResult.ROUTED
+
+    @staticmethod
+    def _send_again(source: Queue, taken: Sequence[Entry], send: Callable[[Message], bool]) -> int:
+        sent = 0
+        for entry in taken:
+            if send(entry.message):
+                source.dequeue(entry)
+                sent += 1
+        source.put_back(taken)
+        return sent
+
+    # Declaring
+
+    def _declare_exchange(self, name: str, settings: ExchangeSettings, client: BrokerClient | None) -> Exchange:
+        self._check_name(name)
+        self._check_durable(durable=settings.durable)
+        alternate = self._alternate(settings.alternate)
+        try:
+            exchange = EXCHANGE_TYPES[settings.kind](name, settings)
+        except ImportError as error:
+            raise NodeDeclarationError(
+                f"exchange-type: {settings.kind} needs a library that is not installed: pip install 'qmf[xml]'"
+            ) from error
+        if alternate is not None:
+            exchange.alternate = alternate
+            alternate.alternate_users += 1
+        self._exchanges[name] = exchange
+        self.observer.on_exchange_declared(exchange, client)
+        return exchange
+
+    def _check_name(self, name: str) -> None:
+        if name in self._queues or name in self._exchanges:
+            raise NameInUse(name)
+
+    def _check_durable(self, *, durable: bool) -> None:
+        if durable and not self.keeps_durable:
+            raise NodeDeclarationError("durable: this broker keeps nothing over a restart")
+
+    def _alternate(self, name: str) -> Exchange | None:
+        if not name:
+            return None
+        found = self._exchanges.get(name)
+        if found is None:
+            raise NoSuchExchange(f"Exchange not found: {name}")
+        return found
+
+    def _leave_alternate(self, alternate: Exchange) -> None:
+        alternate.alternate_users -= 1
+        self._delete_unused(alternate)
+
+    def _delete_unused(self, exchange: Exchange) -> None:
+        """Delete an exchange that has no bindings, is no alternate exchange, and asks for it."""
+        if exchange.settings.auto_delete and not exchange.binding_count and not exchange.alternate_users:
+            self.delete(exchange)
+
+
+@attrs.frozen
+class _Alternate:
+    """The `AlternateExchange` of a queue."""
+
+    registry: NodeRegistry
+    exchange: Exchange
+    name: str
+
+    def reroute(self, message: Message) -> bool:
+        return self.registry.send_to_alternate(self.exchange, message)

@@ -69,6 +69,9 @@ class Transaction:
         for acquisition in self.acquisitions:
             acquisition.commit()
         for node, message in self.sent:
+            for queue in registry.targets(node, message):
+                queue.counters.transactional_enqueues += 1
+                queue.counters.transactional_enqueued_bytes += len(message.data)
             registry.publish(node, message)
 
     def roll_back(self) -> None:

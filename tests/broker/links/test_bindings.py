@@ -7,7 +7,8 @@ from typing import cast
 import pytest
 
 from qmf.broker.links.bindings import BindingError, BindingRequest, make_binding, read_bindings
-from qmf.broker.nodes.exchanges import BindingSpec, Exchange
+from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerClient
@@ -40,7 +41,7 @@ def test_bindings_of_a_queue() -> None:
         make_binding(registry, request, queue, CLIENT)
         assert exchange.binding_count == 1
     make_binding(registry, BindingRequest("amq.direct", "q", BindingSpec("other")), None, CLIENT)
-    assert [spec.key for spec in exchange.bindings(queue)] == ["k", "other"]
+    assert [binding.spec.key for binding in exchange.bindings(queue)] == ["k", "other"]
 
 
 def test_a_binding_with_the_same_key_and_other_arguments_is_refused() -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmf.broker.links.filters import binding_from_filters
-from qmf.broker.nodes.exchanges import (
-    BindingSpec,
-)
+from qmf.broker.nodes.bindings import BindingSpec
 from qmf.bus.engine.values import Filter
 
 

@@ -1,80 +1,27 @@
-"""Queues without AMQP."""
+"""Queues without AMQP: delivery, counting, taking. Limits, orders and so on have tests of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import attrs
-import pytest
+from broker.nodes.parts import RecordingConsumer, drain, encoded, message, put, queue, text_of, waiting
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmf.broker.nodes.counters import BrokerCounters
-from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
-
-
-@attrs.define
-class Clock:
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@attrs.define(eq=False)
-class RecordingConsumer:
-    """A consumer with some credit."""
-
-    credit: int = 1000
-    delivered: list[str] = attrs.field(factory=list)
-    holds: bool = False
-    held_parcels: list[Message] = attrs.field(factory=list)
-    selector: Callable[[Message], bool] | None = None
-
-    def ready(self) -> bool:
-        return self.credit > 0
-
-    def deliver(self, message: Message) -> None:
-        self.credit -= 1
-        self.delivered.append(message.data.decode())
-        if self.holds:
-            self.held_parcels.append(message)
-
-    def unsettled(self) -> tuple[int, int]:
-        return len(self.held_parcels), sum(len(message.data) for message in self.held_parcels)
-
-
-def message(text: str, expires: float | None = None) -> Message:
-    return Message(text.encode(), None, "", None, expires)
-
-
-def queue(
-    overflow: OverflowPolicy = OverflowPolicy.DROP_OLDEST, count: int = 10, size: int = 1000
-) -> tuple[Queue, BrokerCounters, Clock]:
-    counters, clock = BrokerCounters(), Clock()
-    return Queue("q", QueueLimits(count, size), overflow, counters, clock), counters, clock
-
-
-def drain(it: Queue) -> list[str]:
-    consumer = RecordingConsumer()
-    it.add_consumer(consumer)
-    it.dispatch()
-    it.remove_consumer(consumer)
-    return consumer.delivered
+from qmf.broker.nodes.entries import AVAILABLE, GONE, Entry
+from qmf.broker.nodes.message import read_message
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.settings import OverflowPolicy
 
 
 def test_messages_wait_in_order_for_a_consumer_and_go_on_directly_then() -> None:
     it, counters, _ = queue()
-    for text in "abc":
-        assert it.enqueue(message(text))
-    assert (len(it), it.size) == (3, 3)
-    consumer = RecordingConsumer()
+    put(it, "abc")
+    assert (len(it), it.depth()) == (3, (3, 3))
+    consumer = RecordingConsumer(presettled=True)
     it.add_consumer(consumer)
     it.dispatch()
-    it.enqueue(message("d"))
+    put(it, "d")
     assert consumer.delivered == list("abcd")
-    assert (len(it), it.size, counters.delivered) == (0, 0, 4)
+    assert (len(it), it.depth(), counters.delivered) == (0, (0, 0), 4)
 
 
 def test_consumers_take_turns_and_one_without_credit_is_passed_over() -> None:
@@ -89,38 +36,6 @@ def test_consumers_take_turns_and_one_without_credit_is_passed_over() -> None:
     assert sorted(first.delivered + second.delivered + third.delivered) == [str(number) for number in range(10)]
 
 
-@pytest.mark.parametrize(("count", "size"), [(3, 1000), (1000, 3)])
-def test_a_full_subscription_queue_drops_its_oldest(count: int, size: int) -> None:
-    it, counters, _ = queue(OverflowPolicy.DROP_OLDEST, count, size)
-    for text in "abcde":
-        assert it.enqueue(message(text))
-    assert counters.dropped == 2
-    assert drain(it) == list("cde")
-
-
-@pytest.mark.parametrize(("count", "size"), [(3, 1000), (1000, 3)])
-def test_a_full_named_queue_refuses(count: int, size: int) -> None:
-    it, counters, _ = queue(OverflowPolicy.REFUSE, count, size)
-    assert [it.enqueue(message(text)) for text in "abcde"] == [True, True, True, False, False]
-    assert counters.dropped == 0
-    assert drain(it) == list("abc")
-    assert it.enqueue(message("f"))
-
-
-def test_one_message_above_the_limit_passes_an_empty_subscription_queue() -> None:
-    it, _, _ = queue(size=3)
-    assert it.enqueue(message("a"))
-    assert it.enqueue(message("long message"))
-    assert drain(it) == ["long message"]
-
-
-def test_a_slow_receiver_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    it, _, _ = queue(count=1)
-    for text in "abc":
-        it.enqueue(message(text))
-    assert caplog.text.count("queue q is full") == 1
-
-
 def test_expired_messages_are_not_delivered() -> None:
     it, counters, clock = queue()
     it.enqueue(message("a", expires=1.0))
@@ -128,80 +43,96 @@ def test_expired_messages_are_not_delivered() -> None:
     it.enqueue(message("c", expires=3.0))
     clock.now = 1.0
     assert drain(it) == ["b", "c"]
-    assert counters.expired == 1
+    assert (counters.expired, it.depth()) == (1, (0, 0))
 
 
-def test_expired_messages_make_room_before_others_are_dropped_or_refused() -> None:
-    for overflow in OverflowPolicy:
-        it, counters, clock = queue(overflow, count=3)
-        for text, expires in (("a", None), ("b", 1.0), ("c", None)):
-            it.enqueue(message(text, expires))
-        clock.now = 2.0
-        assert it.enqueue(message("d"))
-        assert (counters.expired, counters.dropped) == (1, 0)
-        assert drain(it) == ["a", "c", "d"]
+def test_expired_messages_are_removed_wherever_they_are() -> None:
+    it, counters, clock = queue()
+    for text, expires in (("a", None), ("b", 1.0), ("c", 2.0), ("d", None)):
+        it.enqueue(message(text, expires))
+    clock.now = 1.5
+    assert (it.expire(), it.expire()) == (1, 0)
+    assert (waiting(it), it.depth(), counters.expired, it.counters.expired) == (["a", "c", "d"], (3, 3), 1, 1)
 
 
-def test_messages_that_come_back_are_first_again_in_their_order() -> None:
+def test_messages_that_come_back_have_their_places_again() -> None:
     it, _, _ = queue()
-    for text in "cd":
-        it.enqueue(message(text))
-    it.requeue([message("a"), message("b")])
-    assert it.size == 4
-    assert drain(it) == list("abcd")
+    put(it, "abcd")
+    consumer = RecordingConsumer(credit=3)
+    it.add_consumer(consumer)
+    it.dispatch()
+    a, b, c = consumer.entries
+    for entry in (b, a, c):
+        it.release([entry])
+    assert (waiting(it), it.depth()) == (list("abcd"), (4, 4))
+    it.release([a])
+    assert len(it) == 4
+
+
+def test_a_message_that_failed_comes_back_with_a_count() -> None:
+    it, _, _ = queue()
+    it.enqueue(read_message(encoded("a"), 0.0))
+    consumer = RecordingConsumer(credit=2)
+    it.add_consumer(consumer)
+    it.dispatch()
+    it.release(consumer.entries, failed=True)
+    assert [entry.message.delivery_count for entry in consumer.entries] == [1, 1]
+    assert (it.counters.releases, it.counters.acquires) == (1, 2)
 
 
 def test_what_passed_is_counted() -> None:
     it, _, clock = queue(count=3)
-    holder = RecordingConsumer(credit=0, holds=True)
+    holder = RecordingConsumer(credit=0)
     it.add_consumer(holder)
     for text, expires in (("aa", None), ("b", 1.0), ("c", None), ("d", None)):
         it.enqueue(message(text, expires))
-    assert (it.counters.enqueues, it.counters.enqueued_bytes, it.counters.acquires, it.counters.dropped) == (4, 5, 0, 1)
+    counters = it.counters
+    assert (counters.enqueues, counters.enqueued_bytes, counters.acquires, counters.dropped) == (4, 5, 0, 1)
     clock.now = 1.0
     holder.credit = 1
     it.dispatch()
-    assert (it.counters.expired, it.counters.acquires, it.depth()) == (1, 1, (2, 2))
-    holder.held_parcels.clear()
-    assert it.depth() == (1, 1)
+    assert (counters.expired, counters.acquires, it.depth(), it.acquired_count) == (1, 1, (2, 2), 1)
+    it.accept(holder.entries[0])
+    it.accept(holder.entries[0])
+    assert (it.depth(), it.acquired_count) == ((1, 1), 0)
     holder.credit = 1
-    it.requeue([message("c")])
-    assert (it.counters.releases, it.counters.acquires, it.counters.enqueues) == (1, 2, 4)
-    holder.credit = 2
     it.dispatch()
-    it.enqueue(message("e"))
-    assert (it.counters.enqueues, it.counters.acquires, it.depth()) == (5, 4, (3, 3))
+    it.release(holder.entries)
+    assert (counters.releases, counters.acquires, counters.enqueues, len(it)) == (1, 2, 4, 1)
 
 
-def test_a_refused_message_is_counted_as_that_alone() -> None:
-    it, _, _ = queue(OverflowPolicy.REFUSE, count=1)
-    it.enqueue(message("a"))
-    it.enqueue(message("b"))
-    assert (it.counters.enqueues, it.counters.enqueued_bytes, it.counters.refused) == (1, 1, 1)
-
-
-def test_purging_takes_the_oldest() -> None:
+def test_a_rejected_message_leaves_the_queue() -> None:
     it, _, _ = queue()
-    for text in "abcd":
-        it.enqueue(message(text))
-    it.purge(1)
-    assert (len(it), it.size, it.counters.purged) == (3, 3, 1)
-    it.purge(9)
-    it.enqueue(message("e"))
-    for _ in range(2):
-        it.purge()
-    assert (len(it), it.size, it.counters.purged) == (0, 0, 5)
+    put(it, "a")
+    consumer = RecordingConsumer()
+    it.add_consumer(consumer)
+    it.dispatch()
+    it.reject(consumer.entries[0])
+    it.reject(consumer.entries[0])
+    assert (it.depth(), it.counters.rejected) == ((0, 0), 1)
+
+
+def test_purging_takes_the_oldest_and_leaves_what_is_acquired() -> None:
+    it, _, _ = queue()
+    put(it, "abcd")
+    it.add_consumer(RecordingConsumer(credit=1))
+    it.dispatch()
+    assert it.purge(1) == 1
+    assert (waiting(it), it.depth(), it.counters.purged) == (["c", "d"], (3, 3), 1)
+    assert it.purge(9) == 2
+    put(it, "e")
+    assert (it.purge(), it.purge()) == (1, 0)
+    assert (len(it), it.depth(), it.counters.purged) == (0, (1, 1), 4)
 
 
 def test_messages_that_were_taken_can_be_put_back() -> None:
     it, _, _ = queue()
-    messages = [message(text) for text in "abcd"]
-    for one in messages:
-        it.enqueue(one)
-    taken = it.take(2, lambda one: one is not messages[0])
-    assert (taken, it.waiting(), it.size) == (messages[1:3], [messages[0], messages[3]], 2)
+    put(it, "abcd")
+    taken = it.take(2, lambda one: one.data != b"a")
+    assert ([text_of(entry.message) for entry in taken], waiting(it), it.depth()) == (["b", "c"], ["a", "d"], (4, 4))
+    it.dequeue(taken[0])
     it.put_back(taken)
-    assert (it.waiting(), it.size, it.counters.releases) == ([*messages[1:3], messages[0], messages[3]], 4, 0)
+    assert (waiting(it), it.depth(), it.counters.releases) == (["a", "c", "d"], (3, 3), 0)
 
 
 def test_a_removed_consumer_gets_nothing() -> None:
@@ -210,50 +141,144 @@ def test_a_removed_consumer_gets_nothing() -> None:
     it.add_consumer(consumer)
     it.remove_consumer(consumer)
     it.remove_consumer(consumer)
-    it.enqueue(message("a"))
-    assert consumer.delivered == []
-    assert it.consumer_count == 0
+    put(it, "a")
+    assert (consumer.delivered, it.consumer_count) == ([], 0)
 
 
-@given(
-    st.lists(st.tuples(st.sampled_from("pgt"), st.integers(1, 6), st.none() | st.integers(0, 8))),
-    st.sampled_from(list(OverflowPolicy)),
-)
-def test_like_a_list(steps: list[tuple[str, int, int | None]], overflow: OverflowPolicy) -> None:
-    """Any sequence of put, get and passing time, against a list."""
-    it, counters, clock = queue(overflow, count=4, size=12)
-    model: list[tuple[str, float | None]] = []
-    dropped = 0
-    for number, (step, size, expires) in enumerate(steps):
-        text = str(number % 10) * size
-        alive = [entry for entry in model if entry[1] is None or entry[1] > clock.now]
+def test_consumers_with_selectors_get_what_they_take() -> None:
+    it, _, _ = queue()
+    put(it, "aba")
+    some = RecordingConsumer(selector=lambda one: one.data == b"b")
+    every = RecordingConsumer(credit=1)
+    it.add_consumer(some)
+    it.dispatch()
+    assert (some.delivered, waiting(it)) == (["b"], ["a", "a"])
+    it.add_consumer(every)
+    it.dispatch()
+    put(it, "cb")
+    assert (some.delivered, every.delivered, waiting(it)) == (["b", "b"], ["a"], ["a", "c"])
+
+
+def test_a_filter_of_the_queue_leaves_messages_out() -> None:
+    it, _, _ = queue()
+    it.filter = lambda one: one.data != b"b"
+    put(it, "abc")
+    assert (waiting(it), it.counters.enqueues, it.counters.refused) == (["a", "c"], 2, 0)
+
+
+def test_messages_get_their_positions_as_annotations() -> None:
+    it, _, _ = queue(count=None, size=None, sequence_key="x-position")
+    for text in "ab":
+        it.enqueue(read_message(encoded(text), 0.0))
+    found = [entry.message.fields.message_annotations for entry in it.waiting()]
+    assert found == [{"x-position": 1}, {"x-position": 2}]
+
+
+def test_redirected_queues_get_each_others_messages() -> None:
+    one, _, _ = queue()
+    other, _, _ = queue()
+    one.redirected, other.redirected = other, one
+    put(one, "a")
+    put(other, "b")
+    assert (waiting(one), waiting(other)) == (["b"], ["a"])
+
+
+class Watcher:
+    """Records what happens to entries."""
+
+    def __init__(self, it: Queue) -> None:
+        self.seen: list[tuple[str, str]] = []
+        it.observe(self)
+
+    def on_enqueued(self, entry: Entry) -> None:
+        self.seen.append(("+", text_of(entry.message)))
+
+    def on_acquired(self, entry: Entry) -> None:
+        self.seen.append(("!", text_of(entry.message)))
+
+    def on_released(self, entry: Entry) -> None:
+        self.seen.append(("?", text_of(entry.message)))
+
+    def on_dequeued(self, entry: Entry) -> None:
+        assert entry.state is not GONE
+        self.seen.append(("-", text_of(entry.message)))
+
+
+def test_observers_learn_of_everything() -> None:
+    it, _, _ = queue(count=2)
+    watcher = Watcher(it)
+    put(it, "abc")
+    consumer = RecordingConsumer(credit=1)
+    it.add_consumer(consumer)
+    it.dispatch()
+    it.release(consumer.entries)
+    it.purge(1)
+    assert "".join(what + text for what, text in watcher.seen) == "+a+b-a+c!b?b!b-b"
+
+
+def test_recovered_messages_are_enqueued_with_their_records() -> None:
+    it, _, _ = queue()
+    watcher = Watcher(it)
+    entry = it.recover(message("a"), 7)
+    assert (entry.record, entry.state, watcher.seen, waiting(it)) == (7, AVAILABLE, [("+", "a")], ["a"])
+
+
+def test_a_deleted_queue_gives_up_all_its_messages() -> None:
+    it, _, _ = queue()
+    put(it, "abc")
+    consumer = RecordingConsumer(credit=2)
+    it.add_consumer(consumer)
+    it.dispatch()
+    it.release(consumer.entries[1:])
+    assert [text_of(one) for one in it.abandon()] == ["a", "b", "c"]
+    assert (it.depth(), len(it), it.acquired_count) == ((0, 0), 0, 0)
+    it.release(consumer.entries)
+    assert it.depth() == (0, 0)
+
+
+@given(st.lists(st.tuples(st.sampled_from("pgasrx"), st.integers(1, 6))), st.sampled_from(["REJECT", "RING"]))
+def test_like_a_list(steps: list[tuple[str, int]], policy: str) -> None:
+    """Any sequence of putting, getting, accepting, releasing, purging and rejecting, against lists."""
+    overflow = OverflowPolicy[policy]
+    it, _, _ = queue(overflow, count=4, size=12, keeps_large=True)
+    consumer = RecordingConsumer(credit=0)
+    it.add_consumer(consumer)
+    available: list[tuple[int, str]] = []
+    acquired: list[tuple[int, str]] = []
+
+    def full(more: int) -> bool:
+        entries = available + acquired
+        return len(entries) >= 4 or sum(len(text) for _, text in entries) + more > 12
+
+    for number, (step, size) in enumerate(steps):
         if step == "p":
-
-            def full(entries: list[tuple[str, float | None]], more: int = size) -> bool:
-                return len(entries) >= 4 or sum(len(entry[0]) for entry in entries) + more > 12
-
-            if full(model):
-                model = alive
-            delivered = not full(model) or overflow is OverflowPolicy.DROP_OLDEST
-            while overflow is OverflowPolicy.DROP_OLDEST and full(model):
-                model.pop(0)
-                dropped += 1
-            if delivered:
-                model.append((text, None if expires is None else float(expires)))
-            assert it.enqueue(message(text, None if expires is None else float(expires))) is delivered
+            text = str(number % 10) * size
+            while overflow is OverflowPolicy.RING and full(size):
+                oldest = min(available + acquired)
+                (available if oldest in available else acquired).remove(oldest)
+            expected = not full(size)
+            if expected:
+                available.append((number, text))
+            assert it.enqueue(message(text)) is expected
         elif step == "g":
-            consumer = RecordingConsumer(credit=1)
-            it.add_consumer(consumer)
+            consumer.credit = 1
             it.dispatch()
-            it.remove_consumer(consumer)
-            expected = [entry[0] for entry in alive[:1]]
-            assert consumer.delivered == expected
-            while model and (model[0][1] is not None and model[0][1] <= clock.now):
-                model.pop(0)
-            model = model[len(expected) :]
-            while expected and model and (model[0][1] is not None and model[0][1] <= clock.now):
-                model.pop(0)
-        else:
-            clock.now += size / 2
-        assert it.size == sum(len(entry[0]) for entry in model)
-        assert counters.dropped == dropped
+            consumer.credit = 0
+            if available:
+                acquired.append(available.pop(0))
+        elif step == "x":
+            assert it.purge(size) == len(available[:size])
+            del available[:size]
+        elif consumer.entries:
+            entry = consumer.entries.pop(size % len(consumer.entries))
+            mine = [one for one in acquired if one[1] == text_of(entry.message)] if entry.state is not GONE else []
+            if step == "a":
+                it.accept(entry)
+            elif step == "r":
+                it.reject(entry)
+            else:
+                it.release([entry])
+                available = sorted(available + mine[:1])
+            acquired = [one for one in acquired if one not in mine[:1]]
+        assert waiting(it) == [text for _, text in available]
+        assert it.depth() == (len(available + acquired), sum(len(text) for _, text in available + acquired))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from qmf.broker.nodes.exchanges import (
-    BindingSpec,
-    DirectExchange,
-    TopicExchange,
-)
+from qmf.broker.nodes.bindings import BindingSpec
+from qmf.broker.nodes.exchanges import DirectExchange, TopicExchange
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.queues import OverflowPolicy, Queue, QueueLimits
+from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry, RoutingResult
+from qmf.broker.nodes.settings import QueueLimits
 from qmf.codec import Message as CodecMessage
 
 
@@ -33,8 +31,8 @@ def test_names_are_used_once() -> None:
     registry = NodeRegistry(queues=["mine"])
     for name in ("mine", "amq.topic"):
         with pytest.raises(NameInUse):
-            registry.declare_queue(name, overflow=OverflowPolicy.REFUSE)
-    it = registry.declare_queue("new", overflow=OverflowPolicy.REFUSE)
+            registry.declare_queue(name)
+    it = registry.declare_queue("new")
     registry.delete_queue(it)
     registry.delete_queue(it)
     assert registry.find("new") is None
@@ -51,7 +49,7 @@ def test_publishing() -> None:
     topic = registry.find("amq.topic")
     assert isinstance(topic, TopicExchange)
     assert registry.publish(topic, message("x")) is RoutingResult.DISCARDED
-    topic.bind(registry.declare_queue("sub", overflow=OverflowPolicy.DROP_OLDEST), BindingSpec("#"))
+    topic.bind(registry.declare_queue("sub"), BindingSpec("#"))
     assert registry.publish(topic, message("x")) is RoutingResult.ROUTED
     counters = registry.counters
     assert (counters.received, counters.discarded, counters.rejected) == (6, 3, 1)
@@ -62,7 +60,7 @@ def test_what_is_published_is_counted() -> None:
     topic = registry.find("amq.topic")
     assert isinstance(topic, TopicExchange)
     for number in range(3):
-        registry.bind(topic, registry.declare_queue(str(number), overflow=OverflowPolicy.DROP_OLDEST), BindingSpec("x"))
+        registry.bind(topic, registry.declare_queue(str(number)), BindingSpec("x"))
     for subject in ("x", "x", "y"):
         registry.publish(topic, message(subject))
     counts = topic.counters
@@ -73,7 +71,12 @@ def test_what_is_published_is_counted() -> None:
     registry.publish(mine, message())
     for subject in ("mine", "mine", "nobody"):
         registry.publish(registry.default_exchange, message(subject))
-    assert (mine.counters.enqueues, mine.counters.by_name, mine.counters.by_default, mine.counters.refused) == (
+    assert (
+        mine.counters.enqueues,
+        mine.counters.by_name,
+        registry.default_binding(mine).matched,
+        mine.counters.refused,
+    ) == (
         2,
         1,
         1,
@@ -86,13 +89,13 @@ def test_what_is_published_is_counted() -> None:
 
 def test_what_deleted_queues_counted_is_kept() -> None:
     registry = NodeRegistry()
-    it = registry.declare_queue("q", overflow=OverflowPolicy.REFUSE)
+    it = registry.declare_queue("q")
     it.enqueue(message())
     it.enqueue(message())
     it.purge(1)
     registry.delete_queue(it)
     registry.delete_queue(it)
-    assert (registry.deleted_queues.enqueues, registry.deleted_queues.purged, registry.deleted_queues.abandoned) == (
+    assert (registry.deleted_queues.enqueues, registry.deleted_queues.purged, registry.counters.abandoned) == (
         2,
         1,
         1,

@@ -9,6 +9,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.settings import QueueLimits, QueueSettings
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
 from qmf.codec.message import Message as AmqpMessage
 from qmf.codec.message import Section, encode_message
@@ -58,7 +59,7 @@ def coordinator(registry: NodeRegistry) -> Coordinator:
 
 
 def queue(registry: NodeRegistry, name: str = "q", max_count: int | None = None) -> Queue:
-    made = registry.create(name, NodeDeclaration(max_count=max_count))
+    made = registry.create(name, NodeDeclaration(queue=QueueSettings(limits=QueueLimits(max_count))))
     assert isinstance(made, Queue)
     return made
 

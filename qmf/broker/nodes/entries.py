@@ -1,0 +1,63 @@
+"""Entries: messages in queues. A message that was routed to several queues is an entry in each."""
+
+from __future__ import annotations
+
+import enum
+from typing import Protocol
+
+from qmf.broker.nodes.message import Message
+
+
+class EntryState(enum.Enum):
+    """Where an entry is in its life."""
+
+    AVAILABLE = "available"  #: it waits for a consumer
+    ACQUIRED = "acquired"  #: a consumer has it, and may give it back
+    GONE = "gone"  #: it has left the queue
+
+
+AVAILABLE, ACQUIRED, GONE = EntryState
+
+
+class Entry:
+    """A message in a queue. Compared by identity. Only its queue and the queue's parts change it.
+
+    Attributes:
+        message: the message. A last value queue replaces it in place.
+        size: bytes of the message when it was enqueued.
+        position: number of the entry in its queue; later ones have higher numbers.
+        state: see there.
+        linked: it lies in the deque of a `FifoOrder`, available or not.
+        acquirer: the consumer that has acquired it; None for an entry that was taken by the broker itself.
+        record: identifies the entry in the journal of a durable queue; None where it is not recorded.
+    """
+
+    __slots__ = ("acquirer", "linked", "message", "position", "record", "size", "state")
+
+    def __init__(self, message: Message, position: int, size: int) -> None:
+        self.message = message
+        self.size = size
+        self.position = position
+        self.state = AVAILABLE
+        self.linked = False
+        self.acquirer: object | None = None
+        self.record: int | None = None
+
+
+class EntryObserver(Protocol):
+    """Notified of what happens to the entries of a queue. A plain queue has no observers, and pays nothing for them.
+
+    The methods must not block or change the queue.
+    """
+
+    def on_enqueued(self, entry: Entry) -> None:
+        """An entry is in the queue."""
+
+    def on_acquired(self, entry: Entry) -> None:
+        """A consumer has acquired an entry; its `acquirer` is that consumer."""
+
+    def on_released(self, entry: Entry) -> None:
+        """An entry that was acquired is available again; its `message` may have one more failed delivery."""
+
+    def on_dequeued(self, entry: Entry) -> None:
+        """An entry has left the queue. Its state still is the one that it had in the queue."""

@@ -1,0 +1,79 @@
+"""Groups of messages: while a consumer has a message of a group, no other consumer gets one of that group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.broker.nodes.entries import ACQUIRED, Entry
+
+#: The group of messages without one.
+NO_GROUP = "qpid.no-group"
+
+
+@attrs.define
+class _Group:
+    """Attributes: the consumer that has messages of the group, how many, how many there are, and the first arrival."""
+
+    owner: object | None = None
+    acquired: int = 0
+    count: int = 0
+    arrived: float = 0.0
+
+
+class MessageGroups:
+    """The groups of a queue; an `EntryObserver`.
+
+    A group belongs to the consumer that acquires one of its messages, and is free again when that consumer has none of
+    them any more: all consumers share the groups, and messages of a group are processed in their order.
+    """
+
+    def __init__(self, key: str) -> None:
+        """Args:
+
+        key: the application property that holds the name of a message's group.
+        """
+        self.key = key
+        self._groups: dict[str, _Group] = {}
+
+    def allows(self, entry: Entry, consumer: object) -> bool:
+        """True if a consumer may acquire an entry."""
+        owner = self._groups[self._name(entry)].owner
+        return owner is None or owner is consumer
+
+    def owners(self) -> Mapping[str, tuple[int, object | None]]:
+        """The number of messages, and the consumer that has acquired some, by group."""
+        return {name: (group.count, group.owner) for name, group in self._groups.items()}
+
+    def on_enqueued(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+        self._groups.setdefault(self._name(entry), _Group()).count += 1
+
+    def on_acquired(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+        group = self._groups[self._name(entry)]
+        group.acquired += 1
+        group.owner = entry.acquirer
+
+    def on_released(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+        self._leave(self._groups[self._name(entry)])
+
+    def on_dequeued(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+        name = self._name(entry)
+        group = self._groups[name]
+        group.count -= 1
+        if entry.state is ACQUIRED:
+            self._leave(group)
+        if not group.count:
+            del self._groups[name]
+
+    def _leave(self, group: _Group) -> None:
+        group.acquired -= 1
+        if not group.acquired:
+            group.owner = None
+
+    def _name(self, entry: Entry) -> str:
+        return entry.message.header_text(self.key) or NO_GROUP

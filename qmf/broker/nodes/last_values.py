@@ -1,0 +1,87 @@
+"""Last value queues: of the messages with the same key, the newest matters."""
+
+from __future__ import annotations
+
+import enum
+
+from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.orders import FifoOrder
+
+
+class Replacement(enum.Enum):
+    """What a new message does with an available one of the same key. One that was acquired is left to its consumer."""
+
+    IN_PLACE = "in place, unless it was browsed"  #: `qpid.last_value_queue`
+    IN_PLACE_BROWSED = "in place, even if it was browsed"  #: `qpid.last_value_queue_no_browse`
+    AT_END = "at the end"  #: `qpid.last_value_queue_key`
+
+
+class LastValueOrder(FifoOrder):
+    """First in, first out, where a new message replaces the one with the same key.
+
+    A message that cannot be replaced stays, and the new one is added; browsers see the new one only. An entry that
+    comes back while a newer one with its key waits is dropped; otherwise, with replacement in place, it is not replaced
+    any more.
+    """
+
+    def __init__(self, key: str, replacement: Replacement) -> None:
+        """Args:
+
+        key: the application property that holds a message's key. Messages without it have the same, empty key.
+        replacement: how messages are replaced.
+        """
+        super().__init__()
+        self._key = key
+        self._replacement = replacement
+        #: The newest available entry of each key.
+        self._latest: dict[str, Entry] = {}
+        #: Those of them that are not replaced.
+        self._kept: set[Entry] = set()
+
+    def put(self, entry: Entry) -> tuple[Entry, Entry | None]:
+        """Add a new entry, in place of an older one where that is to be replaced.
+
+        Returns:
+            the entry that has the new message, which is an older one where a message is replaced in place; and the
+            entry that has the message which was replaced, or None. If that is not `entry`, it still has to be taken.
+        """
+        key = entry.message.header_text(self._key)
+        old = self._latest.get(key)
+        if old is None or old in self._kept or self._replacement is Replacement.AT_END:
+            self._latest[key] = entry
+            super().add(entry)
+            if old in self._kept:
+                self._kept.discard(old)
+                old = None
+            return entry, old
+        old.message, entry.message = entry.message, old.message
+        old.size, entry.size = entry.size, old.size
+        old.record, entry.record = entry.record, old.record
+        return old, entry
+
+    def restore(self, entry: Entry) -> bool:
+        """See `Order`."""
+        key = entry.message.header_text(self._key)
+        if key in self._latest:
+            return False
+        self._latest[key] = entry
+        if self._replacement is not Replacement.AT_END:
+            self._kept.add(entry)
+        return super().restore(entry)
+
+    def take(self, entry: Entry) -> None:
+        """See `Order`."""
+        super().take(entry)
+        key = entry.message.header_text(self._key)
+        if self._latest.get(key) is entry:
+            del self._latest[key]
+            self._kept.discard(entry)
+
+    def on_browsed(self, entry: Entry) -> None:
+        """See `Order`."""
+        if self._replacement is Replacement.IN_PLACE and self.is_current(entry):
+            self._kept.add(entry)
+
+    def is_current(self, entry: Entry) -> bool:
+        """See `Order`."""
+        return self._latest.get(entry.message.header_text(self._key)) is entry
