@@ -48,6 +48,11 @@ def qpid_config() -> int:
     return _run("qpid-config", "qmf.tools.config.cli", None)
 
 
+def qpid_printevents() -> int:
+    """Run `qpid-printevents`."""
+    return _run("qpid-printevents", "qmf_shell.published_names", "shell", "printevents")
+
+
 def qpid_queue_stats() -> int:
     """Run `qpid-queue-stats`."""
     return _run("qpid-queue-stats", "qmf.tools.queue_stats", None)
@@ -56,6 +61,11 @@ def qpid_queue_stats() -> int:
 def qpid_stat() -> int:
     """Run `qpid-stat`."""
     return _run("qpid-stat", "qmf.tools.stat.cli", None)
+
+
+def qpid_tool() -> int:
+    """Run `qpid-tool`."""
+    return _run("qpid-tool", "qmf_shell.published_names", "shell", "tool")
 
 
 def shell() -> int:
@@ -68,9 +78,9 @@ def stat() -> int:
     return _run("qmf-stat", "qmf_shell.stat", "shell")
 
 
-def _run(command: str, module: str, extra: str | None) -> int:
+def _run(command: str, module: str, extra: str | None, function: str = "main") -> int:
     try:
-        code = importlib.import_module(module).main()
+        code = getattr(importlib.import_module(module), function)()
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         if extra is None or missing not in _OPTIONAL:

@@ -25,7 +25,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/broker": {"qmf.bus", "qmf.codec", "qmf.agent", "qmf.models"},
     "qmf/client": {"qmf.messaging", "qmf.protocol"},
-    "qmf/tools": {"qmf.client", "qmf.console", "qmf.messaging", "qmf.bus", "qmf.schema"},
+    "qmf/tools": {"qmf.client", "qmf.connecting", "qmf.messaging"},
     "qmf/pipeline": {
         "qmf.console",
         "qmf.schema",

@@ -12,6 +12,7 @@ from typing import Any
 
 from qmf._version import __version__
 from qmf.client import BrokerAgent
+from qmf.connecting import UrlAction
 from qmf.errors import QmfError
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -33,7 +34,7 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     """
     group = parser.add_argument_group("General Options")
     add = group.add_argument
-    add(*names, dest="broker", metavar="<address>", default="localhost", help=ADDRESS_HELP)
+    add(*names, dest="broker", metavar="<address>", default="localhost", action=UrlAction, help=ADDRESS_HELP)
     add(
         "-t",
         "--timeout",

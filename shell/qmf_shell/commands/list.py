@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import itertools
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -33,6 +34,8 @@ _CLASSES = (
     TableColumn("Active", Role.NUMBER),
     TableColumn("Destroyed", Role.NUMBER, spare=True),
 )
+#: Classes have no such names.
+_ID_OR_RANGE = re.compile(r"[0-9]+(-[0-9]+)?")
 _ID = TableColumn("ID", Role.ID)
 _TIMES = (TableColumn("Created", Role.TIME, spare=True), TableColumn("Destroyed", Role.TIME, spare=True))
 _INDEX = TableColumn("Index", Role.NAME, wraps=True)
@@ -45,6 +48,8 @@ def run(context: Context, args: BoundArguments) -> Result:
     name = args.text(0)
     if name is None:
         return _list_classes(context)
+    if _ID_OR_RANGE.fullmatch(name):
+        return show_objects(find_objects(context, args.texts), context, exact="exact" in args.options)
     keys = find_classes(context.classes(), name)
     selection = parse_selection(args.words[1:])
     active = selection.active or "active" in args.options
@@ -165,7 +170,7 @@ LIST = Command(
     name="list",
     usage=(
         "list [CLASS]",
-        "list CLASS ID...",
+        "list [CLASS] ID...",
         "list CLASS [active] [wide] [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",
     ),
     summary="List classes, objects of a class, or objects in full",
@@ -175,8 +180,8 @@ LIST = Command(
         "With a class, it lists the objects and gives each a short id, which stays the same until you leave. Objects "
         "that you have listed and that were destroyed since then are shown with the time of their end, unless you "
         "write active (or -a).",
-        "With ids or ranges of ids, it shows these objects side by side. Instead of an id you can write an object's "
-        "index.",
+        "With ids or ranges of ids, it shows these objects side by side. After a class, you can write an object's "
+        "index instead of an id.",
         "A condition compares values with = != < <= > >= and ~ (a regular expression), and joins comparisons with and, "
         "or, not and brackets. A name alone is true if the value exists and is neither false, nor zero, nor empty. "
         "The condition is sent to the agents, which then answer with fewer objects; answers of agents that ignore it "
@@ -193,6 +198,7 @@ LIST = Command(
         ("list filesystem", "the mounted filesystems"),
         ("list filesystem / /home", "two of them, side by side"),
         ("list filesystem 101-103", "some of them, by range"),
+        ("list 101-103", "the same, whatever their classes"),
         ("list org.apache.qpid.broker:queue", "a class whose name several packages have"),
         ('list queue where msgDepth > 100 and name ~ "orders"', "those with many messages"),
         ("list process sort cpuPercent desc columns name, cpuPercent limit 10", "the busiest ten"),
