@@ -15,7 +15,7 @@ EXIT_NOT_INSTALLED = 2
 EXIT_INTERRUPTED = 130
 
 #: Libraries that come with extras; any other missing module is a bug.
-_OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "pyarrow", "pyspark", "rich"}
+_OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "pyarrow", "pyspark", "rich", "yaml"}
 
 
 def broker() -> int:

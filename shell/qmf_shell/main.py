@@ -92,8 +92,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     output = parser.add_mutually_exclusive_group()
     for name, text in (
-        ("json", "print results as JSON, one value per line"),
+        ("json", "print results as JSON, one object per line"),
         ("csv", "print results as CSV"),
+        ("yaml", "print results as YAML, one document per object"),
         ("table", "print results as tables (the default, unless the settings differ)"),
     ):
         output.add_argument(f"--{name}", action="store_const", const=name, dest="output", help=text)

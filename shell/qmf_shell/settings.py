@@ -61,7 +61,7 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("time-format", ("long", "short"), "long", "times with their date, or only the time of day"),
-    Setting("output", ("table", "json", "csv"), "table", "format of results"),
+    Setting("output", ("table", "json", "csv", "yaml"), "table", "format of results"),
     Setting("numbers", ("human", "exact"), "human", "numbers such as 12.5 MB, or with every digit"),
     Setting("own", ("hide", "show"), "hide", "whether lists show what agents and consoles create on a broker"),
     Setting("pager", ("auto", "off"), "auto", "whether output longer than the terminal goes through a pager"),

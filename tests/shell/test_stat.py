@@ -50,7 +50,7 @@ def test_no_connection(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("agent")
 def test_views_of_a_real_broker(broker: EmbeddedBroker, tmp_path: Path) -> None:
     done = run(tmp_path, "agents", "-b", broker.url, "--json", program=STAT)
-    assert [row["product"] for row in json.loads(done.stdout)] == ["test"]
+    assert [row["product"] for row in map(json.loads, done.stdout.splitlines())] == ["test"]
     done = run(tmp_path, "-b", broker.url, "-i", "0.1", "-n", "2", "--csv", program=STAT)
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 3

@@ -14,7 +14,7 @@ from qmf_shell.session.context import Context
 from qmf_shell.text import listing, plural
 
 #: Suffixes of the formats that can be written, see `qmf_shell.objects.export`.
-FORMATS = (".csv", ".json", ".parquet")
+FORMATS = (".csv", ".json", ".jsonl", ".yaml", ".parquet")
 
 
 def run(context: Context, args: BoundArguments) -> Notice:
@@ -33,18 +33,18 @@ def run(context: Context, args: BoundArguments) -> Notice:
     from qmf_shell.objects.export import write_file
 
     context.report(f"writing {path.name}")
-    count = write_file(path, selected, selection.columns)
+    count = write_file(context, path, selected, selection.columns)
     return Notice(f"{plural(count, 'object')} written to {path}", NoticeLevel.GOOD)
 
 
 EXPORT = Command(
     name="export",
     usage=("export [--force] CLASS FILE [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",),
-    summary="Write the objects of a class to a file: .csv, .json or .parquet",
+    summary="Write the objects of a class to a file: .csv, .json, .jsonl, .yaml or .parquet",
     help=(
-        "One row per object, with agent, index, times and every value under its name on the wire; hilo and mma "
-        "statistics have several values. Times are nanoseconds since 1970, references the name of the object. In CSV, "
-        "maps and lists are JSON. Parquet needs pyarrow.",
+        "One row per object, with agent, index, times and every value, as `list CLASS` prints them as CSV, JSON or "
+        "YAML. .json is one list, .jsonl has one object per line. Parquet has the values of the wire: times are "
+        "nanoseconds since 1970. It needs pyarrow.",
     ),
     examples=(
         ("export queue queues.csv", "all queues"),

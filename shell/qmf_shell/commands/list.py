@@ -11,15 +11,16 @@ import attrs
 
 from qmf.schema import Kind
 from qmf_shell.commands.show import show_objects
-from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
+from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
 from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import field_value
 from qmf_shell.objects.lookup import find_classes
+from qmf_shell.objects.object_records import deleted_record, record_of
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
-from qmf_shell.results.cells import Cell, Instant, Quantity
+from qmf_shell.results.cells import Cell, Instant, Quantity, Record
 from qmf_shell.results.result import CellForm, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
@@ -85,7 +86,7 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
     with_deleted = not (selection.active or selection.where or selection.ids or selection.limit is not None)
     deleted = _deleted(context, selected.name, selected.objects) if with_deleted else []
     values = value_columns(selected.schemas, _shown_columns(context, selected, selection))
-    if not (selection.columns or _for_programs(context)):
+    if not selection.columns:
         # A value that is the same as the index is redundant.
         values = [
             item for item in values if any(str(field_value(one, item.field)) != one.identity.index for one in existing)
@@ -102,7 +103,7 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
         identity = entry.identity
         times = Instant(entry.created), Instant(entry.deleted)
         rows.append((entry.number, *times, identity.index, identity.title, *[None] * len(values), identity.key.agent))
-    timed = not values or (_for_programs(context) and not selection.columns)
+    timed = not values
     shown = [True, timed, timed or bool(deleted), True, named, *[True] * len(values), several_agents]
     headings = (_ID, *_TIMES, _INDEX, _TITLE, *_headings(values, selection), _AGENT)
     columns = tuple(itertools.compress(headings, shown))
@@ -120,20 +121,26 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
         title=title,
         empty=" ".join([f"No objects of {package}:{name}{' that match' if selection.where else ''}.", *empty]),
         note="; ".join(notes) or None,
+        records=lambda: _records(context, existing, deleted, values if selection.columns else None),
     )
 
 
-def _for_programs(context: Context) -> bool:
-    return context.settings["output"] != "table"
+def _records(
+    context: Context,
+    existing: Sequence[ObjectRecord],
+    deleted: Sequence[NumberedObject],
+    columns: Sequence[ValueColumn] | None,
+) -> list[Record]:
+    """What programs get: all values, unless the user chose some, so that it does not depend on what varies now."""
+    found: list[Record] = [record_of(context, item, columns) for item in existing]
+    return found + [deleted_record(one.number, one.identity, one.created, destroyed=one.deleted) for one in deleted]
 
 
 def _shown_columns(context: Context, selected: SelectedObjects, selection: ParsedSelection) -> list[str]:
-    """The values to show: for programs all of them, so that these do not depend on what there is at the moment."""
+    """The values to show."""
     chosen = column_names(selection)
     if selection.columns:
         return chosen
-    if _for_programs(context):
-        return list(ALL_COLUMNS[:1])
     return list(dict.fromkeys([*chosen, *default_columns(context, selected.name, selected.schemas, selected.shown)]))
 
 

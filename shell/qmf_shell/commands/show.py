@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf_shell.objects.lookup import matching_classes
+from qmf_shell.objects.object_records import object_record
 from qmf_shell.objects.selecting import find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
@@ -75,7 +76,7 @@ def _table(context: Context, group: Sequence[ObjectRecord], numbers: Sequence[in
     title = f"{identity.class_key.package}:{identity.class_key.name}"
     if len(group) == 1:
         title = f"{title} {identity.index}".rstrip()
-    return Table(columns, tuple(rows), title=title)
+    return Table(columns, tuple(rows), title=title, records=lambda: [object_record(context, item) for item in group])
 
 
 SHOW = Command(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import attrs
@@ -12,8 +12,9 @@ from qmf.schema import ClassSchema, QmfType
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.counters import is_counter
 from qmf_shell.objects.default_columns import default_columns
-from qmf_shell.objects.fields import TIME_TYPES
+from qmf_shell.objects.fields import TIME_TYPES, fields_of
 from qmf_shell.objects.lookup import matching_classes
+from qmf_shell.objects.object_records import object_record, record_of, value_name
 from qmf_shell.objects.rates import ChangeTracker, RateTracker
 from qmf_shell.objects.selecting import SelectedObjects, compile_selection, find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
@@ -21,7 +22,7 @@ from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Optio
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
-from qmf_shell.results.cells import Cell, Instant, WatchedValue
+from qmf_shell.results.cells import Cell, Instant, Record, WatchedValue
 from qmf_shell.results.result import (
     CellForm,
     LiveScreen,
@@ -145,6 +146,25 @@ class _ValueWatcher:
         rate = self._rates.update(key, kind, target.values.get(name), at, target.identity.key.epoch)
         return WatchedValue(cell, changed, rate, counter=True)
 
+    def record(
+        self, target: ObjectRecord, record: Record, watched: Mapping[str, WatchedValue], at: float
+    ) -> dict[str, Cell]:
+        """The record of an object in a view: with the time, and with rates of its counters.
+
+        Args:
+            target: the object.
+            record: its record.
+            watched: the values that this frame has compared already.
+            at: when, on the monotonic clock.
+        """
+        found: dict[str, Cell] = {"time": Instant(time.time_ns()), **record}
+        for name in (*fields_of(target.schema), *target.values):
+            key = value_name(name)
+            if key in record and self._counter(target.schema, name) is not None:
+                value = watched.get(name) or self.cell(target, name, record[key], at)
+                found[key] = attrs.evolve(value, cell=record[key])
+        return found
+
     def _counter(self, schema: ClassSchema, name: str) -> QmfType | None:
         """The type of a value that is a counter; None if it is not."""
         item = schema.statistic(name)
@@ -191,11 +211,14 @@ class _ObjectWatch:
         cells = [element_cells(self.context, item) for item in group]
         elements = list(dict.fromkeys(element for one in cells for element in one))
         rows: list[tuple[Cell, ...]] = []
+        watched: list[dict[str, WatchedValue]] = [{} for _ in group]
         for kind, name in elements:
             followed = [
                 self.watcher.cell(item, name, one.get((kind, name)), at) for item, one in zip(group, cells, strict=True)
             ]
             rows.append((kind, name, *followed))
+            for one, value in zip(watched, followed, strict=True):
+                one[name] = value
         rows.append(("time", "updated", *(Instant(item.updated) for item in group)))
         gone = [self.gone[item.identity.key] for item in group if item.identity.key in self.gone]
         if gone:
@@ -203,7 +226,16 @@ class _ObjectWatch:
         identity = group[0].identity
         title = f"{identity.class_key.package}:{identity.class_key.name}" + (f" {identity.index}" if alone else "")
         note = "Gone: these are its last values." if gone and alone else None
-        return Table(tuple(columns), tuple(rows), title=title, note=note)
+
+        def records() -> list[Record]:
+            return [self._record(item, one, at) for item, one in zip(group, watched, strict=True)]
+
+        return Table(tuple(columns), tuple(rows), title=title, note=note, records=records)
+
+    def _record(self, item: ObjectRecord, watched: Mapping[str, WatchedValue], at: float) -> Record:
+        record = self.watcher.record(item, object_record(self.context, item), watched, at)
+        gone = self.gone.get(item.identity.key)
+        return record if gone is None else record | {"gone": Instant(gone)}
 
 
 @attrs.define
@@ -233,6 +265,7 @@ class _ClassWatch:
         asked, form = bool(self.selection.columns), CellForm.WIDE if self.selection.wide else CellForm.BRIEF
         columns += [attrs.evolve(value.column_as(form), spare=not asked) for value in values]
         rows: list[tuple[Cell, ...]] = []
+        watched: list[dict[str, WatchedValue]] = []
         for item in selected.shown:
             number = self.context.ids.assign(item.identity, item.created)
             cells = [
@@ -240,12 +273,22 @@ class _ClassWatch:
             ]
             title = [item.identity.title] if named else []
             rows.append((number, item.identity.index, *title, *cells))
+            watched.append({value.column.title: cell for value, cell in zip(values, cells, strict=True)})
+
+        def records() -> list[Record]:
+            chosen = values if self.selection.columns else None
+            return [
+                self.watcher.record(item, record_of(self.context, item, chosen), one, at)
+                for item, one in zip(selected.shown, watched, strict=True)
+            ]
+
         return Table(
             tuple(columns),
             tuple(rows),
             title=f"{clean(selected.name[0])}:{clean(selected.name[1])}, {plural(len(selected.objects), 'object')}",
             empty=f"No objects of {clean(selected.name[0])}:{clean(selected.name[1])}.",
             note=self._changes_note(selected),
+            records=records,
         )
 
     def _values(self, selected: SelectedObjects) -> list[ValueColumn]:

@@ -217,11 +217,11 @@ def _run(statement: Statement, context: Context, screen: Screen, where: str) -> 
 
 
 def _show(line: str, context: Context, screen: Screen) -> Result:
-    with screen.progress.busy():
-        command, words, line = _parsed(line, context)
-        words, output = _without_format(command, words)
-        result = _call(context, command, words, line)
+    command, words, line = _parsed(line, context)
+    words, output = _without_format(command, words)
     with screen.formatted(output):
+        with screen.progress.busy():
+            result = _call(context, command, words, line)
         screen.show(result)
     return result
 

@@ -52,12 +52,12 @@ class ValueColumn:
             return TableColumn(clean(title), wraps=True, key=title, form=form, unit=unit)
         return TableColumn(clean(title), Role.NUMBER, key=title, form=form, unit=unit)
 
-    def cell(self, context: Context, target: ObjectRecord) -> Cell:
-        """The cell of an object in this column."""
+    def cell(self, context: Context, target: ObjectRecord, *, complete: bool = False) -> Cell:
+        """The cell of an object in this column; `complete` is as in `statistic_cell`."""
         if isinstance(self.item, Property):
             return property_cell(context, self.item, target.values)
         if isinstance(self.item, Statistic):
-            return statistic_cell(context, self.item, target.values)
+            return statistic_cell(context, self.item, target.values, complete=complete)
         value = field_value(target, self.field)
         if self.field.type is None:
             return Instant(value) if isinstance(value, int) else None if value is None else str(value)

@@ -1,4 +1,8 @@
-"""Writes objects to a file, one row each: CSV, JSON or Parquet. Values keep their wire names and units."""
+"""Writes objects to a file, one row or record each: CSV, JSON, YAML or Parquet.
+
+The text formats have the records that all commands print, see `object_records`; Parquet has the values of the wire,
+with their types.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,23 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Protocol
 from uuid import UUID
 
 from qmf.errors import CallerError
-from qmf_shell.objects.columns import ALL_COLUMNS
+from qmf.schema import ClassSchema
+from qmf_shell.objects.columns import ALL_COLUMNS, value_columns
 from qmf_shell.objects.fields import fields_of, find_field
+from qmf_shell.objects.object_records import COMMON_NAMES, file_record, value_name
 from qmf_shell.objects.selecting import SelectedObjects
-from qmf_shell.render.json_lines import plain_tree
+from qmf_shell.render.csv_lines import csv_text, flat_record
+from qmf_shell.render.json_lines import plain_tree, record_value
+from qmf_shell.results.cells import Record
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
+from qmf_shell.session.context import Context
 
-#: The first columns of every row.
-COMMON_COLUMNS = ("package", "class", "agent", "broker", "object", "index", "created", "updated")
 Row = Mapping[str, object]
 
 
@@ -28,10 +36,11 @@ class ExportError(CallerError):
     """A file cannot be written, or a library for it is not installed."""
 
 
-def write_file(path: Path, selected: Sequence[SelectedObjects], columns: Sequence[str] = ()) -> int:
+def write_file(context: Context, path: Path, selected: Sequence[SelectedObjects], columns: Sequence[str] = ()) -> int:
     """Write objects to a file, completely or not at all.
 
     Args:
+        context: the session.
         path: its suffix determines the format.
         selected: the objects.
         columns: the fields to write; empty means all.
@@ -40,20 +49,33 @@ def write_file(path: Path, selected: Sequence[SelectedObjects], columns: Sequenc
         how many objects were written.
 
     Raises:
-        ExportError: the file cannot be written, or pyarrow is not installed.
+        ExportError: the file cannot be written, or a library for the format is not installed.
         NotFoundError: a class has no such field.
     """
-    rows = [_row(item) for one in selected for item in one.shown]
-    names = _names(selected, rows, columns)
-    writer: Callable[[IO[bytes], Sequence[str], Sequence[Row]], None]
-    writer = {".csv": _write_csv, ".json": _write_json, ".parquet": _write_parquet}[path.suffix.lower()]
-    if writer is _write_parquet:
-        _require_pyarrow()
+    objects = [item for one in selected for item in one.shown]
+    schemas = [schema for one in selected for schema in one.schemas]
+    chosen = None if not columns or any(name.lower() in ALL_COLUMNS for name in columns) else columns
+    write: Callable[[IO[bytes]], None]
+    if path.suffix.lower() == ".parquet":
+        _library("pyarrow.parquet", "Parquet", "pyarrow", "parquet")
+        rows = [_row(item) for item in objects]
+        names = _names(schemas, rows, chosen)
+        write = partial(_write_parquet, names=names, rows=rows)
+    else:
+        values = None if chosen is None else value_columns(schemas, chosen)
+        records = [file_record(context, item, values) for item in objects]
+        write = partial(_text_writer(path.suffix.lower(), schemas, chosen), records=records)
+    _replace(path, write)
+    return len(objects)
+
+
+def _replace(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Write a file beside `path`, then give it this name."""
     part = ""
     try:
         with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             part = file.name
-            writer(file, names, rows)
+            write(file)
         umask = os.umask(0)
         os.umask(umask)
         Path(part).chmod(0o666 & ~umask)
@@ -65,7 +87,68 @@ def write_file(path: Path, selected: Sequence[SelectedObjects], columns: Sequenc
     except BaseException:
         Path(part).unlink(missing_ok=True)
         raise
-    return len(rows)
+
+
+# -- text: the records of all commands ---------------------------------------------------------------------------------
+
+
+class _WriteRecords(Protocol):
+    def __call__(self, file: IO[bytes], *, records: Sequence[Record]) -> None: ...
+
+
+def _text_writer(suffix: str, schemas: Sequence[ClassSchema], chosen: Sequence[str] | None) -> _WriteRecords:
+    match suffix:
+        case ".csv":
+            fields = (
+                [] if chosen is not None else [value_name(name) for schema in schemas for name in fields_of(schema)]
+            )
+            return partial(_write_csv, names=[*COMMON_NAMES[1:], *fields])
+        case ".json":
+            return _write_json
+        case ".jsonl":
+            return _write_json_lines
+        case _:
+            _library("yaml", "YAML", "PyYAML", "shell")
+            return _write_yaml
+
+
+def _write_csv(file: IO[bytes], names: Sequence[str], records: Sequence[Record]) -> None:
+    rows = [flat_record(record) for record in records]
+    names = list(dict.fromkeys([*names, *(name for row in rows for name in row)]))
+    lines = csv.writer(_TextFile(file), lineterminator="\n")
+    lines.writerow(names)
+    lines.writerows([csv_text(row.get(name)) for name in names] for row in rows)
+
+
+def _write_json(file: IO[bytes], records: Sequence[Record]) -> None:
+    lines = [f"\n {json.dumps(record_value(record), default=str, allow_nan=False)}" for record in records]
+    file.write(f"[{','.join(lines)}\n]\n".encode())
+
+
+def _write_json_lines(file: IO[bytes], records: Sequence[Record]) -> None:
+    for record in records:
+        file.write(f"{json.dumps(record_value(record), default=str, allow_nan=False)}\n".encode())
+
+
+def _write_yaml(file: IO[bytes], records: Sequence[Record]) -> None:
+    from qmf_shell.render.yaml_lines import yaml_document
+
+    for record in records:
+        file.writelines(f"{line}\n".encode() for line in yaml_document(record_value(record)))
+
+
+class _TextFile:
+    """A text file over a binary one, as `csv` needs it; bytes that were not UTF-8 are written unchanged."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self._file.write(text.encode(errors="surrogateescape"))
+
+
+# -- Parquet: values as on the wire ------------------------------------------------------------------------------------
 
 
 def _row(item: ObjectRecord) -> dict[str, object]:
@@ -80,78 +163,30 @@ def _row(item: ObjectRecord) -> dict[str, object]:
         item.created,
         item.updated,
     )
-    return dict(zip(COMMON_COLUMNS, front, strict=True)) | {
-        _column(name): value.name if isinstance(value, ObjectKey) else value for name, value in item.values.items()
+    return dict(zip(COMMON_NAMES[1:], front, strict=True)) | {
+        value_name(name): value.name if isinstance(value, ObjectKey) else value for name, value in item.values.items()
     }
 
 
-def _column(name: str) -> str:
-    """The column of a field; one with the name of a common column gets a ``_`` in front."""
-    return f"_{name}" if name in COMMON_COLUMNS else name
+def _names(schemas: Sequence[ClassSchema], rows: Sequence[Row], chosen: Sequence[str] | None) -> list[str]:
+    front = COMMON_NAMES[1:]
+    if chosen is not None:
+        return [*front, *dict.fromkeys(value_name(find_field(schemas, name).name) for name in chosen)]
+    fields = (value_name(name) for schema in schemas for name in fields_of(schema))
+    return list(dict.fromkeys((*front, *fields, *(name for row in rows for name in row))))
 
 
-def _names(selected: Sequence[SelectedObjects], rows: Sequence[Row], columns: Sequence[str]) -> list[str]:
-    schemas = [schema for one in selected for schema in one.schemas]
-    if columns and not any(name.lower() in ALL_COLUMNS for name in columns):
-        return [*COMMON_COLUMNS, *dict.fromkeys(_column(find_field(schemas, name).name) for name in columns)]
-    fields = (_column(name) for schema in schemas for name in fields_of(schema))
-    return list(dict.fromkeys((*COMMON_COLUMNS, *fields, *(name for row in rows for name in row))))
-
-
-def _write_csv(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:
-    lines = csv.writer(_TextFile(file), lineterminator="\n")
-    lines.writerow(names)
-    lines.writerows([_csv_cell(row.get(name)) for name in names] for row in rows)
-
-
-class _TextFile:
-    """A text file over a binary one, as `csv` needs it; bytes that were not UTF-8 are written unchanged."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def write(self, text: str) -> int:
-        """Write a text."""
-        return self._file.write(text.encode(errors="surrogateescape"))
-
-
-def _csv_cell(value: object) -> object:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case Mapping() | list() | tuple():
-            return json.dumps(plain_tree(value), default=str)
-        case bytes() | bytearray():
-            return bytes(value).hex()
-        case _:
-            return value
-
-
-def _write_json(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:
-    file.write(b"[")
-    for number, row in enumerate(rows):
-        values = {name: plain_tree(row[name]) for name in names if name in row}
-        text = json.dumps(values, default=_json_value, allow_nan=False)
-        file.write((",\n " if number else "\n ").encode() + text.encode())
-    file.write(b"\n]\n")
-
-
-def _json_value(value: object) -> object:
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def _require_pyarrow() -> Any:
+def _library(module: str, format: str, name: str, extra: str) -> None:
     try:
-        importlib.import_module("pyarrow.parquet")
-        return importlib.import_module("pyarrow")
+        importlib.import_module(module.partition(".")[0])
+        importlib.import_module(module)
     except ImportError:
-        raise ExportError("Parquet needs pyarrow, which is not installed: pip install 'qmf[parquet]'") from None
+        message = f"{format} needs {name}, which is not installed: pip install 'qmf[{extra}]'"
+        raise ExportError(message) from None
 
 
 def _write_parquet(file: IO[bytes], names: Sequence[str], rows: Sequence[Row]) -> None:
-    arrow = _require_pyarrow()
+    arrow = importlib.import_module("pyarrow")
     columns = {
         name: arrow.array(
             [_parquet_cell(value) for value in values], type=arrow.uint64() if _is_large(values) else None

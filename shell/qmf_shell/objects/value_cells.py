@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 
 from qmf.schema import Argument, Property, QmfType, Statistic, Style
@@ -19,6 +20,7 @@ from qmf_shell.results.cells import (
 from qmf_shell.session.backend import EventRecord, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
+_FLOAT32 = struct.Struct("<f")
 #: Names of properties and statistics in the column "Type", as in qpid-tool.
 CONFIG, INST = "config", "inst"
 
@@ -36,8 +38,23 @@ def value_cell(
             return Instant(int(value))
         if kind.base == "deltaTime":
             return Duration(int(value))
+        if kind.name == "float":
+            value = shortest_float32(value)
         return Quantity(value, unit) if measured or unit else value
     return free_cell(context, value)
+
+
+def shortest_float32(value: int | float) -> int | float:
+    """The number with the fewest digits that is the same 32-bit float: 0.1 for 0.10000000149011612."""
+    try:
+        packed = _FLOAT32.pack(value)
+    except (OverflowError, struct.error):
+        return value  # more than its type can hold, from a foreign agent
+    for digits in range(6, 10):
+        shorter = float(f"{value:.{digits}g}")
+        if _FLOAT32.pack(shorter) == packed:
+            return shorter
+    return value
 
 
 def free_cell(context: Context, value: object) -> Cell:
@@ -59,11 +76,9 @@ def reference_cell(context: Context, key: ObjectKey) -> Cell:
         return None
     number = context.ids.number(key)
     entry = None if number is None else context.ids.entry(number)
-    return (
-        key.name
-        if entry is None
-        else ReferenceCell(entry.number, f"{entry.identity.class_key.name} {entry.identity.index}")
-    )
+    if entry is None:
+        return key.name
+    return ReferenceCell(entry.number, f"{entry.identity.class_key.name} {entry.identity.index}", key.name)
 
 
 def property_cell(context: Context, item: Property, values: Mapping[str, object]) -> Cell:
@@ -75,10 +90,17 @@ def _number(value: object) -> int | float | None:
     return value if isinstance(value, int | float) else None
 
 
-def statistic_cell(context: Context, item: Statistic, values: Mapping[str, object]) -> Cell:
-    """The cell of a statistic, with all values of a hilo or mma statistic."""
+def statistic_cell(context: Context, item: Statistic, values: Mapping[str, object], *, complete: bool = False) -> Cell:
+    """The cell of a statistic, with all values of a hilo or mma statistic.
+
+    Args:
+        context: the session.
+        item: the statistic.
+        values: those of the object.
+        complete: a hilo or mma statistic without any value has all its parts, too, instead of being None.
+    """
     parts = [values.get(entry.name) for entry in item.entries]
-    if all(part is None for part in parts):
+    if all(part is None for part in parts) and not (complete and len(parts) > 1):
         return None
     numbers = [_number(part) for part in parts]
     if item.type.style is Style.HILO:
@@ -92,11 +114,11 @@ def statistic_cell(context: Context, item: Statistic, values: Mapping[str, objec
     return value_cell(context, item.type, parts[0], item.unit, measured=True)
 
 
-def element_cells(context: Context, target: ObjectRecord) -> dict[tuple[str, str], Cell]:
+def element_cells(context: Context, target: ObjectRecord, *, complete: bool = False) -> dict[tuple[str, str], Cell]:
     """All cells of an object by (`CONFIG` or `INST`, name), in schema order.
 
     The values ``x``, ``xHigh`` and ``xLow`` of a hilo statistic become one cell; the same goes for mma statistics.
-    Values that the schema does not have come last, as ``other``.
+    Values that the schema does not have come last, as ``other``. `complete` is as in `statistic_cell`.
     """
     cells: dict[tuple[str, str], Cell] = {}
     used: set[str] = set()
@@ -104,7 +126,7 @@ def element_cells(context: Context, target: ObjectRecord) -> dict[tuple[str, str
         cells[CONFIG, item.name] = property_cell(context, item, target.values)
         used.add(item.name)
     for statistic in target.schema.statistics:
-        cells[INST, statistic.name] = statistic_cell(context, statistic, target.values)
+        cells[INST, statistic.name] = statistic_cell(context, statistic, target.values, complete=complete)
         used.update(entry.name for entry in statistic.entries)
     for name, value in target.values.items():
         if name not in used:

@@ -1,8 +1,9 @@
 """Results as CSV: a line of headings, then one line per row.
 
-Values are as in JSON; maps and other compound values are JSON texts. Control characters are escaped: a row is one line,
-and CSV is printed on terminals, too. Several tables are separated by an empty line. Notices are printed to stderr, see
-`screen`.
+Values are as in JSON. A hilo statistic has the columns ``depth``, ``depthHigh`` and ``depthLow``, an mma statistic
+those with ``Count``, ``Min``, ``Max`` and ``Avg``, a counter of a view one with ``Rate``; maps and lists are JSON.
+Control characters are escaped: a row is one line, and CSV is printed on terminals, too. Several tables are separated by
+an empty line. Notices are printed to stderr, see `screen`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from qmf_shell.render.json_lines import cell_value, column_names
-from qmf_shell.results.cells import Cell
+from qmf_shell.render.json_lines import cell_value, column_names, table_records
+from qmf_shell.results.cells import Cell, HiLoCell, MinMaxMeanCell, Record, WatchedValue
 from qmf_shell.results.result import Details, Plot, Result, ResultGroup, StreamLine, Table
 from qmf_shell.text import clean
 
@@ -31,8 +32,8 @@ class CsvWriter:
     def lines(self, result: Result) -> Iterator[str]:
         """The lines of a result, without their ends."""
         match result:
-            case Table(columns, rows):
-                yield from self._rows(column_names(columns), rows)
+            case Table():
+                yield from self._table(result)
             case Details(pairs):
                 yield from self._rows([name for name, _ in pairs], [[cell for _, cell in pairs]])
             case StreamLine(columns, cells):
@@ -47,15 +48,42 @@ class CsvWriter:
                         yield ""
                     yield from self.lines(part)
 
+    def _table(self, table: Table) -> Iterator[str]:
+        records = [flat_record(record) for record in table_records(table)]
+        names = list(dict.fromkeys(name for record in records for name in record))
+        if not records and table.records is None:
+            names = column_names(table.columns)
+        if names:
+            yield from self._rows(names, ([record.get(name) for name in names] for record in records))
+
     def _rows(self, names: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Iterator[str]:
         if not (self._merge_headings and names == self._headings):
             yield _line(names)
         self._headings = names
         for row in rows:
-            yield _line([_text(cell) for cell in row])
+            yield _line([csv_text(cell) for cell in row])
 
 
-def _text(cell: Cell) -> object:
+def flat_record(record: Record) -> dict[str, Cell]:
+    """A record with one cell per column: hilo and mma statistics have several, and counters one for their rate."""
+    found: dict[str, Cell] = {}
+    for name, cell in record.items():
+        inner = cell.cell if isinstance(cell, WatchedValue) else cell
+        match inner:
+            case HiLoCell(value, high, low):
+                found |= {name: value, f"{name}High": high, f"{name}Low": low}
+            case MinMaxMeanCell(count, low, high, mean):
+                parts = {"Count": count, "Min": low, "Max": high, "Avg": mean}
+                found |= {name + suffix: part for suffix, part in parts.items()}
+            case _:
+                found[name] = inner
+        if isinstance(cell, WatchedValue) and cell.counter:
+            found[f"{name}Rate"] = cell.rate
+    return found
+
+
+def csv_text(cell: Cell) -> object:
+    """A cell as a value for `csv.writer`."""
     value = cell_value(cell)
     match value:
         case None:

@@ -1,8 +1,9 @@
 """Results as JSON, one value per line.
 
-A table is a list of objects, whose keys are names of values, else headings in lower case; details are one object.
-Notices are printed to stderr, see `screen`. Times are ISO 8601 in UTC with nanoseconds, durations are nanoseconds,
-quantities are numbers without unit.
+Each object or row of a table is one value, whose keys are names of values, else headings in lower case; details are one
+value. Hilo and mma statistics are objects, a reference is the name of the object that it refers to. Times are ISO 8601
+in UTC with nanoseconds, durations are nanoseconds, quantities are numbers without unit. Notices are printed to stderr,
+see `screen`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from qmf_shell.results.cells import (
     MinMaxMeanCell,
     NamedValues,
     Quantity,
+    Record,
     ReferenceCell,
     WatchedValue,
 )
@@ -33,15 +35,15 @@ _PLAIN = (str, int, bool)
 
 def json_lines(result: Result) -> Iterator[str]:
     """The lines of a result; ASCII only, so they contain no control characters."""
-    for value in _values(result):
+    for value in result_values(result):
         yield json.dumps(value, default=str, allow_nan=False)
 
 
-def _values(result: Result) -> Iterator[object]:
+def result_values(result: Result) -> Iterator[object]:
+    """A result as plain values: one per object or row of a table, one for everything else."""
     match result:
-        case Table(columns, rows):
-            names = column_names(columns)
-            yield [dict(zip(names, map(cell_value, row), strict=True)) for row in rows]
+        case Table():
+            yield from map(record_value, table_records(result))
         case Details(pairs):
             yield {name: cell_value(cell) for name, cell in pairs}
         case StreamLine(columns, cells):
@@ -53,7 +55,24 @@ def _values(result: Result) -> Iterator[object]:
                 yield plain_tree(data)
                 return
             for part in parts:
-                yield from _values(part)
+                yield from result_values(part)
+
+
+def table_records(table: Table) -> Sequence[Record]:
+    """The records of a table, see `Table.records`."""
+    if table.records is not None:
+        return table.records()
+    names = column_names(table.columns)
+    return [dict(zip(names, row, strict=True)) for row in table.rows]
+
+
+def record_value(record: Record) -> dict[str, object]:
+    """A record as a plain value. The rates of its counters are under ``rates``, so that a counter is a number."""
+    values = {name: cell_value(cell) for name, cell in record.items()}
+    counters = {
+        name: plain_tree(cell.rate) for name, cell in record.items() if isinstance(cell, WatchedValue) and cell.counter
+    }
+    return values | {"rates": counters} if counters else values
 
 
 def column_names(columns: Sequence[TableColumn]) -> list[str]:
@@ -92,10 +111,10 @@ def cell_value(cell: Cell) -> object:
                 "max": plain_tree(cell.high),
                 "mean": plain_tree(cell.mean),
             }
-        case WatchedValue(inner, _, rate, counter):
-            return {"value": cell_value(inner), "rate": plain_tree(rate)} if counter else cell_value(inner)
-        case ReferenceCell(number, name):
-            return {"id": number, "name": name}
+        case WatchedValue(inner):
+            return cell_value(inner)
+        case ReferenceCell():
+            return cell.object
         case Collection(value):
             return plain_tree(value)
         case NamedValues(values):

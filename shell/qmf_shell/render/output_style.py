@@ -14,16 +14,17 @@ class OutputStyle(enum.Enum):
     PLAIN = "plain"
     JSON = "json"
     CSV = "csv"
+    YAML = "yaml"
 
 
 #: Styles for programs: notices for people go to stderr.
-MACHINE_READABLE = (OutputStyle.JSON, OutputStyle.CSV)
+MACHINE_READABLE = (OutputStyle.JSON, OutputStyle.CSV, OutputStyle.YAML)
 
 
 def choose_output_style(
     out: TextIO, environ: Mapping[str, str], *, no_color: bool, output: str = "table"
 ) -> OutputStyle:
-    """The style for an output format (``table``, ``json`` or ``csv``).
+    """The style for an output format (``table``, ``json``, ``csv`` or ``yaml``).
 
     Colour only on a terminal that supports it, and only if NO_COLOR is unset or empty.
     """

@@ -210,6 +210,10 @@ class Screen:
             from qmf_shell.render.json_lines import json_lines
 
             return json_lines(result)
+        if self.style is OutputStyle.YAML:
+            from qmf_shell.render.yaml_lines import yaml_lines
+
+            return yaml_lines(result)
         if self.style is OutputStyle.CSV:
             if not continued or self._csv is None:
                 from qmf_shell.render.csv_lines import CsvWriter

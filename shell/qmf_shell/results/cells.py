@@ -77,11 +77,13 @@ class ReferenceCell:
 
     Attributes:
         id: its short id.
-        name: its name or index.
+        name: its class and index.
+        object: its name within its agent, which programs get.
     """
 
     id: int
     name: str
+    object: str
 
 
 @attrs.frozen
@@ -114,6 +116,9 @@ class WatchedValue:
     rate: float | None = None
     counter: bool = False
 
+
+#: What programs get of one object: cells by name.
+Record = Mapping[str, "Cell"]
 
 Cell = (
     None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from qmf_shell.results.cells import Cell, Instant
+from qmf_shell.results.cells import Cell, Instant, Record
 
 
 class Role(enum.Enum):
@@ -67,6 +67,7 @@ class Table:
         empty: printed instead if there are no rows.
         note: line below, or None.
         exact: numbers are shown with every digit, whatever the settings say.
+        records: returns what programs get instead of the rows, one record per object; None: they get the rows.
     """
 
     columns: tuple[TableColumn, ...]
@@ -75,6 +76,7 @@ class Table:
     empty: str = "Nothing to show."
     note: str | None = None
     exact: bool = False
+    records: Callable[[], Sequence[Record]] | None = None
 
 
 @attrs.frozen

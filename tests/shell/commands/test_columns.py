@@ -39,7 +39,7 @@ def test_mistakes(context: Context) -> None:
 
 def test_programs_get_all_values_whatever_was_chosen(context: Context) -> None:
     run(context, "columns filesystem label")
-    (line,) = run(context, "list filesystem", style=OutputStyle.JSON).lines
+    line, _ = run(context, "list filesystem", style=OutputStyle.JSON).lines
     assert '"openFiles": {"value": 12, "high": 20, "low": 3}' in line
     assert '"bytesRead": 1234567' in line
 

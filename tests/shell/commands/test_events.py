@@ -51,7 +51,7 @@ def test_events_filters(context: Context) -> None:
         context.events.add(full_event(f"/{n}", severity=n, agent=f"example.org:host:{'ab'[n % 2]}"))
 
     def shown(line: str) -> list[str]:
-        rows = json.loads(run(context, line, style=OutputStyle.JSON).lines[0])
+        rows = [json.loads(one) for one in run(context, line, style=OutputStyle.JSON).lines]
         return [row["arguments"]["mountPoint"] for row in rows]
 
     assert shown("events -s error") == ["/0", "/1", "/2", "/3"]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import attrs
 import pytest
+import yaml
+from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
 from shell.fakes import FakeBackend, filesystem
 from shell.line_runner import failure, run
@@ -52,7 +54,7 @@ def test_export_overwrites_only_with_force(context: Context, tmp_path: Path) -> 
 
 
 def test_export_elsewhere(context: Context, tmp_path: Path) -> None:
-    assert "must end in .csv, .json or .parquet" in failure(context, "export filesystem x.txt")
+    assert "must end in .csv, .json, .jsonl, .yaml or .parquet" in failure(context, "export filesystem x.txt")
     assert "cannot write" in failure(context, f"export filesystem {tmp_path}/no/such.csv")
     assert "no class 'nosuch'" in failure(context, "export nosuch x.csv")
 
@@ -77,3 +79,31 @@ def test_parquet(context: Context, backend: FakeBackend, tmp_path: Path) -> None
     assert rows["/home"] == (1234567, 90, None)
     assert rows["/big"] == (2**64 - 1, -1, "a\\udcff")
     assert set(table["options"]) == {'{"ro": true}'}
+
+
+def test_files_have_the_records_of_list(context: Context, tmp_path: Path) -> None:
+    listed = [json.loads(line) for line in run(context, "list filesystem", style=OutputStyle.JSON).lines]
+    for row in listed:
+        del row["id"]
+    for name in ("fs.json", "fs.jsonl", "fs.yaml"):
+        run(context, f"export filesystem {tmp_path / name}")
+    assert json.loads((tmp_path / "fs.json").read_text()) == listed
+    assert [json.loads(line) for line in (tmp_path / "fs.jsonl").read_text().splitlines()] == listed
+    assert list(yaml.safe_load_all((tmp_path / "fs.yaml").read_text())) == listed
+    assert listed[0]["openFiles"] == {"value": 12, "high": 20, "low": 3}
+    run(context, f"export filesystem {tmp_path / 'fs.csv'}")
+    head, *rows = run(context, "list filesystem", style=OutputStyle.CSV).lines
+    with (tmp_path / "fs.csv").open(newline="") as file:
+        exported = list(csv.DictReader(file))
+    for line, row in zip(rows, exported, strict=True):
+        (found,) = csv.DictReader([head, line])
+        del found["id"]
+        assert found == row
+
+
+def test_a_class_without_objects_has_headings(context: Context, backend: FakeBackend, tmp_path: Path) -> None:
+    backend.records = []
+    run(context, f"export filesystem {tmp_path / 'fs.csv'}")
+    (line,) = (tmp_path / "fs.csv").read_text().splitlines()
+    assert line.startswith("package,class,agent,broker,object,index,created,updated,mountPoint")
+    assert "openFiles,openFilesHigh,openFilesLow,latencyCount,latencyMin,latencyMax,latencyAvg" in line

@@ -20,10 +20,10 @@ def test_heartbeats(context: Context) -> None:
     context.heartbeats.add(HeartbeatRecord(ALPHA, now, now - 10**9, 10, url))
     context.heartbeats.add(HeartbeatRecord(ALPHA, now, now - 10**9, 10, url))
     context.heartbeats.add(HeartbeatRecord("example.org:host:gone", now, now - 60 * 10**9, 10, url))
-    rows = {row["agent"]: row for row in json.loads(run(context, "heartbeats", style=OutputStyle.JSON).lines[0])}
+    rows = {row["agent"]: row for row in map(json.loads, run(context, "heartbeats", style=OutputStyle.JSON).lines)}
     assert (rows[ALPHA]["seen"], rows[ALPHA]["state"], rows[ALPHA]["every"]) == (2, "alive", 10 * 10**9)
     assert rows[BETA]["state"] == "no heartbeat yet"
     assert rows["example.org:host:gone"]["state"] == "gone"
     context.heartbeats.add(HeartbeatRecord(BETA, now, now - 16 * 10**9, 10, url))
-    rows = {row["agent"]: row for row in json.loads(run(context, "heartbeats beta", style=OutputStyle.JSON).lines[0])}
+    rows = {row["agent"]: row for row in map(json.loads, run(context, "heartbeats beta", style=OutputStyle.JSON).lines)}
     assert {name: row["state"] for name, row in rows.items()} == {BETA: "late"}

@@ -30,7 +30,7 @@ def test_output_can_be_changed_while_one_goes(context: Context) -> None:
         assert execute(line, context, output.screen) is LineOutcome.DONE
     assert output.lines[0] == "id,index,threshold"
     assert output.lines[1] == "101,/,90"
-    assert json.loads(output.lines[3])[0]["index"] == "/"
+    assert json.loads(output.lines[3])["index"] == "/"
     assert "output is json" in output.errors
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
+from qmf_shell.results.result import Table, TableColumn
 from qmf_shell.session.context import Context
 from shell.fakes import (
     ALPHA,
@@ -120,13 +121,15 @@ def test_messages_are_for_people(context: Context, backend: FakeBackend) -> None
 
 
 def test_values_keep_their_names_in_json_and_csv(context: Context, backend: FakeBackend) -> None:
-    row = json.loads(run(context, "list filesystem columns bytesRead limit 1", style=OutputStyle.JSON).lines[0])[0]
+    row = json.loads(run(context, "list filesystem columns bytesRead limit 1", style=OutputStyle.JSON).lines[0])
     assert row == {"id": 101, "index": "/", "bytesRead": 1234567}
     assert run(context, "list filesystem columns bytesRead", style=OutputStyle.CSV).lines[0] == "id,index,bytesRead"
     backend.answer = {"bodyText": "x"}
-    assert "bodyText" in json.loads(run(context, "call -y filesystem all sync", style=OutputStyle.JSON).lines[0])[0]
+    assert "bodyText" in json.loads(run(context, "call -y filesystem all sync", style=OutputStyle.JSON).lines[0])
 
 
-def test_two_columns_of_one_name_have_different_keys_in_json(context: Context, backend: FakeBackend) -> None:
-    row = json.loads(run(context, "list filesystem columns index limit 1", style=OutputStyle.JSON).lines[0])[0]
-    assert row == {"id": 101, "index": "/", "index_2": "/"}
+def test_two_columns_of_one_name_have_different_keys_in_json() -> None:
+    columns = (TableColumn("Index"), TableColumn("index"))
+    output = make_output(OutputStyle.JSON)
+    output.screen.show(Table(columns, (("/", 7),)))
+    assert json.loads(output.lines[0]) == {"index": "/", "index_2": 7}

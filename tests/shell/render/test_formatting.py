@@ -95,7 +95,7 @@ def test_numbers(value: float, text: str) -> None:
         (MinMaxMeanCell(0, 0, 0, 0), "no samples"),
         (MinMaxMeanCell(1, 2, 2, 2, "octet"), "2 B (min 2 B, max 2 B, 1 sample)"),
         (MinMaxMeanCell(4, 80_000, 12_500_000, 3_200_000, duration=True), "3.2ms (min 80µs, max 12.5ms, 4 samples)"),
-        (ReferenceCell(101, "filesystem /"), "101 (filesystem /)"),
+        (ReferenceCell(101, "filesystem /", "x"), "101 (filesystem /)"),
         (Collection({"ro": True, "n": [1, "ä"]}), '{"ro": true, "n": [1, "ä"]}'),
         (Collection({"x": b"\x00"}), '{"x": "b\'\\\\x00\'"}'),
         (NamedValues({"a": "x y", "b": 3, "c": ""}), 'a="x y" b=3 c=""'),

@@ -76,7 +76,7 @@ def test_colour_is_there_on_terminals() -> None:
 
 
 def test_json() -> None:
-    rows = json.loads(shown(TABLE, OutputStyle.JSON, 40).out.getvalue())
+    rows = [json.loads(line) for line in shown(TABLE, OutputStyle.JSON, 40).lines]
     assert rows[0] == {"id": 101, "created": "2024-05-01T12:00:00.000000000Z", "destroyed": None, "index": "/"}
     cells = Details(
         (
@@ -84,7 +84,7 @@ def test_json() -> None:
             ("amount", Quantity(1.5, "octet")),
             ("hilo", HiLoCell(1, 2, None)),
             ("mma", MinMaxMeanCell(1, 2, 3, 2.5)),
-            ("link", ReferenceCell(101, "x")),
+            ("link", ReferenceCell(101, "x", "org:x:1")),
             ("data", Collection({"a": (1, float("nan"))})),
             ("fields", NamedValues({"b": Duration(7)})),
             ("evil", "\x1b"),
@@ -97,7 +97,7 @@ def test_json() -> None:
         "amount": 1.5,
         "hilo": {"value": 1, "high": 2, "low": None},
         "mma": {"count": 1, "min": 2, "max": 3, "mean": 2.5},
-        "link": {"id": 101, "name": "x"},
+        "link": "org:x:1",
         "data": {"a": [1, None]},
         "fields": {"b": 7},
         "evil": "\x1b",
@@ -147,8 +147,8 @@ def test_views_without_a_terminal_follow_each_other(context: Context, backend: F
     assert execute("watch -n 0.1 -c 2 / ", context, output.screen) is LineOutcome.DONE
     rows = [json.loads(line) for line in output.lines]
     assert len(rows) == 2
-    (counter,) = (row["101"] for row in rows[1] if row["element"] == "bytesRead")
-    assert counter == {"value": 1234567, "rate": 0.0}
+    assert [row["bytesRead"] for row in rows] == [1234567, 1234567]
+    assert [row["rates"] for row in rows] == [{"bytesRead": None}, {"bytesRead": 0.0}]
     output = make_output(OutputStyle.CSV)
     assert execute("plot -n 0.1 -c 2 / threshold", context, output.screen) is LineOutcome.DONE
     assert output.lines[0] == "time,threshold"
