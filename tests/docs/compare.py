@@ -81,7 +81,7 @@ def _pattern(line: str, varies: Sequence[str]) -> str:
     if "numbers" in varies:
         choices += [("number", _QUANTITY + _UNIT), ("calendar", _CALENDAR)]
     if varies:
-        choices += [("rule", _RULE), ("blank", r"\s+")]
+        choices += [("rule", _RULE), ("bar", r"\s*\|\s*"), ("blank", r"\s+")]
     made, at = "", 0
     for match in re.finditer("|".join(f"({choice})" for _, choice in choices), line):
         assert match.lastindex is not None
@@ -98,5 +98,6 @@ _ANY = {
     "number": f"{_QUANTITY}{_UNIT}",
     "calendar": _CALENDAR,
     "rule": _RULE,
+    "bar": r"\s*\|\s*",
     "blank": r"\s+",
 }

@@ -15,7 +15,7 @@ from docs.compare import Expected
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Words that a mark can begin with.
-MARKS = ("varies", "any order", "not run", "file", "part of", "run", "program")
+MARKS = ("varies", "any order", "of", "repeat", "not run", "file", "part of", "run", "end", "program")
 
 _COMMENT = re.compile(r"^<!-- (?P<name>[a-z ]+?)(?:: (?P<value>.*))? -->$")
 _FENCE = re.compile(r"^```(?P<language>\S*)$")
@@ -36,14 +36,14 @@ class Block:
         line: of the fence in front of it, from 1.
         language: behind that fence; may be empty.
         text: its lines, each with its end.
-        marks: the values of the comments directly in front of it, by the names of the marks.
+        marks: the comments directly in front of it, in order: names and values.
     """
 
     page: Path
     line: int
     language: str
     text: str
-    marks: dict[str, tuple[str, ...]]
+    marks: tuple[tuple[str, str], ...]
 
     @property
     def where(self) -> str:
@@ -56,12 +56,12 @@ class Block:
 
     def expects(self, text: str) -> Expected:
         """`text` as output of this block, with what its marks say about output."""
-        varies = tuple(item.strip() for value in self.marks.get("varies", ()) for item in value.split(","))
-        return Expected(text, varies, "any order" in self.marks)
+        varies = tuple(item.strip() for name, value in self.marks if name == "varies" for item in value.split(","))
+        return Expected(text, varies, self.mark("any order") is not None)
 
     def mark(self, name: str) -> str | None:
         """The value of a mark that may stand once."""
-        values = self.marks.get(name, ())
+        values = [value for item, value in self.marks if item == name]
         if len(values) > 1:
             raise PageError(f"{self.where}: more than one mark {name!r}")
         return values[0] if values else None
@@ -95,7 +95,7 @@ def blocks(page: Path) -> list[Block]:
 
 
 def _blocks(page: Path, lines: list[str]) -> Iterator[Block]:
-    marks: dict[str, tuple[str, ...]] = {}
+    marks: tuple[tuple[str, str], ...] = ()
     at = 0
     while at < len(lines):
         line = lines[at].rstrip("\n")
@@ -104,12 +104,12 @@ def _blocks(page: Path, lines: list[str]) -> Iterator[Block]:
             if end is None:
                 raise PageError(f"{page.name}:{at + 1}: the block has no end")
             yield Block(page, at + 1, fence["language"], "".join(lines[at + 1 : end]), marks)
-            marks, at = {}, end
+            marks, at = (), end
         elif comment := _COMMENT.match(line):
             name = comment["name"]
             if name not in MARKS:
                 raise PageError(f"{page.name}:{at + 1}: no such mark: {name!r}")
-            marks = {**marks, name: (*marks.get(name, ()), comment["value"] or "")}
+            marks = (*marks, (name, comment["value"] or ""))
         elif marks:
             raise PageError(f"{page.name}:{at + 1}: a mark stands directly in front of a block")
         at += 1

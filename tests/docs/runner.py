@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import io
@@ -10,12 +11,15 @@ import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import CodeType
 
 import pytest
 from docs.compare import Expected
 from docs.page import ROOT, Block, Command, PageError, blocks, commands, lines
 from docs.stage import Stage
 from support.waiting import PATIENCE
+
+from qmf.console.aio.agents import AgentTracker
 
 #: Seconds that calls of a page's code wait at most: enough for its reader, too few for a busy machine.
 _WAIT = re.compile(r"(\btimeout=|\.wait\()(\d+)\b")
@@ -25,6 +29,7 @@ _WAIT = re.compile(r"(\btimeout=|\.wait\()(\d+)\b")
 def stage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     """A stage in a folder, which is the current directory; modules that a page makes there are forgotten afterwards."""
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(AgentTracker, "settle", _patient_settle)
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in a program that is started there
     try:
         with Stage(folder) as made:
@@ -60,11 +65,17 @@ class Runner:
         assert not self._faults, "\n" + "\n".join(self._faults)
 
     def _run(self, block: Block, expected: Expected | None) -> None:
-        if block.mark("not run") is not None or block.language in ("text", "output"):
+        if block.mark("not run") is not None or block.language == "text":
             return
-        for line in block.marks.get("run", ()):
-            self._note(block.where, self.stage.run(Command(block.line, "$", line, None), self._patience))
-        if name := block.mark("file"):
+        for kind, value in block.marks:
+            if kind == "run":
+                self._note(block.where, self.stage.run(Command(block.line, "$", value, None), self._patience))
+            elif kind == "end":
+                self.stage.end(value)
+        if block.language == "output":
+            if name := block.mark("of"):
+                self._note(block.where, self.stage.said(name, block.expects(block.text), self._patience))
+        elif name := block.mark("file"):
             path = Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
@@ -78,23 +89,41 @@ class Runner:
                 self._note(where, self.stage.run(command, self._patience))
         elif block.language == "python":
             self._python(block, expected)
+        elif block.language == "sql":
+            from docs.duck import query
+
+            self._note(block.where, (expected or Expected("")).difference(self.stage.as_on_page(query(block.text))))
         else:
             raise PageError(f"how is a block of the language {block.language!r} run?")
 
     def _python(self, block: Block, expected: Expected | None) -> None:
-        code = self.stage.put_broker(_WAIT.sub(_patient, block.text))
+        code = self.stage.as_here(_WAIT.sub(_patient, block.text))
         if name := block.mark("program"):
             path = Path(name).absolute()
             path.write_text(code, encoding="utf-8")
             fault = self.stage.run_python(path, expected, self._patience)
         else:
             importlib.invalidate_caches()
-            printed = io.StringIO()
-            with contextlib.redirect_stdout(printed):
-                # Empty lines in front keep line numbers in tracebacks right.
-                exec(compile("\n" * block.line + code, str(self.page), "exec"), self.names)
-            fault = (expected or Expected("")).difference(self.stage.as_on_page(printed.getvalue()))
+            # Empty lines in front keep line numbers in tracebacks right.
+            compiled = compile("\n" * block.line + code, str(self.page), "exec")
+            repeated = block.mark("repeat") is not None
+            patience = self._patience if repeated else 0.0
+            fault = self.stage.until_it_fits(
+                expected or Expected(""), patience, lambda: self._printed(compiled, repeated)
+            )
         self._note(block.where, fault)
+
+    def _printed(self, code: CodeType, repeated: bool) -> str:
+        """What code of the page prints; if it is to be repeated, an error is printed, too."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            try:
+                exec(code, self.names)
+            except Exception as error:
+                if not repeated:
+                    raise
+                print(error)
+        return printed.getvalue()
 
     @property
     def _patience(self) -> float:
@@ -104,6 +133,18 @@ class Runner:
     def _note(self, where: str, fault: str) -> None:
         if fault:
             self._faults.append(f"{where}\n{fault}")
+
+
+_settle = AgentTracker.settle
+
+
+async def _patient_settle(self: AgentTracker, limit: float) -> None:
+    """Wait as a console does when it was opened, but longer: on a busy machine the broker's own agent answers alone."""
+    await _settle(self, limit)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE if limit else 0):
+            while all(agent.is_broker for agent in self.agents):
+                await asyncio.sleep(0.01)
 
 
 def _patient(match: re.Match[str]) -> str:

@@ -25,7 +25,7 @@ PLACE = "127.0.0.1:5672"
 #: Programs that run until they are ended.
 _SERVICE = re.compile(r"qmf-broker|qmf-host-agent|qmf-pipeline record|qmf-printevents|.*&$")
 #: Programs that connect to the broker of the pages without being told.
-_CONNECTING = re.compile(r"qmf-host-agent|qmf-pipeline record")
+_CONNECTING = re.compile(r"qmf-host-agent|qmf-pipeline (record|correlate .*--raise)")
 #: Programs that only look, mostly: they are run again until they see what the page shows.
 _LOOKING = re.compile(r"qmf-shell|qmf-stat")
 
@@ -36,13 +36,19 @@ class Stage:
     Attributes:
         folder: where files of the page are; the process's current directory.
         url: of the page's broker, once there is one.
+        programs: what runs in this process instead of one of its own, by the name of the program. It gets the command
+            line, and returns the exit code and what is printed.
+        absolute: folders of the page whose names must be absolute: a program that is shared has another current one.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.url = ""
+        self.programs: dict[str, Callable[[str], tuple[int, str]]] = {}
+        self.absolute: tuple[str, ...] = ()
         self._stack = contextlib.ExitStack()
         self._shell: TypedShell | None = None
+        self._services: dict[str, Process] = {}
         # Programs are found as a user finds them, and find this checkout.
         self._environment = environment(folder, PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
@@ -56,13 +62,17 @@ class Stage:
     def _place(self) -> str:
         return self.url.removeprefix("amqp://")
 
-    def put_broker(self, text: str) -> str:
-        """A text of the page with the broker that there is in place of the page's."""
+    def as_here(self, text: str) -> str:
+        """A text of the page with the broker and the folders that there are in place of the page's."""
         pattern = r"\b(127\.0\.0\.1|localhost)(:5672\b|(?![:\w.]))"
-        return re.sub(pattern, self._place, text) if self.url else text
+        text = re.sub(pattern, self._place, text) if self.url else text
+        for name in self.absolute:
+            text = re.sub(rf"(?<=[ \"']){name}(?=[/ \"']|$)", str(self.folder / name), text)
+        return text
 
     def as_on_page(self, text: str) -> str:
-        """What was printed, with the page's broker in place of the one that there is."""
+        """What was printed, with the page's broker and folders in place of those that there are."""
+        text = text.replace(f"{self.folder}{os.sep}", "")
         return text.replace(self._place, PLACE).replace(f":{self._place.split(':')[1]}", ":5672") if self.url else text
 
     def run(self, command: Command, patience: float = PATIENCE) -> str:
@@ -84,7 +94,7 @@ class Stage:
         if command.expected is None:
             code, printed = self._run_line(text)
             return f"  exit code {code}; it printed\n{printed}" if code else ""
-        return self._until_it_fits(
+        return self.until_it_fits(
             command.expected, patience if _LOOKING.match(text) else 0.0, lambda: self._run_line(text)[1]
         )
 
@@ -94,21 +104,36 @@ class Stage:
         if expected is None:
             self._stack.callback(Process(*args, env=self._environment).end)
             return ""
-        return self._until_it_fits(expected, patience, lambda: self._run(args)[1])
+        return self.until_it_fits(expected, patience, lambda: self._run(args)[1])
+
+    def end(self, name: str) -> None:
+        """End the newest program that stays and whose command line begins like this; its exit code must be 0."""
+        process = self._service(name)
+        assert process.end() == 0, f"{name} failed: {process.said()}"
+
+    def said(self, name: str, expected: Expected, patience: float = PATIENCE) -> str:
+        """Wait until such a program has printed what the page shows; what is wrong with it."""
+        process = self._service(name)
+        return self.until_it_fits(expected, patience, lambda: "\n".join(process.said()))
+
+    def _service(self, name: str) -> Process:
+        return next(process for text, process in reversed(self._services.items()) if text.startswith(name))
 
     def _start(self, command: Command, patience: float) -> str:
         text = command.text.removesuffix("&").strip()
         process = Process("sh", "-c", f"exec {self._line(text)}", env=self._environment)
         self._stack.callback(process.end)
+        self._services[text] = process
         if text.startswith("qmf-broker"):
             self.url = process.wait_for("amqp://").split()[-1]
         elif text.startswith("qmf-host-agent"):
             process.wait_for("Host agent")
         elif command.expected is not None:
-            return self._until_it_fits(command.expected, patience, lambda: "\n".join(process.said()))
+            return self.until_it_fits(command.expected, patience, lambda: "\n".join(process.said()))
         return ""
 
-    def _until_it_fits(self, expected: Expected, patience: float, answer: Callable[[], str]) -> str:
+    def until_it_fits(self, expected: Expected, patience: float, answer: Callable[[], str]) -> str:
+        """Ask until the answer is what the page shows, for `patience` seconds at most; what is wrong with it."""
         end = time.monotonic() + patience
         while fault := expected.difference(self.as_on_page(answer())):
             if time.monotonic() > end:
@@ -122,10 +147,12 @@ class Stage:
             return re.sub(r" --port \d+", "", text) + " --port 0"
         if _CONNECTING.match(text) and " -b " not in text:
             return f"{text} -b {self.url}"
-        return self.put_broker(text)
+        return self.as_here(text)
 
     def _run_line(self, text: str) -> tuple[int, str]:
-        return self._run(["sh", "-c", self._line(text)])
+        line = self._line(text)
+        own = self.programs.get(line.split()[0])
+        return own(line) if own is not None else self._run(["sh", "-c", line])
 
     def _run(self, args: list[str]) -> tuple[int, str]:
         done = subprocess.run(
@@ -148,15 +175,15 @@ class Stage:
         shown = self._shell.greeting()
         if not self.url and (found := re.search(r"amqp://127\.0\.0\.1:\d+", shown)):
             self.url = found[0]  # of the embedded broker
-        return self._until_it_fits(command.expected, 0.0, lambda: shown) if command.expected is not None else ""
+        return self.until_it_fits(command.expected, 0.0, lambda: shown) if command.expected is not None else ""
 
     def _type(self, command: Command, patience: float) -> str:
         if self._shell is None:
             self._shell = self._stack.enter_context(TypedShell(["-b", self.url], self._environment))
             self._shell.greeting()
-        text, shell = self.put_broker(command.text), self._shell
+        text, shell = self.as_here(command.text), self._shell
         expected = command.expected or Expected("...")
         if not shell.is_view(text):
-            return self._until_it_fits(expected, patience, lambda: shell.answer(text))
+            return self.until_it_fits(expected, patience, lambda: shell.answer(text))
         with shell.view(text) as shown:
-            return self._until_it_fits(expected, patience, shown)
+            return self.until_it_fits(expected, patience, shown)

@@ -45,13 +45,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_page_is_blocks_with_marks(here: Path) -> None:
     session, script = blocks(page(here, PAGE))
-    assert (session.language, session.where, session.marks["run"]) == ("console", "page.md:6", ("one", "two"))
+    assert (session.language, session.where) == ("console", "page.md:6")
+    assert session.marks == (("varies", "numbers, vda"), ("run", "one"), ("run", "two"))
     assert [(item.line, item.prompt, item.text, item.expected) for item in commands(session)] == [
         (7, "$", "first &", Expected("", ("numbers", "vda"))),
         (8, "$", "second", Expected("a 12\n...\n", ("numbers", "vda"))),
         (11, "qmf>", "list", Expected("b\n", ("numbers", "vda"))),
     ]
-    assert script.marks == {}
+    assert script.marks == ()
     last = Expected("x")
     assert [(item.line, item.text, item.expected) for item in lines(script, last)] == [
         (18, "one --option   two", None),

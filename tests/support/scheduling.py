@@ -13,8 +13,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 #: Folders and files with Spark, by the session that they share.
 _SESSIONS = {
-    "Spark 1": ("tests/pipeline/rollup/",),
+    "Spark 1": ("tests/docs/test_pipeline.py", "tests/pipeline/rollup/"),
     "Spark 2": (
+        "tests/docs/test_pipeline_correlate.py",
         "tests/pipeline/audit/",
         "tests/pipeline/spark/test_data_source.py",
         "tests/pipeline/spark/test_mirror.py",
@@ -22,6 +23,7 @@ _SESSIONS = {
         "tests/pipeline/test_cluster.py",
     ),
     "Spark 3": (
+        "tests/docs/test_pipeline_audit.py",
         "tests/pipeline/correlate/test_batch.py",
         "tests/pipeline/correlate/test_stream.py",
         "tests/pipeline/report/test_collect.py",

@@ -51,16 +51,20 @@ class CorrelationReporter:
         """
         folder = local_path(out) / _FOLDER
         self._ledger = AlertLedger(folder / "ledger.jsonl")
-        self._agent = AlertAgent(
-            url_or_bus,
-            rules,
-            self._ledger,
-            lake=lake,
-            late=late,
-            instance=instance,
-            domain=domain,
-            state_dir=folder,
-        )
+        try:
+            self._agent = AlertAgent(
+                url_or_bus,
+                rules,
+                self._ledger,
+                lake=lake,
+                late=late,
+                instance=instance,
+                domain=domain,
+                state_dir=folder,
+            )
+        except BaseException:
+            self._ledger.close()
+            raise
         self._publisher = AlertPublisher(self._agent, self._ledger, stop, max_age=max_age)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from qmf.pipeline.correlate.alert_agent import MAX_EVIDENCE, AlertAgent
 from qmf.pipeline.correlate.alerts import Alert, in_order
 from qmf.pipeline.correlate.ledger import AlertLedger
 from qmf.pipeline.correlate.publishing import AlertPublisher
+from qmf.pipeline.correlate.reporter import CorrelationReporter
 from qmf.schema import Severity
 
 HOUR = 3600 * 10**9
@@ -284,3 +286,9 @@ def test_a_stop_ends_the_waiting_for_a_broker(tmp_path: Path) -> None:
     finally:
         agent.close()
         ledger.close()
+
+
+def test_a_reporter_that_cannot_be_made_closes_its_ledger(tmp_path: Path) -> None:
+    with pytest.raises(QmfError):
+        CorrelationReporter("http://x", RULES, str(tmp_path), threading.Event(), lake="lake", late=1, instance="box")
+    gc.collect()  # a file that is left open would warn
