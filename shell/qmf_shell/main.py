@@ -82,6 +82,12 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "-f", "--file", metavar="FILE", action=_AppendInput, dest="inputs", help="run the commands in FILE (- is stdin)"
     )
+    add(
+        "--lake",
+        metavar="DIR",
+        help="answer at, diff, history, replay and events from what `qmf-pipeline record` wrote to DIR; "
+        "without -b and --context there is no broker",
+    )
     add("script", nargs="?", metavar="SCRIPT", help="the same as -f SCRIPT")
     add("-x", "--stop-on-error", action="store_true", help="exit after the first command that fails")
     add(
@@ -117,6 +123,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         options = parser.parse_args(argv)
         if options.interval is not None and (options.broker or options.context):
             parser.error("--interval is for the embedded host agent and cannot be combined with -b or --context")
+        if options.interval is not None and options.lake is not None:
+            parser.error("--interval is for the embedded host agent and cannot be combined with --lake")
         if options.script is not None:
             options.inputs = [*options.inputs, ("file", options.script)]
     except SystemExit as leaving:
@@ -127,6 +135,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return run_program(options, lambda: _run(options))
     finally:
         gc.enable()
+        # Extension modules that are never collected report their objects as leaked when the process ends.
+        gc.unfreeze()
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -140,10 +150,12 @@ def _run(options: argparse.Namespace) -> int:
         where = config_path(os.environ) if options.config is None else Path(options.config)
         settings = read_settings(where, required=options.config is not None)
         inputs = [_read(kind, value) for kind, value in options.inputs]
-        # The embedded broker is used where its agent's interval is given, whatever the settings say.
+        # The embedded broker is used where its agent's interval is given, and no broker where only a lake is named,
+        # whatever the settings say.
+        lake_alone = options.lake is not None and not options.broker and not options.context
         connections = (
             Connections()
-            if options.interval is not None
+            if options.interval is not None or lake_alone
             else read_connections(options, prog="qmf-shell", brokers=settings.brokers, contexts=settings.contexts)
         )
     except CallerError as error:
@@ -158,15 +170,19 @@ def _run(options: argparse.Namespace) -> int:
     style = choose_output_style(sys.stdout, os.environ, no_color=options.no_color, output=settings["output"])
     screen = Screen(sys.stdout, sys.stderr, style, settings=settings, paging=at_terminal)
     from qmf_shell.commands import standard
-    from qmf_shell.session.opening import open_session
+    from qmf_shell.session.lake_source import LakeSource
+    from qmf_shell.session.opening import open_lake_session, open_session
 
+    lake = LakeSource(options.lake)
     with contextlib.ExitStack() as stack:
         stack.callback(screen.close)
         try:
             with screen.progress.busy():
                 screen.progress.report("connecting")
                 opened = stack.enter_context(
-                    open_session(
+                    open_lake_session(lake, registry=standard(), settings=settings)
+                    if lake_alone
+                    else open_session(
                         connections.targets,
                         timeout=options.timeout,
                         interval=options.interval or INTERVAL,
@@ -180,6 +196,8 @@ def _run(options: argparse.Namespace) -> int:
             screen.error(str(error))
             return failed_to_open(error)
         opened.context.connection = connections.context
+        opened.context.lake = lake
+        stack.callback(lake.close)
         opened.context.report = screen.progress.report
         opened.context.columns = _chosen_columns(screen)
         if at_terminal:
@@ -266,7 +284,9 @@ def _greet(opened: OpenSession, screen: Screen) -> None:
     backend = opened.context.backend
     agents = len(backend.agents())
     connected = [item.url for item in backend.statuses if item.connected]
-    if opened.embedded:
+    if opened.recorded:
+        where = _recorded(opened)
+    elif opened.embedded:
         where = f"Connected to an embedded broker at {connected[0]}, with a host agent that describes this machine."
     else:
         where = f"Connected to {listing(connected, 'and')}, {plural(agents, 'agent')}."
@@ -275,9 +295,20 @@ def _greet(opened: OpenSession, screen: Screen) -> None:
         if not item.connected:
             text = f"No connection to {item.url} yet: {item.reason}. It is retried."
             screen.show(Notice(text, NoticeLevel.WARNING))
-    if not agents:
+    if not agents and not opened.recorded:
         screen.show(Notice("No agent has answered yet.", NoticeLevel.WARNING))
     screen.show(Notice("Type help for the commands; Tab completes, Ctrl-D leaves."))
+
+
+def _recorded(opened: OpenSession) -> str:
+    """What the lake tells about, for the greeting."""
+    from qmf_shell.render.formatting import Formatter
+
+    reader = opened.context.past()
+    if not reader.end():
+        return f"The lake {reader.root} is empty."
+    first, last = map(Formatter().instant, (reader.begin(), reader.end()))
+    return f"No broker: the lake {reader.root} tells about {first} to {last}."
 
 
 if __name__ == "__main__":

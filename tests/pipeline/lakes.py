@@ -120,8 +120,9 @@ class Shop:
         commit(self.lake, self._name, self._run, self._files + 1, batch)
         self._files += len(batch.parts)
 
-    def add_schema(self, table: ClassVersion) -> None:
+    def add_schema(self, table: ClassVersion, xml: str = "") -> None:
+        """Add the row of a class version, unless it is there."""
         key = (table.package, table.name, table.hash)
         if key not in self._schemas:
             self._schemas.add(key)
-            self.add(RowKind.SCHEMAS, 0, (*key, table.event, table.to_json(), ""))
+            self.add(RowKind.SCHEMAS, 0, (*key, table.event, table.to_json(), xml))

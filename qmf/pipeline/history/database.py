@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,10 +16,11 @@ _STEP = 2000
 
 
 class Database:
-    """Runs queries on the files of a lake. Belongs to one thread."""
+    """Runs queries on the files of a lake. May be used by any thread."""
 
     def __init__(self, files: LakeFiles) -> None:
         self._files = files
+        self._lock = threading.Lock()
         self._connection: Any = None
 
     def close(self) -> None:
@@ -42,17 +44,17 @@ class Database:
         if not paths:
             return []
         try:
-            return self._run(self._open(), sql, paths, parameters)
+            return self._run(sql, paths, parameters)
         except FileNotFoundError:
             # Compacted after they were selected: they lie in the trash for some days.
-            return self._run(self._open(), sql, tuple(self._files.moved(paths)), parameters)
+            return self._run(sql, tuple(self._files.moved(paths)), parameters)
 
     def each(self, sql: str, paths: Sequence[str], parameters: Sequence[object] = ()) -> Iterator[Row]:
         """The rows of a query one by one, few in memory at a time; arguments and errors are those of `query`."""
         if not paths:
             return
         duckdb = import_duckdb()
-        cursor = self._open().cursor()
+        cursor = self._cursor()
         try:
             cursor.execute(_complete(sql, paths), list(parameters))
             while rows := cursor.fetchmany(_STEP):
@@ -62,19 +64,22 @@ class Database:
         finally:
             cursor.close()
 
-    def _open(self) -> Any:
-        if self._connection is None:
-            duckdb = import_duckdb()
-            # What is needed is built in: nothing is downloaded.
-            quiet = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
-            self._connection = duckdb.connect(":memory:", config=quiet)
-            self._connection.execute("set enable_progress_bar = false")
-        return self._connection
+    def _cursor(self) -> Any:
+        """A connection of its own for one query, so that threads don't disturb each other."""
+        with self._lock:
+            if self._connection is None:
+                duckdb = import_duckdb()
+                # What is needed is built in: nothing is downloaded.
+                quiet = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+                self._connection = duckdb.connect(":memory:", config=quiet)
+                self._connection.execute("set enable_progress_bar = false")
+            return self._connection.cursor()
 
-    def _run(self, connection: Any, sql: str, paths: Sequence[str], parameters: Sequence[object]) -> list[Row]:
+    def _run(self, sql: str, paths: Sequence[str], parameters: Sequence[object]) -> list[Row]:
         duckdb = import_duckdb()
+        cursor = self._cursor()
         try:
-            found: list[Row] = connection.execute(_complete(sql, paths), list(parameters)).fetchall()
+            found: list[Row] = cursor.execute(_complete(sql, paths), list(parameters)).fetchall()
         except duckdb.IOException as error:
             if "No files found" in str(error) or "No such file" in str(error):
                 raise FileNotFoundError(str(error)) from error
@@ -83,6 +88,8 @@ class Database:
             raise KeyboardInterrupt from None
         except duckdb.Error as error:
             raise LakeError(f"{self._files.root}: {_one_line(error)}") from error
+        finally:
+            cursor.close()
         return found
 
 

@@ -95,6 +95,16 @@ class LakeFiles:
         ]
         return [file.path for file in sorted(found, key=lambda file: (file.day or "", file.path))]
 
+    def days(self, kind: RowKind) -> list[str]:
+        """The days of which there are rows of a kind, in order."""
+        found = {
+            file.day
+            for folder, files in self._by_folder.items()
+            for file in files
+            if folder.startswith(f"{kind.value}/")
+        }
+        return sorted(day for day in found if day is not None)
+
     def _file(self, path: str) -> LakeFile:
         match = _RECORDED.fullmatch(path.rpartition("/")[2])
         return LakeFile(str(self.root / path), _day_of(path.rpartition("/")[0]), match[1] if match else None)

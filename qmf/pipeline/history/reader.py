@@ -98,14 +98,23 @@ class LakeReader:
 
     # -- the state at a time
 
-    def span(self) -> tuple[int, int] | None:
-        """Times of the first and the last row about an agent or a heartbeat; None for an empty lake."""
+    def end(self) -> int:
+        """Time of the last row about an agent or a heartbeat; 0 for a lake without any."""
+        return self._edge("max", last=True)
+
+    def begin(self) -> int:
+        """Time of the first row about an agent or a heartbeat; 0 for a lake without any."""
+        return self._edge("min", last=False)
+
+    def _edge(self, which: str, *, last: bool) -> int:
         found: list[int] = []
         for kind in (RowKind.AGENTS, RowKind.HEARTBEATS):
-            sql = "select min(_received_ns), max(_received_ns) from {files}"
-            for row in self._database.query(sql, self._files.select(kind)):
-                found += [time for time in row if time is not None]
-        return (min(found), max(found)) if found else None
+            days = self._files.days(kind)
+            if days:
+                edge = days[-1 if last else 0]
+                sql = f"select {which}(_received_ns) from {{files}}"
+                found += [row[0] for row in self._database.query(sql, self._files.select(kind, first=edge, last=edge))]
+        return (max if last else min)(found, default=0)
 
     def presences(self, at: int) -> Presences:
         """The agents that were present."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmf_shell.commands.agents import AGENTS
+from qmf_shell.commands.at import AT
 from qmf_shell.commands.call import CALL
 from qmf_shell.commands.clear import CLEAR
 from qmf_shell.commands.columns import COLUMNS
@@ -26,8 +27,9 @@ from qmf_shell.commands.watch import WATCH
 
 _LOOKING = (AGENTS, LIST, SHOW, SCHEMA, FIND, TREE, REFS)
 _FOLLOWING = (WATCH, TOP, PLOT, EVENTS, HEARTBEATS)
+_PAST = (AT,)
 _ACTING = (CALL, SETPROP, EXPORT)
 _SESSION = (SET, COLUMNS, ALIAS, RECORD, SOURCE, CLEAR, HELP, QUIT)
 
 #: All commands, in the order in which `help` shows them.
-COMMANDS = (*_LOOKING, *_FOLLOWING, *_ACTING, *_SESSION)
+COMMANDS = (*_LOOKING, *_FOLLOWING, *_PAST, *_ACTING, *_SESSION)

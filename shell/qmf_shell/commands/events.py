@@ -5,10 +5,13 @@ from __future__ import annotations
 import collections
 from collections.abc import Iterator
 
+import attrs
+
 from qmf.errors import NotFoundError
 from qmf.schema import Kind, Severity
 from qmf_shell.objects.event_filter import EventFilter, parse_severity
 from qmf_shell.objects.lookup import find_classes
+from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.value_cells import event_fields
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL
@@ -21,6 +24,7 @@ from qmf_shell.results.result import Result, ResultStream, Role, StreamLine, Tab
 from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
+from qmf_shell.session.recent import RecentEvents
 from qmf_shell.text import plural
 
 #: Events shown when the user does not say how many.
@@ -36,7 +40,10 @@ _COLUMNS = (
 
 
 def run(context: Context, args: BoundArguments) -> Result:
-    """Show recent events, or follow new ones."""
+    """Show recent events, those of a period, or follow new ones."""
+    words, period = split_period(args.words)
+    if period is not None:
+        return _recorded(context, attrs.evolve(args, words=tuple(words)), period)
     wanted = _filter(context, args)
     most = count_option(EVENTS, args, "number", SHOWN)
     if "follow" in args.options:
@@ -53,6 +60,35 @@ def run(context: Context, args: BoundArguments) -> Result:
         if wanted == EventFilter()
         else "No such events since this session began.",
         note=note,
+    )
+
+
+def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
+    """The events of a period, from the lake."""
+    # Imported here: most sessions have no lake.
+    from qmf_shell.session.history_backend import HistoryBackend, shell_event
+
+    if "follow" in args.options:
+        raise UsageError("events", "--follow shows new events: write no from and to", EVENTS.usage[0])
+    reader = context.past()
+    past = attrs.evolve(context, backend=HistoryBackend(reader, lambda: period.last), events=RecentEvents())
+    wanted = _filter(past, args)
+    most = count_option(EVENTS, args, "number", SHOWN)
+    kept: collections.deque[EventRecord] = collections.deque(maxlen=most or None)
+    count = 0
+    for item in reader.events(period.first, period.last):
+        event = shell_event(reader, item)
+        if wanted.passes(event) and context.shows_event(event):
+            kept.append(event)
+            count += 1
+    shared = _shared_names(past)
+    left = count - len(kept)
+    return Table(
+        _COLUMNS,
+        tuple(_cells(past, event, shared) for event in kept),
+        title=plural(len(kept), "event"),
+        empty="No such events were recorded in this period.",
+        note=f"{left:,} earlier ones; events -n 0 shows all" if left else None,
     )
 
 
@@ -114,11 +150,15 @@ def _cells(context: Context, event: EventRecord, shared: set[str]) -> tuple[Cell
 
 EVENTS = Command(
     name="events",
-    usage=("events [-f] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",),
+    usage=(
+        "events [-f] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",
+        "events [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION] from TIME [to TIME]",
+    ),
     summary="Show the latest events, or follow them as they come",
     help=(
         "Events are collected from the moment when this program connected. The last 1000 are kept.",
         "With -f, events are printed as they come until Ctrl-C.",
+        "With from or to, those that were recorded in a lake in that period are shown; times are written as for at.",
         "A condition is written as in `list`; it compares arguments of events, and severity, class and agent. "
         "Severities are emerg, alert, crit, error, warn, notice, inform and debug.",
     ),
@@ -127,6 +167,7 @@ EVENTS = Command(
         ("events -n 0", "all that are kept"),
         ("events -f filesystemFull", "wait for events of one class"),
         ("events -s warn", "warnings and worse"),
+        ("events -n 0 from yesterday 23:00 to 01:00", "all that were recorded"),
         ('events -f where user ~ "^ops" and severity >= notice', "by their arguments"),
     ),
     parameters=(

@@ -40,6 +40,7 @@ from qmf_shell.completion.selection_analysis import (
     analyse_selection,
     expected_after,
 )
+from qmf_shell.completion.time_analysis import analyse_period, analyse_time, split_times
 from qmf_shell.parsing.binding import looks_like_option
 from qmf_shell.parsing.command import AnyCommand, Option, Parameter, ParameterKind
 from qmf_shell.parsing.condition_parser import parse_condition, tokenize
@@ -48,6 +49,7 @@ from qmf_shell.parsing.method_arguments import argument_name
 from qmf_shell.parsing.registry import Registry
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.parsing.statements import Place, cursor_statement
+from qmf_shell.parsing.times import PERIOD_WORDS
 from qmf_shell.parsing.words import Unclosed, Word, split_partial
 
 _WHERE = (SELECTION_WORDS[0],)
@@ -99,10 +101,34 @@ def _analyse(text: str, registry: Registry[Any]) -> CompletionRequest:
     found = positional(command, typed.before[1:])
     if isinstance(found, Option):
         return CompletionRequest(OptionValue(found), word.text, word.start)
+    times = [item for item in command.parameters if item.kind is ParameterKind.TIME]
+    if times:
+        return _after_times(command, len(times), found, word, text, registry)
     ended = command.options_first and bool(found)
     if not ended and (looks_like_option(command, word) or (command.options and word.text == "-" and word.plain)):
         return CompletionRequest(OptionNames(command), word.text, word.start)
     return _argument(command, found, word)
+
+
+def _after_times(
+    command: AnyCommand, count: int, args: list[Word], word: Word, text: str, registry: Registry[Any]
+) -> CompletionRequest:
+    """In a command that begins with times."""
+    used = split_times(args, count)
+    if used is None:
+        return analyse_time(args, word)
+    rest = args[used:]
+    after = command.parameters[count]
+    if after.kind is not ParameterKind.LINE:
+        return _argument(attrs.evolve(command, parameters=command.parameters[count:]), rest, word)
+    if not rest:
+        names = ((name, found.summary) for name, _ in after.choices if (found := registry.get(name)) is not None)
+        return CompletionRequest(Keywords(tuple(names)), word.text, word.start)
+    if rest[0].text.lower() not in dict(after.choices):
+        return CompletionRequest(NoCompletion(), word.text, word.start)
+    begin = rest[0].start
+    request = _analyse(text[begin:], registry)
+    return attrs.evolve(request, start=request.start + begin)
 
 
 def positional(command: AnyCommand, words: Sequence[Word]) -> list[Word] | Option:
@@ -154,6 +180,10 @@ def _argument(command: AnyCommand, args: list[Word], word: Word) -> CompletionRe
         case ParameterKind.COLUMN:
             everything = () if len(args) > 1 else (Keywords((("all", "everything"),)),)
             return CompletionRequest(AnyOf((ValueNames(args[0].text), *everything)), *after_comma(word))
+        case ParameterKind.SERIES:
+            return analyse_period(args[1:], word, ValueNames(args[0].text))
+        case ParameterKind.PERIOD:
+            return analyse_period(args, word, NoCompletion(), (*PERIOD_WORDS, *parameter.choices))
         case ParameterKind.SETTABLE:
             return _settable(args, word)
         case ParameterKind.SETTING_VALUE:
@@ -183,9 +213,14 @@ def _argument_of(command: AnyCommand, args: list[Word], takes: ParameterKind) ->
 
 
 def _events(args: Sequence[Word], word: Word) -> CompletionRequest:
+    if any(item.plain and item.text.lower() in ("from", "to") for item in args):
+        return analyse_period(args, word, NoCompletion(), (*PERIOD_WORDS, *_WHERE))
     where = next((number for number, item in enumerate(args) if keyword_of(item) == "where"), None)
     if where is None:
-        kinds: tuple[CompletionKind, ...] = (ClassNames(objects=False, events=True), Keywords(_WHERE))
+        kinds: tuple[CompletionKind, ...] = (
+            ClassNames(objects=False, events=True),
+            Keywords((*_WHERE, *PERIOD_WORDS)),
+        )
         return CompletionRequest(AnyOf(kinds), word.text, word.start)
     classes = tuple(item.text for item in args[:where])
     return analyse_condition(EventValueNames(classes), args[where + 1 :], word, ())

@@ -54,6 +54,10 @@ class ParameterKind(enum.Enum):
     SETTING_VALUE = "setting value"  #: a value of the setting that an earlier parameter names
     FILE = "file"
     CHOICE = "choice"  #: one of the parameter's choices
+    TIME = "time"  #: one or several words, see `parsing.times`; only before the other parameters
+    LINE = "line"  #: a command with its arguments; one of the parameter's choices
+    SERIES = "series"  #: statistics as for `STATISTICS`, then from TIME, to TIME
+    PERIOD = "period"  #: from TIME, to TIME, and the parameter's choices with a number
     TEXT = "text"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
@@ -22,6 +22,7 @@ from qmf_shell.session.backend import (
     QueryResult,
 )
 from qmf_shell.session.column_memory import ColumnMemory
+from qmf_shell.session.lake_source import LakeSource
 from qmf_shell.session.object_names import class_name
 from qmf_shell.session.own_objects import (
     CONNECTION,
@@ -35,6 +36,9 @@ from qmf_shell.session.prompts import Prompter
 from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
 from qmf_shell.settings import ShellSettings
+
+if TYPE_CHECKING:
+    from qmf.pipeline.history.reader import LakeReader
 
 T = TypeVar("T")
 
@@ -57,6 +61,7 @@ class Context:
         columns: the columns that the user chose for classes.
         settings: the user's settings.
         connection: the named context that the brokers are of, or None.
+        lake: the lake that the command line names, or none; see `past`.
         prompter: asks the user; None: there is no terminal.
         report: called with the progress of long work, in a few words; must be quick, may be called from any thread.
         warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied before
@@ -74,6 +79,7 @@ class Context:
     settings: ShellSettings = attrs.field(factory=ShellSettings)
     columns: ColumnMemory = attrs.field(factory=ColumnMemory)
     connection: ConnectionContext | None = None
+    lake: LakeSource = attrs.field(factory=LakeSource)
     prompter: Prompter | None = None
     report: Callable[[str], None] = _ignore
     warnings: list[str] = attrs.field(factory=list)
@@ -84,6 +90,15 @@ class Context:
     def everything(self) -> bool:
         """True if nothing is left out, by an option or by the settings."""
         return self.show_own or self.settings["own"] == "show"
+
+    def past(self) -> LakeReader:
+        """The reader of the lake that the command line or the context names.
+
+        Raises:
+            NoLakeError: none of them names one.
+            LakeError, MissingExtraError: it cannot be read.
+        """
+        return self.lake.open(self.connection.lake if self.connection is not None else None)
 
     def agents(self) -> Sequence[AgentRecord]:
         """The agents that are alive, see `Backend.agents`. Brokers that are not connected become warnings."""

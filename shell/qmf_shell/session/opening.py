@@ -14,6 +14,7 @@ from qmf_shell.parsing.registry import Registry
 from qmf_shell.session.backend import Backend, ClassName, ObjectKey
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from qmf_shell.session.context import Context
+from qmf_shell.session.lake_source import LakeSource, latest
 from qmf_shell.session.multi_backend import MultiBackend
 from qmf_shell.session.object_names import without_user
 from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
@@ -28,10 +29,12 @@ class OpenSession:
     Attributes:
         context: what commands get.
         embedded: the broker is the embedded one.
+        recorded: there is no broker, only a lake.
     """
 
     context: Context
     embedded: bool
+    recorded: bool = False
     _listeners: list[Callable[[], None]] = attrs.field(factory=list)
 
     def on_change(self, listener: Callable[[], None]) -> None:
@@ -142,6 +145,25 @@ class _ConnectThread:
             self._backend.__enter__()
         except BaseException as error:  # noqa: BLE001 - raised again by `wait`, on its caller's thread
             self._error = error
+
+
+@contextlib.contextmanager
+def open_lake_session(
+    lake: LakeSource, *, registry: Registry[Context] | None = None, settings: ShellSettings | None = None
+) -> Iterator[OpenSession]:
+    """Open a session without a broker, about the latest state in a lake; the lake is closed at the end of the block.
+
+    Raises:
+        LakeError, MissingExtraError: the lake cannot be read.
+    """
+    from qmf_shell.session.history_backend import HistoryBackend
+
+    with contextlib.closing(lake):
+        reader = lake.open()
+        backend = HistoryBackend(reader, lambda: latest(reader))
+        context = Context(backend, registry or Registry(), deletions=backend.deletions, lake=lake)
+        context.settings = settings or context.settings
+        yield OpenSession(context, embedded=False, recorded=True)
 
 
 @contextlib.contextmanager

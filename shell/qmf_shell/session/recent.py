@@ -102,6 +102,11 @@ class DeletionCounts:
         with self._lock:
             self._counts[name, own] += 1
 
+    def replace(self, name: ClassName, count: int) -> None:
+        """Set the number of a class."""
+        with self._lock:
+            self._counts[name, False] = count
+
     def of(self, name: ClassName, *, everything: bool = True) -> int:
         """How many of this class; `everything`: with those that agents and consoles created for themselves."""
         with self._lock:

@@ -215,7 +215,7 @@ def test_agents_are_those_present_at_the_time(shop: Shop, reader: LakeReader) ->
         ("a", 5, (T + 5) * SECOND)
     ]
     assert [item.name for item in reader.agents((T + 17) * SECOND)] == ["a", "b"]
-    assert reader.span() == (T * SECOND, (T + 15) * SECOND)
+    assert (reader.begin(), reader.end()) == (T * SECOND, (T + 15) * SECOND)
 
 
 def test_a_compacted_lake_says_the_same(shop: Shop, reader: LakeReader) -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from qmf_shell.commands import standard
+from qmf_shell.commands.at import COMMANDS
 from qmf_shell.completion.analysis import analyse
 from qmf_shell.completion.kinds import (
     AnyOf,
@@ -30,6 +31,7 @@ from qmf_shell.completion.kinds import (
     ValueOf,
 )
 from qmf_shell.completion.selection_analysis import SELECTION_WORDS
+from qmf_shell.parsing.times import PERIOD_WORDS, TIME_WORDS
 
 REGISTRY = standard()
 
@@ -40,6 +42,10 @@ EVENTS = REGISTRY.find("events")
 NOT = Keywords((("not", "the opposite"),))
 
 WHERE = Keywords(SELECTION_WORDS[:1])
+
+EVENT_WORDS = Keywords((*SELECTION_WORDS[:1], *PERIOD_WORDS))
+
+AT_COMMANDS = Keywords(tuple((name, REGISTRY.find(name).summary) for name in COMMANDS))
 
 MANY = Keywords((SELECTION_WORDS[0], ("all", "all objects of the class")))
 
@@ -61,10 +67,19 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("list fi", ClassNames(True, False), "fi", 5),
         ("LIST fi", ClassNames(True, False), "fi", 5),
         ("schema fi", ClassNames(True, True), "fi", 7),
-        ("events ", AnyOf((ClassNames(False, True), WHERE)), "", 7),
-        ("events -f fi", AnyOf((ClassNames(False, True), WHERE)), "fi", 10),
+        ("events ", AnyOf((ClassNames(False, True), EVENT_WORDS)), "", 7),
+        ("events -f fi", AnyOf((ClassNames(False, True), EVENT_WORDS)), "fi", 10),
         ("events -n ", OptionValue(EVENTS.options[1]), "", 10),
-        ("events -n 5 ", AnyOf((ClassNames(False, True), WHERE)), "", 12),
+        ("events -n 5 ", AnyOf((ClassNames(False, True), EVENT_WORDS)), "", 12),
+        ("events from ", Keywords(TIME_WORDS), "", 12),
+        ("events full from yesterday 14:0", Keywords((PERIOD_WORDS[1], *SELECTION_WORDS[:1])), "14:0", 27),
+        ("events from -10m ", Keywords((PERIOD_WORDS[1], *SELECTION_WORDS[:1])), "", 17),
+        ("at ", Keywords(TIME_WORDS), "", 3),
+        ("at yes", Keywords(TIME_WORDS), "yes", 3),
+        ("at 14:05 li", AT_COMMANDS, "li", 9),
+        ("at yesterday 14:05 li", AT_COMMANDS, "li", 19),
+        ("at -10m list fi", ClassNames(True, False), "fi", 13),
+        ("at -10m watch fi", NoCompletion(), "fi", 14),
         ("events a where b", AnyOf((EventValueNames(("a",)), NOT)), "b", 15),
         ("events -", OptionNames(EVENTS), "-", 7),
         ("list --a", OptionNames(LIST), "--a", 5),

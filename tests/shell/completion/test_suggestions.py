@@ -63,7 +63,7 @@ OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "c
         ("list pro", ["com.other:process", "org.example:process"]),
         ("list com", ["com.other:process"]),
         ("schema filesystem", ["filesystem", "filesystemFull"]),
-        ("events ", ["filesystemFull", "where"]),
+        ("events ", ["filesystemFull", "where", "from", "to"]),
         ("show ", ["101", "102", "'/a b'", "process:101", "process:4711", *CLASSES]),
         ("show 1", ["101", "102", "process:101"]),
         ("show process:", ["process:101", "process:4711"]),

@@ -1,0 +1,193 @@
+"""Points in time as users write them: ``14:05``, ``yesterday 14:00``, ``2026-11-22 14:00``, ``-10m``, ``now``.
+
+Times without a zone are in that of the machine. A time of day alone means the last one that has passed; as the end of a
+period, the first one after its beginning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta, tzinfo
+
+import attrs
+
+from qmf.errors import CallerError
+
+_DAYS = {"today": 0, "yesterday": 1}
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(\.\d{1,6})?)?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_AGO = re.compile(r"-((?:\d+(?:\.\d+)?(?:ms|s|m|h|d|w))+)")
+_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+#: How times are written, for errors and hints.
+TIME_FORMS = "14:05, 14:05:30, 2026-11-22 14:05, yesterday 14:05, -10m or now"
+
+#: Words that a time may begin with, for completion.
+TIME_WORDS = (
+    ("-10m", "ten minutes ago; also s, h, d and w"),
+    ("-1h", "an hour ago"),
+    ("yesterday", "followed by a time of day"),
+    ("today", "followed by a time of day"),
+    ("now", "this moment"),
+)
+
+#: Words of a time that a time of day may follow.
+DAY_WORDS = tuple(_DAYS)
+
+#: What precedes the times of a period.
+PERIOD_WORDS = (("from", "followed by the beginning"), ("to", "followed by the end"))
+
+
+class TimeError(CallerError):
+    """A text is not a time; the message says how times are written."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        super().__init__(text)
+
+    def __str__(self) -> str:
+        return f"{self.text!r} is not a time: write {TIME_FORMS}"
+
+
+@attrs.frozen
+class Clock:
+    """What a time is relative to.
+
+    Attributes:
+        now: nanoseconds since 1970.
+        zone: of times that name none; None: that of the machine.
+    """
+
+    now: int
+    zone: tzinfo | None = None
+
+    @property
+    def moment(self) -> datetime:
+        """`now`, in the zone, without its fractions of a microsecond."""
+        return datetime.fromtimestamp(self.now // 1000 / 1e6, self.zone).astimezone(self.zone)
+
+
+def parse_time(words: Sequence[str], clock: Clock, *, after: int | None = None) -> tuple[int, int]:
+    """The time at the beginning of `words` in nanoseconds since 1970, and how many words it takes.
+
+    Args:
+        words: the words.
+        clock: what the time is relative to.
+        after: a time of day alone is the first one after this time; None: the last one that has passed.
+
+    Raises:
+        TimeError: they don't begin with a time.
+    """
+    if not words:
+        raise TimeError("")
+    first = words[0].lower()
+    if first == "now":
+        return clock.now, 1
+    if match := _AGO.fullmatch(first):
+        seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(match[1]))
+        return max(0, clock.now - round(seconds * 1e9)), 1
+    if first in _DAYS:
+        date = clock.moment - timedelta(days=_DAYS[first])
+        return _on(date, words, clock)
+    if _DATE.fullmatch(first):
+        return _on(_date(words[0]), words, clock)
+    if match := _CLOCK.fullmatch(first):
+        return _clock_alone(match, words[0], clock, after), 1
+    try:
+        whole = datetime.fromisoformat(words[0])
+    except ValueError:
+        raise TimeError(words[0]) from None
+    return _ns(whole, clock), 1
+
+
+def takes_time(words: Sequence[str]) -> int:
+    """How many words at the beginning are a time; 0 if they don't begin with one."""
+    try:
+        return parse_time(words, Clock(1_700_000_000 * 10**9))[1]
+    except TimeError:
+        return 0
+
+
+def parse_period(first: Sequence[str], last: Sequence[str], clock: Clock) -> tuple[int, int]:
+    """The beginning and the end of a period.
+
+    Args:
+        first, last: words of the times; without any, an hour before the end, and now.
+        clock: what the times are relative to.
+
+    Raises:
+        TimeError: they are not times, or the end is before the beginning.
+    """
+    begin = _whole(first, clock, None) if first else None
+    end = _whole(last, clock, begin) if last else clock.now
+    begin = end - 3600 * 10**9 if begin is None else begin
+    if end < begin:
+        raise PeriodError(" ".join(first) or "an hour before", " ".join(last) or "now")
+    return begin, end
+
+
+class PeriodError(CallerError):
+    """A period ends before it begins."""
+
+    def __init__(self, first: str, last: str) -> None:
+        self.first = first
+        self.last = last
+        super().__init__(first, last)
+
+    def __str__(self) -> str:
+        return f"{self.last!r} is before {self.first!r}: write the earlier time first"
+
+
+def _whole(words: Sequence[str], clock: Clock, after: int | None) -> int:
+    time, used = parse_time(words, clock, after=after)
+    if used < len(words):
+        raise TimeError(" ".join(words))
+    return time
+
+
+def _on(date: datetime, words: Sequence[str], clock: Clock) -> tuple[int, int]:
+    match = _CLOCK.fullmatch(words[1]) if len(words) > 1 else None
+    if match is None:
+        return _ns(date.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None), clock), 1
+    return _ns(_with_clock(date, match, f"{words[0]} {words[1]}"), clock), 2
+
+
+def _date(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise TimeError(text) from None
+
+
+def _clock_alone(match: re.Match[str], text: str, clock: Clock, after: int | None) -> int:
+    if after is None:
+        found = _ns(_with_clock(clock.moment, match, text), clock)
+        return found if found <= clock.now else _ns(_with_clock(clock.moment - timedelta(days=1), match, text), clock)
+    begin = Clock(after, clock.zone).moment
+    found = _ns(_with_clock(begin, match, text), clock)
+    return found if found >= after else _ns(_with_clock(begin + timedelta(days=1), match, text), clock)
+
+
+def _with_clock(date: datetime, match: re.Match[str], text: str) -> datetime:
+    try:
+        return date.replace(
+            hour=int(match[1]),
+            minute=int(match[2]),
+            second=int(match[3] or 0),
+            microsecond=round(float(match[4] or 0) * 1e6),
+            tzinfo=None,
+        )
+    except ValueError:
+        raise TimeError(text) from None
+
+
+def _ns(moment: datetime, clock: Clock) -> int:
+    """Nanoseconds of a time; one without a zone is in that of the clock."""
+    if moment.tzinfo is None:
+        moment = moment.astimezone() if clock.zone is None else moment.replace(tzinfo=clock.zone)
+    try:
+        return round(moment.timestamp()) * 10**9 if not moment.microsecond else round(moment.timestamp() * 1e6) * 1000
+    except (OverflowError, ValueError, OSError):
+        raise TimeError(str(moment)) from None

@@ -1,0 +1,190 @@
+"""A `Backend` over a lake: what the agents and their objects were at one time, without a broker.
+
+Commands that read the bus read the past through it, with all their options and formats.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from qmf.errors import CallerError
+from qmf.pipeline.history.predicates import fulfils
+from qmf.pipeline.history.reader import LakeReader
+from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedObject, RecordedReference
+from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
+from qmf_shell.session.backend import (
+    AgentRecord,
+    CallOutcome,
+    ClassName,
+    ConnectionStatus,
+    EventRecord,
+    ObjectFeed,
+    ObjectIdentity,
+    ObjectKey,
+    ObjectRecord,
+    QueryResult,
+)
+from qmf_shell.session.console_values import index_text, title_text
+from qmf_shell.session.history_feed import HistoryFeed
+from qmf_shell.session.recent import DeletionCounts
+
+
+class PastError(CallerError):
+    """A command would change what is past."""
+
+    def __str__(self) -> str:
+        return "methods can't be called and properties can't be set in the past: connect to a broker with -b URL"
+
+
+class HistoryBackend:
+    """The bus at one time, or always at the latest that is recorded; see `Backend`. May be called from any thread."""
+
+    def __init__(self, reader: LakeReader, at: Callable[[], int]) -> None:
+        """
+        Args:
+            reader: of the lake.
+            at: the time wanted, in nanoseconds since 1970; called for each request.
+        """
+        self._reader = reader
+        self._at = at
+        self._lock = threading.RLock()
+        self.deletions = DeletionCounts()
+
+    @property
+    def status(self) -> ConnectionStatus:
+        """See `Backend.status`."""
+        return ConnectionStatus(str(self._reader.root), name=str(self._reader.root))
+
+    @property
+    def statuses(self) -> Sequence[ConnectionStatus]:
+        """See `Backend.statuses`."""
+        return (self.status,)
+
+    def agents(self) -> Sequence[AgentRecord]:
+        """See `Backend.agents`."""
+        with self._lock:
+            self._reader.refresh()
+            found = self._reader.agents(self._at())
+        return tuple(self._agent(item) for item in found)
+
+    def _agent(self, item: RecordedAgent) -> AgentRecord:
+        vendor, product, instance = [*item.name.split(":", 2), "", ""][:3]
+        root = str(self._reader.root)
+        return AgentRecord(item.name, vendor, product, instance, item.epoch, item.interval, root, item.seen)
+
+    def classes(self) -> QueryResult[ClassKey]:
+        """See `Backend.classes`."""
+        with self._lock:
+            self._reader.refresh()
+            return QueryResult(tuple(self._reader.classes()))
+
+    def schema(self, key: ClassKey) -> ClassSchema | EventSchema:
+        """See `Backend.schema`."""
+        with self._lock:
+            return self._reader.schema(key)
+
+    def objects(self, names: Sequence[ClassName], where: Sequence[object] = ()) -> QueryResult[ObjectRecord]:
+        """See `Backend.objects`. What is missing is among the failures, by the lake."""
+        with self._lock:
+            self._reader.refresh()
+            at = self._at()
+            present = self._reader.presences(at)
+            destroyed: collections.Counter[ClassName] = collections.Counter()
+            found: list[ObjectRecord] = []
+            for key in self._reader.classes():
+                name = (key.package, key.name)
+                if key.kind is not Kind.DATA or name not in names:
+                    continue
+                state = self._reader.state(key, at, present)
+                destroyed[name] += state.destroyed
+                self.deletions.replace(name, destroyed[name])
+                found += map(self._object, state.objects)
+        if where:
+            found = [item for item in found if fulfils(where, item.values)]
+        return QueryResult(found, {})
+
+    def follow(
+        self, names: Sequence[ClassName], where: Sequence[object] = (), *, interval: float, recheck: float
+    ) -> ObjectFeed:
+        """See `Backend.follow`. What is committed to the lake is read again at each interval."""
+        del recheck
+        return HistoryFeed(lambda: self.objects(names, where).items, interval)
+
+    def gap(self) -> tuple[str, int] | None:
+        """Why values may be older than the time wanted, and since when; None where they are not."""
+        with self._lock:
+            present = self._reader.presences(self._at())
+        return (present.gap, present.gap_since) if present.gap else None
+
+    def get(self, identity: ObjectIdentity) -> ObjectRecord | None:
+        """See `Backend.get`."""
+        key = identity.key
+        with self._lock:
+            self._reader.refresh()
+            at = self._at()
+            present = self._reader.presences(at)
+            for version in self._reader.classes():
+                if (version.package, version.name) != (identity.class_key.package, identity.class_key.name):
+                    continue
+                state = self._reader.state(version, at, present, (key.agent, key.name))
+                if state.objects:
+                    return self._object(state.objects[0])
+        return None
+
+    def _object(self, item: RecordedObject) -> ObjectRecord:
+        schema = self._reader.schema(item.key)
+        assert isinstance(schema, ClassSchema)
+        values = {name: shell_value(value) for name, value in item.values.items()}
+        identity = ObjectIdentity(
+            ObjectKey(item.agent, item.name, item.epoch),
+            item.key,
+            index_text(item.name, schema, values),
+            title_text(schema, values),
+        )
+        return ObjectRecord(
+            identity, schema, values, updated=item.updated, created=item.created, broker=str(self._reader.root)
+        )
+
+    def call(self, target: ObjectRecord, method: Method, arguments: Mapping[str, object]) -> Mapping[str, object]:
+        """Refused; see `Backend.call`."""
+        del target, method, arguments
+        raise PastError
+
+    def call_all(
+        self,
+        targets: Sequence[ObjectRecord],
+        method: Method,
+        arguments: Mapping[str, object],
+        on_outcome: Callable[[int, CallOutcome], None],
+    ) -> None:
+        """Refused; see `Backend.call_all`."""
+        del targets, method, arguments, on_outcome
+        raise PastError
+
+    def set_properties(self, target: ObjectRecord, values: Mapping[str, object]) -> None:
+        """Refused; see `Backend.set_properties`."""
+        del target, values
+        raise PastError
+
+
+def shell_value(value: object) -> object:
+    """A recorded value as commands expect it."""
+    return ObjectKey(value.agent, value.name) if isinstance(value, RecordedReference) else value
+
+
+def shell_event(reader: LakeReader, event: RecordedEvent) -> EventRecord:
+    """A recorded event as commands expect it."""
+    key = event.key
+    schema = reader.schema(key) if key in reader.classes() else None
+    values = {name: shell_value(value) for name, value in event.values.items()}
+    return EventRecord(
+        f"{key.package}:{key.name}" if key.package else key.name,
+        event.time,
+        event.severity,
+        values,
+        event.agent,
+        schema if isinstance(schema, EventSchema) else None,
+        str(reader.root),
+    )
