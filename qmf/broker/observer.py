@@ -11,6 +11,7 @@ from typing import Protocol
 
 import attrs
 
+from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
@@ -109,6 +110,9 @@ class BrokerObserver:
     def on_redirection_ended(self, source: Queue, target: Queue) -> None:
         """New messages of a queue go to itself again."""
 
+    def on_threshold(self, queue: Queue, crossing: Crossing) -> None:
+        """A queue has grown beyond a threshold, or has drained."""
+
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """A client has attached a link."""
 
@@ -171,6 +175,11 @@ class BrokerObservers(BrokerObserver):
         """See `BrokerObserver`."""
         for observer in self._observers:
             observer.on_redirection_ended(source, target)
+
+    def on_threshold(self, queue: Queue, crossing: Crossing) -> None:
+        """See `BrokerObserver`."""
+        for observer in self._observers:
+            observer.on_threshold(queue, crossing)
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""

@@ -6,6 +6,7 @@ import logging
 
 from qmf.agent import Agent, Event
 from qmf.broker.management.values import connection_address, lstr, simple_map, sstr
+from qmf.broker.nodes.alerts import Crossing
 from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
@@ -24,6 +25,9 @@ EVENTS = (
     model.QueueDelete,
     model.Bind,
     model.Unbind,
+    model.QueueThresholdCrossedUpward,
+    model.QueueThresholdCrossedDownward,
+    model.QueueThresholdExceeded,
     model.QueueRedirect,
     model.QueueRedirectCancelled,
     model.Subscribe,
@@ -139,6 +143,16 @@ class EventPublisher(BrokerObserver):
     def on_redirection_ended(self, source: Queue, target: Queue) -> None:
         """See `BrokerObserver`."""
         self._raise(model.QueueRedirectCancelled(qName=sstr(source.name), qTarget=sstr(target.name)))
+
+    def on_threshold(self, queue: Queue, crossing: Crossing) -> None:
+        """See `BrokerObserver`."""
+        name, count, size = sstr(queue.name), crossing.count, crossing.size
+        if not crossing.upward:
+            self._raise(model.QueueThresholdCrossedDownward(qName=name, msgDepth=count, byteDepth=size))
+            return
+        self._raise(model.QueueThresholdCrossedUpward(qName=name, msgDepth=count, byteDepth=size))
+        if crossing.repeats:
+            self._raise(model.QueueThresholdExceeded(qName=name, msgDepth=count, byteDepth=size))
 
     def on_attached(self, client: BrokerClient, link: ClientLink) -> None:
         """See `BrokerObserver`."""

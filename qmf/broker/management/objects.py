@@ -124,9 +124,8 @@ class ObjectPublisher(BrokerObserver):
 
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
-        for binding in exchange.bindings(queue):
-            if binding.spec is spec:
-                self._add_binding(exchange, binding)
+        if (binding := exchange.binding(queue, spec.key)) is not None:
+            self._add_binding(exchange, binding)
 
     def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""

@@ -36,7 +36,8 @@ _ALIASES = {
     "qpid.maximum_delivery_count": "x-qpid-maximum-delivery-count",
 }
 _SHARE = re.compile(r"(?:qpid\.fairshare|x-qpid-fairshare)[-.](\d+)$")
-#: Arguments without a meaning here that qpidd accepts: its journal's, and those of the sessions of AMQP 0-10.
+#: Arguments without a meaning here that qpidd accepts: its journal's, those of AMQP 0-10 and of its clusters, and the
+#: time between alerts, which are raised once until the queue has drained.
 _WITHOUT_EFFECT = frozenset(
     {
         "qpid.file_count",
@@ -46,6 +47,7 @@ _WITHOUT_EFFECT = frozenset(
         "qpid.trace.exclude",
         "qpid.max_pages_loaded",
         "qpid.page_factor",
+        "qpid.alert_repeat_gap",
     }
 )
 
@@ -184,10 +186,9 @@ def read_queue_arguments(arguments: Arguments, queue: QueueSettings, default: Qu
         sequence_key=arguments.text("qpid.queue_msg_sequence"),
         event_generation=arguments.number("qpid.queue_event_generation", 2) or 0,
     )
-    gap = arguments.number("qpid.alert_repeat_gap")
     shared = arguments.boolean("qpid.shared_msg_group")
     _check(settings, shared=shared, paging=paging)
-    return settings if gap is None else attrs.evolve(settings, alert_gap=gap)
+    return settings
 
 
 def read_exchange_arguments(arguments: Arguments, exchange: ExchangeSettings) -> ExchangeSettings:

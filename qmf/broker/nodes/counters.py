@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from qmf.broker.nodes.entries import Entry
+
 
 @attrs.define
 class BrokerCounters:
@@ -87,6 +89,30 @@ class QueueCounters:
 
 
 _QUEUE_COUNTERS = tuple(field.name for field in attrs.fields(QueueCounters))
+
+
+class DurableCounts:
+    """Counts the durable messages of a durable queue; an `EntryObserver`."""
+
+    def __init__(self, counters: QueueCounters) -> None:
+        self._counters = counters
+
+    def on_enqueued(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+        if entry.message.durable:
+            self._counters.durable_enqueues += 1
+            self._counters.durable_enqueued_bytes += entry.size
+
+    def on_acquired(self, entry: Entry) -> None:
+        """See `EntryObserver`: nothing."""
+
+    on_released = on_acquired
+
+    def on_dequeued(self, entry: Entry) -> None:
+        """See `EntryObserver`."""
+        if entry.message.durable:
+            self._counters.durable_dequeues += 1
+            self._counters.durable_dequeued_bytes += entry.size
 
 
 @attrs.define

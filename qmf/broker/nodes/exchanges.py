@@ -77,6 +77,11 @@ class Exchange(abc.ABC):
             else:
                 del self._bindings[queue]
 
+    def binding(self, queue: Queue, key: str) -> Binding | None:
+        """The binding of a queue with this key, or None."""
+        found = self._bindings.get(queue)
+        return None if found is None else found.get(key)
+
     def bindings(self, queue: Queue) -> Sequence[Binding]:
         """The bindings of a queue, in the order in which they were made."""
         found = self._bindings.get(queue)

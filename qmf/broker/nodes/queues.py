@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer
-from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
+from qmf.broker.nodes.counters import BrokerCounters, DurableCounts, QueueCounters
 from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, GONE, Entry, EntryObserver
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.groups import MessageGroups
@@ -82,7 +82,8 @@ class Queue:
         self._observers: tuple[EntryObserver, ...] = ()
         self.groups = MessageGroups(settings.group_key) if settings.group_key else None
         self.flow = FlowControl(name, settings, self.counters, self.depth) if settings.flow_stop else None
-        for observer in (self.groups, self.flow):
+        durable = DurableCounts(self.counters) if settings.durable else None
+        for observer in (self.groups, self.flow, durable):
             if observer is not None:
                 self.observe(observer)
 

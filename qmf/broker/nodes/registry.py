@@ -10,6 +10,7 @@ from functools import partial
 
 import attrs
 
+from qmf.broker.nodes.alerts import Alerts, Crossing, thresholds
 from qmf.broker.nodes.bindings import Binding, BindingRefused, BindingSpec
 from qmf.broker.nodes.counters import BrokerCounters, QueueCounters
 from qmf.broker.nodes.entries import Entry
@@ -213,6 +214,8 @@ class NodeRegistry:
         self._queues[name] = queue
         self._default_bindings[name] = Binding(queue, BindingSpec(name))
         self._lifetimes.watch(queue)
+        if up := thresholds(settings):
+            queue.observe(Alerts(up, settings.alert_down, queue.depth, partial(self._on_crossed, queue)))
         self.observer.on_queue_declared(queue, client)
         return queue
 
@@ -282,7 +285,8 @@ class NodeRegistry:
             BindingRefused: the arguments are invalid.
         """
         if not exchange.bind(queue, spec):
-            if spec not in [binding.spec for binding in exchange.bindings(queue)]:
+            existing = exchange.binding(queue, spec.key)
+            if existing is not None and existing.spec != spec:
                 raise BindingExists(
                     f"queue {queue.name!r} has a binding to exchange {exchange.name!r} with the key {spec.key!r} "
                     "and other arguments"
@@ -297,13 +301,13 @@ class NodeRegistry:
 
     def unbind(self, exchange: Exchange, queue: Queue, key: str, client: BrokerClient | None = None) -> bool:
         """Remove a binding, for a client or for the broker itself (None); False if there is none with this key."""
-        for binding in exchange.bindings(queue):
-            if binding.spec.key == key:
-                self.observer.on_unbound(exchange, queue, binding.spec, client)
-                exchange.unbind(queue, key)
-                self._delete_unused(exchange)
-                return True
-        return False
+        binding = exchange.binding(queue, key)
+        if binding is None:
+            return False
+        self.observer.on_unbound(exchange, queue, binding.spec, client)
+        exchange.unbind(queue, key)
+        self._delete_unused(exchange)
+        return True
 
     def redirect(self, source: Queue, target: Queue) -> None:
         """Let two queues exchange the messages that come: those of `source` go to `target`, and the reverse."""
@@ -482,6 +486,9 @@ class NodeRegistry:
         self._exchanges[name] = exchange
         self.observer.on_exchange_declared(exchange, client)
         return exchange
+
+    def _on_crossed(self, queue: Queue, crossing: Crossing) -> None:
+        self.observer.on_threshold(queue, crossing)
 
     def _check_name(self, name: str) -> None:
         if name in self._queues or name in self._exchanges:

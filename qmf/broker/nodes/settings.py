@@ -87,7 +87,6 @@ class QueueSettings:
         group_timestamp: messages get the time of their arrival, which consoles see with the groups.
         flow_stop, flow_resume: depths at which senders get no more credit, and get it again.
         alert_up, alert_down: depths at which an event is raised when they are exceeded, and when the queue has drained.
-        alert_gap: seconds between such events, at least.
         max_deliveries: failed deliveries after which a message goes to the alternate exchange; 0 for any number.
         alternate: name of the alternate exchange; empty for none.
         browse_only: messages can be browsed only.
@@ -117,7 +116,6 @@ class QueueSettings:
     flow_resume: Threshold = Threshold()
     alert_up: Threshold = Threshold()
     alert_down: Threshold = Threshold()
-    alert_gap: int = 60
     max_deliveries: int = 0
     alternate: str = ""
     browse_only: bool = False

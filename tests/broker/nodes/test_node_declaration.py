@@ -104,7 +104,7 @@ def test_capabilities_and_properties(
             {"qpid.alert_count": 8, "x-qpid-maximum-message-size": 80, "qpid.alert_count_down": 2},
             {"alert_up": Threshold(8, 80), "alert_down": Threshold(2, None)},
         ),
-        ({"qpid.alert_repeat_gap": 5}, {"alert_gap": 5}),
+        ({"qpid.alert_repeat_gap": 5, "qpid.file_count": 8}, {}),
         ({"x-qpid-maximum-delivery-count": 3}, {"max_deliveries": 3}),
         ({"qpid.browse-only": True, "no-local": "true"}, {"browse_only": True, "no_local": True}),
         ({"qpid.filter": "a = 1", "qpid.queue_msg_sequence": "s"}, {"filter": "a = 1", "sequence_key": "s"}),
