@@ -166,15 +166,28 @@ class Agent:
     async def start(self, timeout: float = 10.0) -> None:
         """Connect, subscribe to requests, and send the first heartbeat. Objects follow an interval later.
 
+        If the broker cannot be reached, this returns as well, and the agent goes on trying in the background, with
+        warnings in the log; `connected` is False until then. With ``wait=False`` it raises `ConnectError` instead.
+
         Args:
             timeout: seconds for connecting.
 
         Raises:
-            ConnectError, AuthenticationError: there is no connection in time.
+            ConnectError: with ``wait=False``, there is no connection in time. In any case, a broker that is connected
+                does not answer in time.
+            AuthenticationError: the broker refused the user or the password.
             LinkError: the broker refused a subscription or the heartbeat.
             CallerError: the agent was started or closed before.
         """
         await self._core.start(timeout)
+
+    async def wait_connected(self) -> None:
+        """Return as soon as the agent is connected for the first time, at once after a `start` that did connect.
+
+        Raises:
+            CallerError: the agent is not started, or closed; or is closed meanwhile.
+        """
+        await self._core.wait_connected()
 
     async def publish(self) -> bool:
         """Publish all changes and a heartbeat now instead of at the end of the interval.

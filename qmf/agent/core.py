@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import TypeGuard
 
 from qmf._background_tasks import BackgroundTasks
 from qmf.agent.agent_identity import make_identity
@@ -25,9 +26,11 @@ from qmf.agent.requests.query_handler import QueryHandler
 from qmf.agent.requests.subscription_handler import ANNOUNCEMENT, VERSION, SubscriptionHandler
 from qmf.agent.sending.message_sender import MessageSender
 from qmf.agent.sending.sequence_numbers import SequenceNumbers
+from qmf.bus.backoff import Backoff
 from qmf.bus.base import Binding, Bus, BusEvent, Connected, Disconnected, ExchangeKind, LinkLost, Subscription
+from qmf.bus.waiting import open_when_there
 from qmf.codec.types import UInt32
-from qmf.errors import CallerError, ConnectError, NetworkError
+from qmf.errors import AuthenticationError, CallerError, ConnectError, NetworkError
 from qmf.protocol import AgentInfo, direct_exchange, topic_exchange
 
 _log = logging.getLogger("qmf.agent")
@@ -98,7 +101,10 @@ class AgentCore:
         self._bindings: list[Subscription] = []
         self._tasks = BackgroundTasks()
         self._unwatch: Callable[[], None] | None = None
-        self._goodbye = options.goodbye
+        #: Consoles can use the agent.
+        self._joined = False
+        #: Set when that is so, and when the agent closes.
+        self._joined_or_closed = asyncio.Event()
         self._opened = self._started = self._closed = False
 
     def info(self) -> AgentInfo:
@@ -122,35 +128,69 @@ class AgentCore:
         self._started = True
         self._unwatch = self.bus.watch(self._on_bus_event)
         deadline = asyncio.get_running_loop().time() + timeout
-        missing = "granted no subscription"
         try:
             if not self.bus.connected:
                 self._opened = True
                 await self.bus.open(timeout)
-            async with asyncio.timeout_at(deadline):
+            await self._join(deadline - asyncio.get_running_loop().time())
+        except BaseException as error:
+            if self._options.wait and not self.bus.connected and _may_come(error):
+                self._tasks.spawn(self._join_later(error, timeout))
+                return
+            await self.close()
+            raise
+
+    async def wait_connected(self) -> None:
+        """See `Agent.wait_connected`."""
+        if not self._started or self._closed:
+            raise CallerError(f"agent {self.identity.name} is not started, or closed")
+        await self._joined_or_closed.wait()
+        if self._closed:
+            raise CallerError(f"agent {self.identity.name} was closed")
+
+    async def _join(self, timeout: float) -> None:
+        """Subscribe to requests on the open bus, send the first heartbeat, and publish from then on.
+
+        Raises:
+            ConnectError: the broker does not answer in time.
+            LinkError, DisconnectedError: it refused, or is gone.
+        """
+        missing = "granted no subscription"
+        try:
+            async with asyncio.timeout(timeout):
                 await self._subscribe()
                 missing = "accepted no message"
                 await self.publisher.heartbeat(confirm=True)
         except TimeoutError:
-            self._goodbye = False
-            await self.close()
             raise ConnectError(self.bus.url, f"the broker {missing} within {timeout:g} s") from None
-        except BaseException:
-            self._goodbye = False
-            await self.close()
-            raise
+        self._joined = True
+        self._joined_or_closed.set()
         self._tasks.spawn(self.events.run())
         self._tasks.spawn(self.publisher.run())
+
+    async def _join_later(self, failure: ConnectError, timeout: float) -> None:
+        """Join as soon as the broker is there; a broker that refuses, or ends meanwhile, is tried again."""
+        await open_when_there(self.bus, timeout, failure=failure, refusals=True)
+        for wait in Backoff().delays():
+            try:
+                await self._join(timeout)
+            except NetworkError as error:
+                _log.warning("agent %s: %s; trying again in %.1f s", self.identity.name, error, wait)
+                await self._unsubscribe()
+                await asyncio.sleep(wait)
+            else:
+                _log.info("agent %s is connected", self.identity.name)
+                return
 
     async def close(self) -> None:
         """See `Agent.close`."""
         if self._closed:
             return
         self._closed = True
+        self._joined_or_closed.set()
         if self._unwatch is not None:
             self._unwatch()
-        for binding in self._bindings:
-            await binding.close()
+        await self._unsubscribe()
         await self._dispatcher.close()
         await self._tasks.cancel()
         try:
@@ -164,15 +204,19 @@ class AgentCore:
 
     async def _finish(self) -> None:
         await self.subscriptions.close()
-        if not self._started:
+        if not self._joined:
             return
         await self.events.flush(confirmed=True)
         await self.publisher.publish(heartbeat=False)
-        if self._goodbye and self.bus.connected:
+        if self._options.goodbye and self.bus.connected:
             try:
                 await self.publisher.heartbeat(confirm=True, goodbye=True)
             except NetworkError as error:
                 _log.info("agent %s could not send its last heartbeat: %s", self.identity.name, error)
+
+    async def _unsubscribe(self) -> None:
+        while self._bindings:
+            await self._bindings.pop().close()
 
     async def _subscribe(self) -> None:
         topic = topic_exchange(self._options.domain)
@@ -185,7 +229,7 @@ class AgentCore:
             self._bindings.append(await self.bus.subscribe(binding, self._dispatcher.deliver))
 
     def _on_bus_event(self, event: BusEvent) -> None:
-        if isinstance(event, Connected) and event.again:
+        if isinstance(event, Connected) and event.again and self._joined:
             _log.info("agent %s is connected again", self.identity.name)
             self.events.wake()
             self._tasks.spawn(self.publisher.announce())
@@ -196,6 +240,11 @@ class AgentCore:
             _log.warning(
                 "agent %s cannot use %r: %s", self.identity.name, event.address, event.description or event.condition
             )
+
+
+def _may_come(error: BaseException) -> TypeGuard[ConnectError]:
+    """True for the error of a broker that may be reachable later; a refused password stays refused."""
+    return isinstance(error, ConnectError) and not isinstance(error, AuthenticationError)
 
 
 def make_bus(url_or_bus: str | Bus) -> Bus:

@@ -96,6 +96,8 @@ class AgentOptions:
         event_limit: number of events of a class and severity that are sent before further ones are suppressed; None for
             no limit.
         subscription_limits: limits of subscriptions by consoles of this project; None refuses all.
+        wait: if the broker cannot be reached when the agent starts, go on trying in the background. False: an error of
+            `Agent.start`.
         clock: the source of the time; for tests.
     """
 
@@ -120,6 +122,7 @@ class AgentOptions:
     goodbye: bool = True
     event_limit: EventLimit | None = _EVENT_LIMIT
     subscription_limits: SubscriptionLimits | None = _SUBSCRIPTION_LIMITS
+    wait: bool = True
     clock: Clock = attrs.field(default=None, converter=_to_clock)
 
 

@@ -63,6 +63,7 @@ class HostAgent:
         settings: the operator's settings.
         domain: QMF domain.
         machine: the source of readings; tests pass a fake.
+        wait: if the broker cannot be reached at the start, go on trying in the background.
 
     Raises:
         CallerError: the URL or the instance name is invalid.
@@ -75,6 +76,7 @@ class HostAgent:
         *,
         domain: str = "default",
         machine: Machine | None = None,
+        wait: bool = True,
     ) -> None:
         self._settings = settings or Settings()
         self._interval = self._settings.interval
@@ -88,6 +90,7 @@ class HostAgent:
             domain=domain,
             interval=self._interval,
             audit=CallAudit(arguments=True) if self._settings.audit else None,
+            wait=wait,
         )
         self._agent.register(*CLASSES)
         self._context = CollectorContext(self._agent, machine or Machine(), self._settings)
@@ -115,10 +118,11 @@ class HostAgent:
         return self._bus.url
 
     async def start(self) -> None:
-        """Take the first sample, connect, and go on sampling.
+        """Take the first sample, connect, and go on sampling. See `Agent.start` for a broker that isn't there yet.
 
         Raises:
-            ConnectError: no connection; names the URL and the reason. The agent is closed.
+            ConnectError: without `wait`, no connection; names the URL and the reason. The agent is closed.
+            AuthenticationError: the broker refused the user or the password. The agent is closed.
             CallerError: it was started before.
         """
         if self._started:

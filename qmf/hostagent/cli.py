@@ -64,37 +64,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     try:
         target = read_connections(options, prog="qmf-host-agent", default=DEFAULT_URL).target
-        run(_serve(target, settings))
+        run(_serve(target, settings, wait=options.wait))
     except QmfError as error:
         print(f"qmf-host-agent: {error}", file=sys.stderr)
         return _EXIT_ERROR
     return 0
 
 
-async def _serve(target: BrokerTarget, settings: Settings) -> None:
+async def _serve(target: BrokerTarget, settings: Settings, *, wait: bool) -> None:
     """Serve until a signal arrives; a signal while connecting ends the connection attempt."""
     # Imported here: --help does not need psutil.
     from qmf.hostagent.agent import HostAgent
 
     stop = asyncio.Event()
     with on_end_signals(stop.set):
-        await _serve_until(stop, HostAgent(target.make_bus(), settings, domain=target.domain))
+        await _serve_until(stop, HostAgent(target.make_bus(), settings, domain=target.domain, wait=wait))
 
 
 async def _serve_until(stop: asyncio.Event, agent: HostAgent) -> None:
     stopping = asyncio.create_task(stop.wait())
     starting = asyncio.create_task(agent.start())
+    connecting: asyncio.Task[None] | None = None
     try:
         await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
         if not starting.done():
             return
         await starting
-        print(f"Host agent {agent.name} on {agent.url}", flush=True)
+        if not agent.agent.connected:
+            print(f"Host agent {agent.name} waits for {agent.url}", flush=True)
+        connecting = asyncio.create_task(agent.agent.wait_connected())
+        await asyncio.wait({connecting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if connecting.done():
+            print(f"Host agent {agent.name} on {agent.url}", flush=True)
         await stopping
     finally:
-        starting.cancel()
-        stopping.cancel()
-        await asyncio.gather(starting, stopping, return_exceptions=True)
+        tasks = [task for task in (starting, stopping, connecting) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await agent.close()
 
 
@@ -151,6 +158,12 @@ def _parser() -> argparse.ArgumentParser:
         "--command-lines",
         action="store_true",
         help="show the command lines of processes: every console can then read passwords given as arguments",
+    )
+    parser.add_argument(
+        "--no-wait",
+        dest="wait",
+        action="store_false",
+        help="end with an error if the broker cannot be reached at the start, instead of waiting for it",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log everything, not only warnings")
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")

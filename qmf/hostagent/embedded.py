@@ -80,7 +80,7 @@ class EmbeddedHostAgent:
         self._loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         try:
-            agent = HostAgent(self._url, self._settings)
+            agent = HostAgent(self._url, self._settings, wait=False)
             await agent.start()
         except BaseException as error:
             # `start` waits in another thread and raises it there.

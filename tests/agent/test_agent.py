@@ -81,7 +81,7 @@ async def test_a_failed_connection_is_an_error(clock: ManualClock) -> None:
             raise ConnectError(self.url, "connection refused")
 
     with pytest.raises(ConnectError, match="connection refused"):
-        await Agent(Dead(is_open=False), vendor="v", product="p", clock=clock).start()
+        await Agent(Dead(is_open=False), vendor="v", product="p", wait=False, clock=clock).start()
 
 
 @pytest.mark.parametrize(

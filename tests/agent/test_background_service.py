@@ -70,7 +70,7 @@ def test_closing_publishes_what_is_pending(exchange: MemoryExchange) -> None:
     ("options", "error", "text"),
     [
         ({"vendor": ""}, CallerError, "the vendor of an agent must not be empty"),
-        ({"bus": "amqp://127.0.0.1:1"}, ConnectError, "cannot connect to amqp://127.0.0.1:1"),
+        ({"bus": "amqp://127.0.0.1:1", "wait": False}, ConnectError, "cannot connect to amqp://127.0.0.1:1"),
         ({"nothing": 1}, TypeError, "nothing"),
     ],
 )

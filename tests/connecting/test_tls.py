@@ -107,7 +107,7 @@ async def test_a_certificate_of_the_client(files: Files) -> None:
     ],
 )
 def test_files_that_cannot_be_used(files: Files, named: dict[str, str], reason: str) -> None:
+    paths: dict[str, Any] = {name: files.folder / file for name, file in named.items()}
     with pytest.raises(TlsError, match=reason) as caught:
-        paths: dict[str, Any] = {name: files.folder / file for name, file in named.items()}
         TlsFiles(**paths).context()
     assert "\n" not in str(caught.value)

@@ -93,7 +93,7 @@ def test_a_refused_connection_is_one_line_with_exit_code_2() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"amqp://127.0.0.1:{probe.getsockname()[1]}"
-    for name, options in (("qmf-shell", ["-c", "list"]), ("qmf-host-agent", [])):
+    for name, options in (("qmf-shell", ["-c", "list"]), ("qmf-host-agent", ["--no-wait"])):
         done = run([command(name), "-b", url, *options])
         assert done.returncode == 2, done
         assert len(done.stderr.splitlines()) == 1, done.stderr

@@ -189,7 +189,7 @@ async def test_a_bug_in_a_sample_is_logged_and_the_next_one_follows(
 
 async def test_nobody_there(world: World, exchange: MemoryExchange) -> None:
     exchange.stop()
-    agent = HostAgent(MemoryBus(exchange), machine=world.machine)
+    agent = HostAgent(MemoryBus(exchange), machine=world.machine, wait=False)
     with pytest.raises(ConnectError):
         await agent.start()
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import socket
 
 import pytest
+from support.processes import command, running
+from support.proxy import Proxy
 
 from qmf import __version__
+from qmf.broker import EmbeddedBroker
 from qmf.hostagent.cli import main
 
 
@@ -65,11 +68,26 @@ def test_nobody_there(capsys: pytest.CaptureFixture[str]) -> None:
         # Bound but not listening: nobody else gets the port, and connections are refused.
         probe.bind(("127.0.0.1", 0))
         url = f"amqp://127.0.0.1:{probe.getsockname()[1]}"
-        assert main(["-b", url, "--processes", "none"]) == 2
+        assert main(["-b", url, "--processes", "none", "--no-wait"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
     assert line.startswith(f"qmf-host-agent: cannot connect to {url}: ")
+
+
+@pytest.mark.slow
+def test_it_waits_for_its_broker() -> None:
+    with EmbeddedBroker() as broker, Proxy(broker.url) as proxy:
+        proxy.refuse(True)
+        with running(command("qmf-host-agent"), "-b", proxy.url, "--processes", "none", "--instance", "x") as agent:
+            agent.wait_for(f"Host agent qmf:host:x waits for {proxy.url}")
+            proxy.refuse(False)
+            agent.wait_for(f"Host agent qmf:host:x on {proxy.url}")
+            assert agent.end() == 0
+        proxy.refuse(True)
+        with running(command("qmf-host-agent"), "-b", proxy.url, "--processes", "none") as agent:
+            agent.wait_for("waits for")
+            assert agent.end() == 0
 
 
 @pytest.mark.parametrize(

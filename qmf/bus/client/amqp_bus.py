@@ -218,7 +218,12 @@ class AmqpBus(Bus):
 
     def _on_connected(self, connection: ClientConnection, *, again: bool) -> None:
         self._state = TRANSITIONS.next(self._state, BusTrigger.CONNECTED)
-        log.info("connected to %s (%s)", self.url, connection.broker or "no container id")
+        who = connection.broker or "no container id"
+        # As visible as the loss was, which is a warning.
+        if again:
+            log.warning("connected to %s again (%s)", self.url, who)
+        else:
+            log.info("connected to %s (%s)", self.url, who)
         self._notify(Connected(again, connection.broker))
 
     def _notify(self, event: BusEvent) -> None:

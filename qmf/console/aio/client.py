@@ -79,11 +79,12 @@ class Client:
         """Connect, bind, and wait until the agents have announced themselves.
 
         Args:
-            timeout: seconds for connecting; None for the client's.
+            timeout: seconds for connecting; None for the client's. With the option `wait`, for each attempt.
 
         Raises:
             CallerError: the client was opened before.
             ConnectError: no connection; names the URL and the reason.
+            AuthenticationError: the broker refused the user or the password.
             LinkError: the broker refused a binding.
         """
         if self._opened:

@@ -15,6 +15,7 @@ import attrs
 
 from qmf._background_tasks import BackgroundTasks
 from qmf.bus.base import Bus, BusEvent, Connected, Disconnected, LinkLost, ReceivedMessage
+from qmf.bus.waiting import open_when_there
 from qmf.console.aio.agent_requests import AgentRequests
 from qmf.console.aio.agents import Agent, AgentChange, AgentChangeKind, AgentEvent, AgentTracker
 from qmf.console.aio.following.agent_follower import FollowServices, FollowSpec
@@ -77,6 +78,7 @@ class ClientOptions:
         data: receive all objects that agents publish.
         bindings: more binding keys on the topic exchange, see `class_keys` and `heartbeat_keys`.
         discover: list the classes of each agent when it is found, and notify of them by `PackageSeen` and `ClassSeen`.
+        wait: `Client.open` waits for a broker that isn't there yet, instead of raising `ConnectError`.
         settle: seconds that `Client.open` waits for agents to announce themselves, at most; 0 for not at all.
     """
 
@@ -88,6 +90,7 @@ class ClientOptions:
     bindings: tuple[str, ...] = attrs.field(default=(), converter=_to_keys)
     discover: bool = False
     settle: float = 0.5
+    wait: bool = False
 
     @property
     def binding_keys(self) -> list[str]:
@@ -151,12 +154,17 @@ class ClientCore:
     async def open(self, timeout: float) -> None:
         """Connect, bind, and find the agents; errors as of `Client.open`."""
         self._unwatch = self.bus.watch(self._bus_event)
-        deadline = asyncio.get_running_loop().time() + timeout
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
         missing = "granted no subscription"
         try:
             if not self.bus.connected:
                 self._bus_is_ours = True
-                await self.bus.open(timeout)
+                if self.options.wait:
+                    await open_when_there(self.bus, timeout)
+                    deadline = loop.time() + timeout
+                else:
+                    await self.bus.open(timeout)
             async with asyncio.timeout_at(deadline):
                 await self.rpc.open(self.receiver.deliver)
                 for key in self.options.binding_keys:

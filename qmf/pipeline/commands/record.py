@@ -22,6 +22,7 @@ _MB = 1024 * 1024
 
 def _options(parser: argparse.ArgumentParser) -> None:
     add_broker(parser)
+    parser.add_argument("--wait", action="store_true", help="wait for a broker that cannot be reached at the start")
     parser.add_argument("--name", default="recorder", help="unique among the recorders of a lake; default: %(default)s")
     parser.add_argument(
         "--interval", type=positive, default=DEFAULT_INTERVAL, metavar="S", help="seconds between commits"
@@ -45,7 +46,7 @@ def _run(options: argparse.Namespace) -> None:
 
 async def _recording(options: argparse.Namespace) -> RecorderCounts:
     target = broker_target(options)
-    client = Client(target.make_bus(), domain=target.domain, discover=True)
+    client = Client(target.make_bus(), domain=target.domain, discover=True, wait=options.wait)
     recorder = LakeRecorder(
         client,
         local_lake(options.lake),

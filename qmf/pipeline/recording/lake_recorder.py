@@ -127,13 +127,29 @@ class LakeRecorder:
         self._counts = attrs.evolve(self._counts, removed=removed, entered=entered)
         unlisten = self._client.listen(self._rows.on_notification)
         try:
-            async with self._client:
+            if await self._open():
                 self._on_ready()
                 await self._watch()
         finally:
+            await self._client.close()
             unlisten()
             self._rows.close()
         await self._flush()
+
+    async def _open(self) -> bool:
+        """Open the client, which may wait for its broker; False if `stop` came first."""
+        opening = asyncio.create_task(self._client.open())
+        stopping = asyncio.create_task(self._stop.wait())
+        try:
+            await asyncio.wait({opening, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not opening.done():
+                return False
+            await opening
+            return True
+        finally:
+            opening.cancel()
+            stopping.cancel()
+            await asyncio.gather(opening, stopping, return_exceptions=True)
 
     async def _watch(self) -> None:
         while not self._stop.is_set():

@@ -142,6 +142,15 @@ async def test_without_a_broker_it_ends_with_an_error(tmp_path: Path) -> None:
         await LakeRecorder(client, Lake(tmp_path / "lake")).run()
 
 
+async def test_it_can_be_stopped_while_it_waits_for_the_broker(tmp_path: Path) -> None:
+    recorder = LakeRecorder(Client("127.0.0.1:1", wait=True), Lake(tmp_path / "lake"))
+    task = asyncio.create_task(recorder.run())
+    await asyncio.sleep(0)
+    recorder.stop()
+    await task
+    assert recorder.counts.written.rows == 0
+
+
 def test_the_command_reports_an_error_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["record", "-b", "127.0.0.1:1", "--lake", "hdfs://host/lake"]) == 2
     assert capsys.readouterr().err == (
