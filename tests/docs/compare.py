@@ -77,7 +77,7 @@ def _match(patterns: Sequence[re.Pattern[str] | None], seen: Sequence[str]) -> t
 
 def _pattern(line: str, varies: Sequence[str]) -> str:
     names = sorted((name for name in varies if name != "numbers"), key=len, reverse=True)
-    choices = [("gap", r"\.\.\."), *(("name", re.escape(name)) for name in names)]
+    choices = [("gap", r"\.\.\."), *(("name", rf"(?<!\w){re.escape(name)}(?!\w)") for name in names)]
     if "numbers" in varies:
         choices += [("number", _QUANTITY + _UNIT), ("calendar", _CALENDAR)]
     if varies:

@@ -140,6 +140,6 @@ def lines(block: Block, expected: Expected | None) -> list[Command]:
         text += line.removesuffix("\\")
         if not line.endswith("\\"):
             if text.strip() and not text.startswith("#"):
-                found.append(Command(number, "$", text, None))
+                found.append(Command(number, "$", re.sub(r"\s{2,}#.*", "", text), None))
             text = ""
     return [*found[:-1], attrs.evolve(found[-1], expected=expected)]

@@ -108,6 +108,7 @@ def test_outputs_that_fit(shown: str, printed: str, varies: str) -> None:
         ("5 of x", "6 of y", "numbers", "5 of x", "6 of y"),
         ("5", "five", "numbers", "5", "five"),
         ("vda", "", "vda", "vda", "nothing more"),
+        ("vdas vda", "sdas sda", "vda", "vdas vda", "sdas sda"),
     ],
 )
 def test_outputs_that_do_not_fit(shown: str, printed: str, varies: str, line: str, found: str) -> None:
