@@ -103,7 +103,7 @@ class NotFoundError(CallerError, LookupError):
     Attributes:
         kind: what was searched for, e.g. ``class``.
         name: the name that does not exist.
-        near: existing names that are similar, the most similar first.
+        near: existing names that are similar, the most similar first; none that is only a number.
     """
 
     def __init__(self, kind: str, name: str, known: Iterable[str] = ()) -> None:
@@ -118,7 +118,8 @@ class NotFoundError(CallerError, LookupError):
 
 
 def _near(name: str, known: Sequence[str]) -> list[str]:
-    """At most three names that are similar to `name`: those that begin with it, then others."""
+    """At most three names that are similar to `name`: those that begin with it, then others. Numbers never are."""
+    known = [item for item in known if not item.isdecimal()]
     begun = sorted(item for item in known if name and item.lower().startswith(name.lower()))
     alike = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     return list(dict.fromkeys(begun + alike))[:3]

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from qmf.errors import CallerError, NotFoundError
-from qmf.schema import Argument, Method
+from qmf.schema import Access, Argument, Method
 from qmf_shell.objects.bulk_call import call_objects
-from qmf_shell.objects.lookup import find_classes, find_object, matching_classes, object_label
+from qmf_shell.objects.lookup import AmbiguousError, find_classes, find_object, matching_classes, object_label
+from qmf_shell.objects.right_words import check_word
 from qmf_shell.objects.selecting import find_objects, select_objects
 from qmf_shell.objects.value_cells import argument_cells
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
@@ -79,6 +80,8 @@ def run(context: Context, args: BoundArguments) -> Result:
     first = request.targets[0]
     method = find_method(first.schema.methods, request.method)
     if method is None:
+        advice = "setprop ID {name}=VALUE sets it" if _is_writable(first, request.method) else "show ID shows it"
+        check_word([first.schema], request.method, "a method", advice)
         raise NoMethodError(object_label(first.identity), request.method, [item.name for item in first.schema.methods])
     if "dry-run" in args.options:
         return _targets(context, method, request.targets)
@@ -92,6 +95,10 @@ def run(context: Context, args: BoundArguments) -> Result:
     if not outputs:
         return Notice(f"{title}: done", NoticeLevel.GOOD)
     return Details(tuple(argument_cells(context, method.outputs, outputs).items()), title)
+
+
+def _is_writable(target: ObjectRecord, name: str) -> bool:
+    return any(item.access is Access.RW and item.name.lower() == name.lower() for item in target.schema.properties)
 
 
 def _method_position(words: Sequence[Word]) -> tuple[int, bool]:
@@ -127,7 +134,7 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
         return _CallRequest(find_objects(context, [text]), True, name, rest)
     try:
         target = find_object(context, text, prefer=lambda schema: find_method(schema.methods, name) is not None)
-    except NotFoundError:
+    except (NotFoundError, AmbiguousError):
         if matching_classes(context, text):
             reason = f"{text} is a class: write call {text} where CONDITION {name}, or all"
             raise UsageError("call", reason, CALL.usage[1]) from None

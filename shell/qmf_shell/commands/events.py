@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import attrs
 
-from qmf.errors import NotFoundError
-from qmf.schema import Kind, Severity
+from qmf.errors import NetworkError, NotFoundError
+from qmf.schema import ClassKey, Kind, Severity
 from qmf_shell.objects.event_filter import EventFilter, parse_severity
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.period import Period, split_period
@@ -48,10 +48,12 @@ def run(context: Context, args: BoundArguments) -> Result:
     most = count_option(EVENTS, args, "number", SHOWN)
     if "follow" in args.options:
         return ResultStream(_follow(context, wanted), title="Waiting for events; Ctrl-C ends it")
-    shared = _shared_names(context)
+    known = _known_classes(context)
+    shared = _shared_names(context, known)
     events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
     shown = events[-most:] if most else events
-    note = f"{len(events) - len(shown)} earlier ones; events -n 0 shows all" if len(shown) < len(events) else None
+    notes = [f"{len(events) - len(shown)} earlier ones; events -n 0 shows all"] if len(shown) < len(events) else []
+    notes += [f"not connected to {item.name}" for item in context.backend.statuses if not item.connected]
     return Table(
         _COLUMNS,
         tuple(_cells(context, event, shared) for event in shown),
@@ -59,7 +61,7 @@ def run(context: Context, args: BoundArguments) -> Result:
         empty="No events since this session began; `events -f` waits for them."
         if wanted == EventFilter()
         else "No such events since this session began.",
-        note=note,
+        note="; ".join(notes) or None,
     )
 
 
@@ -81,7 +83,7 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
         if wanted.passes(event) and context.shows_event(event):
             kept.append(event)
             count += 1
-    shared = _shared_names(past)
+    shared = _shared_names(past, _known_classes(past))
     left = count - len(kept)
     return Table(
         _COLUMNS,
@@ -93,7 +95,7 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
 
 
 def _follow(context: Context, wanted: EventFilter) -> Iterator[StreamLine]:
-    shared = _shared_names(context)
+    shared = _shared_names(context, _known_classes(context))
     for event in context.events.follow():
         if wanted.passes(event) and context.shows_event(event):
             yield StreamLine(_COLUMNS, _cells(context, event, shared))
@@ -121,17 +123,33 @@ def _filter(context: Context, args: BoundArguments) -> EventFilter:
     )
 
 
-def _shared_names(context: Context) -> set[str]:
+def _known_classes(context: Context) -> Sequence[ClassKey] | None:
+    """The classes; None while there is no connection, since events that were received can be shown all the same."""
+    try:
+        return context.classes()
+    except NetworkError:
+        return None
+
+
+def _shared_names(context: Context, known: Sequence[ClassKey] | None) -> set[str]:
     """Names that events of several packages have: these are shown with their package."""
-    names = class_names(key for key in context.classes() if key.kind is Kind.EVENT)
+    names = set(class_names(key for key in known or () if key.kind is Kind.EVENT))
+    if known is None:
+        names = {
+            (package, name) for package, _, name in (item.name.rpartition(":") for item in context.events.recent())
+        }
     return {name for name, count in collections.Counter(name for _, name in names).items() if count > 1}
 
 
 def _class(context: Context, text: str) -> set[str]:
     """Full names of the event classes that a text names."""
     seen = {event.name for event in context.events.recent()}
+    known = _known_classes(context)
+    if known is None:
+        wanted = text.lower()
+        return {name for name in map(str.lower, seen) if wanted in (name, name.rpartition(":")[2])} or {wanted}
     try:
-        keys = find_classes(context.classes(), text, Kind.EVENT)
+        keys = find_classes(known, text, Kind.EVENT)
     except NotFoundError:
         # An event may come from an agent that has not sent its schema.
         found = {name.lower() for name in seen if text.lower() in (name.lower(), name.lower().rpartition(":")[2])}

@@ -10,7 +10,7 @@ import attrs
 
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.fields import ObjectField, find_field
-from qmf_shell.objects.lookup import find_single, object_label
+from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
@@ -31,7 +31,7 @@ _Points = collections.deque[tuple[float, float | None]]
 
 def run(context: Context, args: BoundArguments) -> LiveView:
     """Start the plot."""
-    target = find_single(context, args.texts[0])
+    target = find_object(context, args.texts[0])
     fields = [find_field([target.schema], text) for text in args.texts[1:]]
     for field in fields:
         if not field.is_number:

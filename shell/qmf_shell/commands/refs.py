@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qmf.schema import Kind
-from qmf_shell.objects.lookup import find_single, object_label
+from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.relations import references, referring
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.results.cells import Cell
@@ -24,7 +24,7 @@ _COLUMNS = (
 
 def run(context: Context, args: BoundArguments) -> Table:
     """Show references in both directions."""
-    target = find_single(context, args.texts[0])
+    target = find_object(context, args.texts[0])
     number = context.ids.assign(target.identity, target.created)
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
     context.report(f"asking for {plural(len(keys), 'class', 'classes')}")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from qmf.errors import NotFoundError
+from qmf.errors import CallerError, NotFoundError
 from qmf.schema import Access, Property
 from qmf_shell.objects.lookup import find_object, object_label
+from qmf_shell.objects.right_words import WrongWordError, kind_of_name
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind
 from qmf_shell.parsing.method_arguments import ArgumentError, argument_name, checked_value
 from qmf_shell.parsing.words import Word
 from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean, plural
+from qmf_shell.text import clean, listing, plural
 
 
 def run(context: Context, args: BoundArguments) -> Notice:
@@ -38,12 +39,24 @@ def _value(context: Context, target: ObjectRecord, word: Word) -> tuple[str, obj
     text = word.text[len(name) + 1 :]
     item = target.schema.property(name)
     if item is None:
-        writable = [one.name for one in target.schema.properties if one.access is Access.RW]
-        raise NotFoundError(f"property of {clean(target.schema.name)}", name, writable)
+        raise _no_property(target, name)
     if item.access is not Access.RW:
         reason = {Access.RC: "can only be set when the object is created", Access.RO: "is read-only"}[item.access]
         raise ArgumentError(f"property {name!r} of {clean(target.schema.name)} {reason}")
     return name, _convert(context, target, item, text)
+
+
+def _no_property(target: ObjectRecord, name: str) -> CallerError:
+    schema, writable = target.schema, [one.name for one in target.schema.properties if one.access is Access.RW]
+    owner = clean(schema.name)
+    found = kind_of_name(schema, name)
+    if found is not None and found[1] == "property":
+        return NotFoundError(f"property of {owner}", name, [found[0]])
+    settable = f"it has {listing(map(clean, writable), 'and')}" if writable else "it has none"
+    if found is not None:
+        return WrongWordError(f"{clean(found[0])} is a {found[1]} of {owner}, not a property to set; {settable}")
+    error = NotFoundError(f"property of {owner}", name, writable)
+    return error if error.near else WrongWordError(f"{error} to set; {settable}")
 
 
 def _convert(context: Context, target: ObjectRecord, item: Property, text: str) -> object:

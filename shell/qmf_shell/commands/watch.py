@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from qmf.schema import ClassSchema, QmfType
+from qmf.schema import ClassKey, ClassSchema, QmfType
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.counters import is_counter
 from qmf_shell.objects.default_columns import default_columns
@@ -59,7 +59,8 @@ def run(context: Context, args: BoundArguments) -> LiveView | LiveScreen:
     keys = matching_classes(context, args.texts[0])
     watcher = _ValueWatcher("rates" in args.options)
     selection = parse_selection(args.words[1:]) if keys else ParsedSelection()
-    if keys and not selection.ids:
+    only = _only_object(context, keys) if selection == ParsedSelection() else None
+    if keys and not selection.ids and only is None:
         frame = _ClassWatch(context, lambda: select_objects(context, keys, selection), selection, watcher).frame
         view = live_view(context, WATCH, args, frame)
 
@@ -74,9 +75,15 @@ def run(context: Context, args: BoundArguments) -> LiveView | LiveScreen:
         # Mistakes in the selection are found before the terminal changes.
         return screen_of(context, args, view, class_page, check=lambda: compile_selection(context, keys, selection))
     texts = selection.ids or args.texts
-    targets = find_objects(context, texts, classes=keys)
+    targets = find_objects(context, texts, classes=keys) if only is None else [only]
     view = live_view(context, WATCH, args, _ObjectWatch(context, list(targets), watcher).frame)
     return screen_of(context, args, view, lambda: _pages(context, args, view).values(targets))
+
+
+def _only_object(context: Context, keys: Sequence[ClassKey]) -> ObjectRecord | None:
+    """The only object of some classes, which the class stands for; None if there are several, or none."""
+    found = context.objects(class_names(keys)) if keys else ()
+    return found[0] if len(found) == 1 else None
 
 
 def _pages(context: Context, args: BoundArguments, view: LiveView) -> PageFactory:

@@ -13,6 +13,7 @@ import attrs
 from qmf.errors import NotFoundError
 from qmf.schema import ClassSchema, QmfType, Style
 from qmf_shell.objects.counters import is_counter
+from qmf_shell.objects.right_words import check_word
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.text import clean
 
@@ -89,6 +90,7 @@ def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:
 
     Raises:
         NotFoundError: no version has it; carries similar names.
+        WrongWordError: it is a method.
     """
     found: dict[str, ObjectField] = {}
     for schema in schemas:
@@ -102,6 +104,7 @@ def find_field(schemas: Sequence[ClassSchema], name: str) -> ObjectField:
         return match
     if name.lower() in COMMON_FIELDS:
         return ObjectField(name.lower(), element=name.lower())
+    check_word(schemas, name, "a value", "call ID {name} calls it")
     owner = clean(schemas[0].name) if schemas else "object"
     raise NotFoundError(f"value of {owner}", clean(name), [field.name for field in found.values()])
 

@@ -1,8 +1,9 @@
 """Finds the classes and objects that the user names.
 
 A class is written ``filesystem`` or ``package:filesystem``, in any case of letters. An object is written as its short
-id, its object name, ``class:index`` or its index; if no index matches, as its property `name`. An existing short id
-takes precedence over an index of the same digits.
+id, its object name, ``class:index`` or its index; if no index matches, as its property `name`. A class with one object
+stands for that object. An existing short id takes precedence over an index of the same digits, and a class over an
+object of the same name.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from qmf.errors import CallerError, NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema, Kind
+from qmf_shell.objects.right_words import WrongWordError
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class, names_of
@@ -25,7 +27,7 @@ class AmbiguousError(CallerError):
 
     Attributes:
         text: what was typed.
-        candidates: each as ``102 filesystem /``.
+        candidates: each as ``102 org.example:filesystem /``.
     """
 
     def __init__(self, text: str, candidates: Sequence[str]) -> None:
@@ -69,13 +71,18 @@ def find_classes(keys: Iterable[ClassKey], text: str, kind: Kind | None = Kind.D
 
     Raises:
         NotFoundError: no class has this name; carries similar names.
+        WrongWordError: a class of the other kind has it.
     """
+    keys = list(keys)
     existing = sorted(key for key in keys if kind in (None, key.kind))
     found = [key for key in existing if names_class(text, key)]
     if not found:
         package = ":" in text
         names = (f"{key.package}:{key.name}" if package else key.name for key in existing)
         what = {Kind.DATA: "class", Kind.EVENT: "event class", None: "class or event class"}[kind]
+        if any(names_class(text, key) for key in keys):
+            other = "a class of events" if kind is Kind.DATA else "a class of objects"
+            raise WrongWordError(f"no {what} {clean(text)!r}: it is {other}")
         raise NotFoundError(what, clean(text), dict.fromkeys(names))
     return found
 
@@ -84,13 +91,18 @@ def matching_classes(context: Context, text: str) -> list[ClassKey]:
     """All versions of the classes of objects that `text` names; empty if it names none."""
     try:
         return find_classes(context.classes(), text)
-    except NotFoundError:
+    except (NotFoundError, WrongWordError):
         return []
 
 
 def object_label(identity: ObjectIdentity) -> str:
     """An object as written in messages: ``filesystem /``."""
     return clean(f"{identity.class_key.name} {identity.index}")
+
+
+def full_label(identity: ObjectIdentity) -> str:
+    """An object where several classes may have the same name: ``org.example:filesystem /``."""
+    return clean(f"{identity.class_key.package}:{identity.class_key.name} {identity.index}".rstrip())
 
 
 def find_object(
@@ -104,14 +116,14 @@ def find_object(
 
     Args:
         context: the session.
-        text: short id, object name, ``class:index`` or index.
+        text: short id, object name, ``class:index``, index, or a class with one object.
         classes: search only these; empty means all.
         prefer: chooses among several objects by their class; ignored if it rejects all of them.
 
     Raises:
         NotFoundError: no object has this name.
         GoneError: the object with that short id no longer exists.
-        AmbiguousError: several objects have this name.
+        AmbiguousError: several objects have this name; or it is a class with several objects.
     """
     within = class_names(classes)
     entry = context.ids.entry(int(text)) if text.isascii() and text.isdigit() else None
@@ -127,15 +139,18 @@ def _search(
     context: Context, text: str, within: Sequence[ClassName], prefer: Callable[[ClassSchema], bool] | None
 ) -> ObjectRecord:
     keys = [key for key in context.classes() if key.kind is Kind.DATA]
+    named = [name for name in class_names(key for key in keys if names_class(text, key)) if name in (within or (name,))]
+    of_class: Sequence[ObjectRecord] = _preferred(context.objects(named, everything=True), prefer) if named else []
+    if len(of_class) == 1:
+        return of_class[0]
     names = within or _likely_classes(keys, text)
     seen = _candidates(context, keys, names, text)
-    found = _named(seen, text)
+    found: Sequence[ObjectRecord] = _named(seen, text)
     if not found:
         # An agent may give its objects any names. And an error lists similar ones: for this all must be known.
         seen = context.objects(names, everything=True)
         found = _named(seen, text)
-    if len(found) > 1 and prefer is not None:
-        found = [item for item in found if prefer(item.schema)] or found
+    found = _preferred(found, prefer) or of_class
     if len(found) > 1:
         raise _ambiguous(context, text, found)
     if not found:
@@ -143,11 +158,17 @@ def _search(
     return found[0]
 
 
+def _preferred(found: Sequence[ObjectRecord], prefer: Callable[[ClassSchema], bool] | None) -> Sequence[ObjectRecord]:
+    if len(found) < 2 or prefer is None:
+        return found
+    return [item for item in found if prefer(item.schema)] or found
+
+
 def _ambiguous(context: Context, text: str, found: Sequence[ObjectRecord]) -> AmbiguousError:
     numbered = sorted(found, key=lambda item: natural_key(item.identity.index))
     return AmbiguousError(
         clean(text),
-        [f"{context.ids.assign(item.identity, item.created)} {object_label(item.identity)}" for item in numbered],
+        [f"{context.ids.assign(item.identity, item.created)} {full_label(item.identity)}" for item in numbered],
     )
 
 
@@ -158,24 +179,6 @@ def _named(objects: Sequence[ObjectRecord], text: str) -> list[ObjectRecord]:
         for item in objects
         if (name := item.values.get("name")) and text in (name, f"{item.identity.class_key.name}:{name}")
     ]
-
-
-def find_single(context: Context, text: str) -> ObjectRecord:
-    """The one object that `text` names, see `find_object`; a class means its only object.
-
-    Raises:
-        NotFoundError, GoneError, AmbiguousError: as `find_object`; the last also for a class with several objects.
-    """
-    keys = matching_classes(context, text)
-    objects = context.objects(class_names(keys), everything=True) if keys else ()
-    if len(objects) == 1:
-        return objects[0]
-    try:
-        return find_object(context, text)
-    except NotFoundError:
-        if objects:
-            raise _ambiguous(context, text, objects) from None
-        raise
 
 
 def _candidates(

@@ -107,13 +107,13 @@ def test_a_key_of_digits_without_short_id(context: Context) -> None:
 def test_ambiguous_names_list_candidates_with_their_short_ids(context: Context, backend: FakeBackend) -> None:
     backend.records = [filesystem("1"), process(1)]
     error = failure(context, "show 1")
-    assert "'1' names 2 objects: 101 filesystem 1 and 102 process 1; use the short id" in error
+    assert "'1' names 2 objects: 101 org.example:filesystem 1 and 102 org.example:process 1; use the short id" in error
     assert printed(context, "show 102")[0] == "org.example:process 1"
 
 
 def test_many_candidates_are_counted(context: Context, backend: FakeBackend) -> None:
     backend.records = [filesystem("/", f"example.org:host:{n}") for n in range(8)]
-    assert "names 8 objects: 101 filesystem /, 102 filesystem /" in failure(context, "show /")
+    assert "names 8 objects: 101 org.example:filesystem /, 102 org.example:filesystem /" in failure(context, "show /")
     assert failure(context, "show /").endswith("and 3 more; use the short id")
 
 

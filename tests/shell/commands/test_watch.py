@@ -90,8 +90,14 @@ def test_watch_a_class_shows_its_first_statistics(context: Context) -> None:
         ("top filesystem by nosuch", ["no value of filesystem 'nosuch'"]),
         ("plot / label", ["label is not a number", "bytesRead"]),
         ("plot /", ["STAT is missing"]),
-        ("plot filesystem threshold", ["'filesystem' names 2 objects: 101 filesystem / and 102 filesystem /home; use"]),
-        ("refs process", ["'process' names 2 objects: 101 process 1 and 102 process 4711; use the short id"]),
+        (
+            "plot filesystem threshold",
+            ["'filesystem' names 2 objects: 101 org.example:filesystem / and 102 "],
+        ),
+        (
+            "refs process",
+            ["names 2 objects: 101 org.example:process 1 and 102 org.example:process 4711; use"],
+        ),
         ("watch -n x /", ["option -n needs seconds", "'x'"]),
         ("watch -c x /", ["option -c needs a number"]),
         ("watch /nosuch", ["no object '/nosuch'"]),
