@@ -23,7 +23,7 @@ help:
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml scripts/setup.sh scripts/java.sh
+$(STAMP): pyproject.toml scripts/setup.sh scripts/java.sh scripts/build_hook.py $(wildcard qmf/bus/engine/batches*)
 	@sh scripts/setup.sh $(VENV)
 	@touch $@
 
@@ -57,4 +57,4 @@ check-generated: $(STAMP)
 check: lint typecheck check-generated test
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) qmf/bus/engine/_batches.* .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

@@ -16,6 +16,7 @@ from typing import Protocol, cast
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.events import ConnectionFailed, ConnectionOpened, EngineEvent
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.link_layer import Readiness
 
 #: Bytes that may wait in the engine per session before `can_send` becomes False. Enough for one turn of the loop at
 #: full speed; a message of any size may be sent while less than this is waiting.
@@ -117,12 +118,12 @@ class AmqpTransport(asyncio.BufferedProtocol):
 
     def can_send(self, link: Link) -> bool:
         """True when there is credit on `link`, and a message would be written without piling up in memory."""
-        if self._paused or self.engine.credit(link) <= 0:
+        if self._paused:
             return False
-        if self.engine.backlog(link) < MAX_BACKLOG:
-            return True
-        self._backlog_full = True
-        return False
+        readiness = self.engine.readiness(link, MAX_BACKLOG)
+        if readiness is Readiness.BACKLOG:
+            self._backlog_full = True
+        return readiness is Readiness.READY
 
     def close(self) -> None:
         """Write what is waiting, then close the transport. `on_disconnected` follows within `LINGER` seconds."""

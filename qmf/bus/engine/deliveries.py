@@ -8,7 +8,7 @@ is rare.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import proton
@@ -17,6 +17,7 @@ from cproton import ffi, lib
 from qmf._compile import fast_constructor
 from qmf.bus.engine.events import Delivery, Drained, EngineEvent, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.native import FLOW, MESSAGE, OUTCOME, SETTLED_MESSAGE, Native, address, delivery_at
 from qmf.bus.engine.transactions import DECLARED, TRANSACTIONAL, read_state, write_state
 from qmf.bus.engine.values import Outcome
 
@@ -40,6 +41,8 @@ _allocate = ffi.new_allocator(should_clear_after_alloc=False)
 #: Bytes of our delivery tags. On links that can be resumed they are numbers, the most significant byte first.
 _TAG_SIZE = 8
 
+OnFlow = Callable[[Link], None]
+
 
 class Deliveries:
     """The deliveries on all links of one engine."""
@@ -51,6 +54,7 @@ class Deliveries:
         detach: Callable[[Link, str, str], None],
         *,
         server: bool,
+        native: Native | None = None,
     ) -> None:
         """Args:
 
@@ -59,8 +63,10 @@ class Deliveries:
         detach: ends a link whose peer exceeds the limit: link, condition, description.
         server: True on the side that has the transactions: `Delivery` names them, and messages with an outcome within
             one stay unsettled until it ends.
+        native: the compiled functions; None to do without.
         """
         self._limit = limit
+        self._native = native
         self._server = server
         self._emit = emit
         self._detach = detach
@@ -82,20 +88,34 @@ class Deliveries:
             self.accept_waiting()
         if delivery_tag is None:
             delivery_tag = next(self._numbers)
-            self._tag[:] = b"%08x" % (delivery_tag & 0xFFFFFFFF)
+            tag = b"%08x" % (delivery_tag & 0xFFFFFFFF)
         else:
-            self._tag[:] = delivery_tag.to_bytes(_TAG_SIZE)
-        impl = link.impl
-        delivery = lib.pn_delivery(impl, self._tag_struct[0])
-        if transaction is not None:
-            write_state(delivery, TRANSACTIONAL, transaction)
-        lib.pn_link_send(impl, data, len(data))
-        lib.pn_link_advance(impl)
-        if settled or link.presettled:
-            lib.pn_delivery_settle(delivery)
+            tag = delivery_tag.to_bytes(_TAG_SIZE)
+        settled = settled or link.presettled
+        if self._native is not None and transaction is None:
+            handle: Any = self._native.send(link.address, tag, _TAG_SIZE, data, len(data), settled)
         else:
-            link.sent[delivery] = delivery_tag
+            self._tag[:] = tag
+            impl = link.impl
+            delivery = lib.pn_delivery(impl, self._tag_struct[0])
+            if transaction is not None:
+                write_state(delivery, TRANSACTIONAL, transaction)
+            lib.pn_link_send(impl, data, len(data))
+            lib.pn_link_advance(impl)
+            if settled:
+                lib.pn_delivery_settle(delivery)
+            handle = self._handle(delivery)
+        if not settled:
+            link.sent[handle] = delivery_tag
         return delivery_tag
+
+    def _handle(self, delivery: Any) -> Any:
+        """What a delivery is in the dictionaries of links: its address for the compiled functions, else itself."""
+        return delivery if self._native is None else address(delivery)
+
+    def _delivery(self, handle: Any) -> Any:
+        """The C object of a handle."""
+        return handle if self._native is None else delivery_at(handle)
 
     def settle(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
         """See `Engine.settle`."""
@@ -114,34 +134,37 @@ class Deliveries:
             self._settle_one(link, delivery_tag, Outcome.ACCEPTED, "", "")
 
     def _settle_one(self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str) -> None:
-        delivery = link.received.pop(delivery_tag, None)
-        if delivery is None:
+        handle = link.received.pop(delivery_tag, None)
+        if handle is None:
             return
-        if outcome is Outcome.ACCEPTED:
-            lib.pn_delivery_update(delivery, _ACCEPTED)
-            lib.pn_delivery_settle(delivery)
+        if outcome is not Outcome.ACCEPTED:
+            _update(self._delivery(handle), outcome, condition, description).settle()
+        elif self._native is not None:
+            self._native.accept(handle)
         else:
-            _update(delivery, outcome, condition, description).settle()
+            lib.pn_delivery_update(handle, _ACCEPTED)
+            lib.pn_delivery_settle(handle)
 
     def modify(self, link: Link, delivery_tag: int, *, failed: bool, undeliverable: bool) -> None:
         """See `Engine.modify`."""
-        impl = link.received.pop(delivery_tag, None)
-        if impl is None:
-            return
-        _update(impl, Outcome.MODIFIED, "", "", failed=failed, undeliverable=undeliverable).settle()
+        handle = link.received.pop(delivery_tag, None)
+        if handle is not None:
+            delivery = self._delivery(handle)
+            _update(delivery, Outcome.MODIFIED, "", "", failed=failed, undeliverable=undeliverable).settle()
 
     def set_outcome(self, link: Link, delivery_tag: int, outcome: Outcome, transaction: bytes) -> None:
         """See `Engine.set_outcome`, with a transaction."""
-        if (delivery := link.received.get(delivery_tag)) is not None:
-            write_state(delivery, TRANSACTIONAL, transaction, _STATES[outcome])
+        if (handle := link.received.get(delivery_tag)) is not None:
+            write_state(self._delivery(handle), TRANSACTIONAL, transaction, _STATES[outcome])
 
     def await_settlement(
         self, link: Link, delivery_tag: int, outcome: Outcome, condition: str, description: str, *, failed: bool
     ) -> None:
         """See `Engine.set_outcome`, without a transaction."""
-        if (delivery := link.received.get(delivery_tag)) is None:
+        if (handle := link.received.get(delivery_tag)) is None:
             return
-        link.confirming[delivery] = delivery_tag
+        link.confirming[handle] = delivery_tag
+        delivery = self._delivery(handle)
         if outcome is Outcome.ACCEPTED:
             lib.pn_delivery_update(delivery, _ACCEPTED)
         else:
@@ -149,25 +172,57 @@ class Deliveries:
 
     def settle_as_is(self, link: Link, delivery_tag: int) -> None:
         """Settle a message that was received with the outcome that it has."""
-        if (delivery := link.received.pop(delivery_tag, None)) is not None:
-            lib.pn_delivery_settle(delivery)
+        if (handle := link.received.pop(delivery_tag, None)) is not None:
+            lib.pn_delivery_settle(self._delivery(handle))
 
     def reopen_sent(self, link: Link, delivery_tag: int) -> None:
         """See `Engine.reopen_sent`."""
-        if (delivery := link.transactional.pop(delivery_tag, None)) is not None:
-            link.sent[delivery] = delivery_tag
+        if (handle := link.transactional.pop(delivery_tag, None)) is not None:
+            link.sent[handle] = delivery_tag
 
     def declare(self, link: Link, delivery_tag: int, transaction: bytes) -> None:
         """See `Engine.declare`."""
-        if (delivery := link.received.pop(delivery_tag, None)) is not None:
+        if (handle := link.received.pop(delivery_tag, None)) is not None:
+            delivery = self._delivery(handle)
             write_state(delivery, DECLARED, transaction)
             lib.pn_delivery_settle(delivery)
 
     def settle_sent(self, link: Link, delivery_tag: int, outcome: Outcome) -> None:
         """See `Engine.settle_sent`."""
-        if (delivery := link.transactional.pop(delivery_tag, None)) is not None:
+        if (handle := link.transactional.pop(delivery_tag, None)) is not None:
+            delivery = self._delivery(handle)
             lib.pn_delivery_update(delivery, _STATES[outcome])
             lib.pn_delivery_settle(delivery)
+
+    def on_batch(self, rows: Iterable[tuple[int, ...]], data: Any, links: Sequence[Link], on_flow: OnFlow) -> None:
+        """Simple messages and outcomes were read by the compiled functions.
+
+        Args:
+            rows, data: see `Native.collect`.
+            links: by number.
+            on_flow: called with each link whose credit has changed.
+        """
+        emit, numbers = self._emit, self._numbers
+        for number, kind, handle, offset, size in rows:
+            link = links[number]
+            if kind == MESSAGE:
+                delivery_tag = next(numbers)
+                link.received[delivery_tag] = handle
+                emit(_delivery(link, delivery_tag, data[offset : offset + size], None))
+            elif kind == OUTCOME:
+                if (tag := link.sent.pop(handle, None)) is not None:
+                    emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, True))
+                else:
+                    _forget_transactional(link, handle)
+            elif kind == SETTLED_MESSAGE:
+                emit(_delivery(link, None, data[offset : offset + size], None))
+            elif kind == FLOW:
+                on_flow(link)
+            elif (tag := link.sent.pop(handle, None)) is not None:  # a held outcome
+                link.transactional[tag] = handle
+                emit(_outcome_received(link, tag, Outcome.ACCEPTED, "", "", False, False, None, False))
+            if link.draining:
+                self.check_drained(link)
 
     def on_changed(self, link: Link | None, delivery: Any) -> None:
         """Something happened to a delivery; `link` is None when the engine has forgotten the link."""
@@ -188,20 +243,22 @@ class Deliveries:
         outcome = _OUTCOMES.get(state)
         if outcome is None and state not in (DECLARED, TRANSACTIONAL) and not lib.pn_delivery_settled(delivery):
             return
-        delivery_tag = link.sent.pop(delivery, None)
+        handle = self._handle(delivery)
+        delivery_tag = link.sent.pop(handle, None)
         if delivery_tag is None:
-            if lib.pn_delivery_settled(delivery):  # has an outcome within a transaction, and the peer settled it since
-                link.transactional = {tag: other for tag, other in link.transactional.items() if other != delivery}
+            if lib.pn_delivery_settled(delivery):
+                _forget_transactional(link, handle)
                 lib.pn_delivery_settle(delivery)
             return
         if outcome is Outcome.ACCEPTED:
-            event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, True)
+            final = not link.holding or bool(lib.pn_delivery_settled(delivery))
+            event = _outcome_received(link, delivery_tag, outcome, "", "", False, False, None, final)
         else:
             event = self._read_outcome(link, delivery, delivery_tag, state)
         if event.final:
             lib.pn_delivery_settle(delivery)
         else:
-            link.transactional[delivery_tag] = delivery
+            link.transactional[delivery_tag] = handle
         self._emit(event)
 
     def _read_outcome(self, link: Link, delivery: Any, delivery_tag: int, state: int) -> OutcomeReceived:
@@ -225,6 +282,7 @@ class Deliveries:
         impl = link.impl
         if lib.pn_delivery_aborted(delivery):
             link.chunks.clear()
+            link.mark_row()
             link.chunks_size = 0
             lib.pn_delivery_settle(delivery)
             lib.pn_link_flow(impl, 1)
@@ -250,7 +308,7 @@ class Deliveries:
             self._emit(_delivery(link, None, data, transaction))
         else:
             delivery_tag = next(self._numbers) if link.resumption is None else _read_tag(delivery)
-            link.received[delivery_tag] = delivery
+            link.received[delivery_tag] = self._handle(delivery)
             self._emit(_delivery(link, delivery_tag, data, transaction))
         if link.draining:
             self.check_drained(link)
@@ -263,7 +321,7 @@ class Deliveries:
             self._emit(Drained(link))
 
     def _on_confirmed(self, link: Link, delivery: Any) -> None:
-        delivery_tag = link.confirming.pop(delivery, None)
+        delivery_tag = link.confirming.pop(self._handle(delivery), None)
         if delivery_tag is not None:
             link.received.pop(delivery_tag, None)
             lib.pn_delivery_settle(delivery)
@@ -282,6 +340,7 @@ class Deliveries:
     def _join(self, link: Link, delivery: Any, data: bytes) -> bytes | None:
         """Add a transfer to the message that is being received; returns the message when it is complete."""
         link.chunks.append(data)
+        link.mark_row()
         link.chunks_size += len(data)
         if link.chunks_size > self._limit:
             error = ("amqp:link:message-size-exceeded", f"messages may have {self._limit} bytes, this one has more")
@@ -292,8 +351,14 @@ class Deliveries:
             return None
         whole = b"".join(link.chunks)
         link.chunks.clear()
+        link.mark_row()
         link.chunks_size = 0
         return whole
+
+
+def _forget_transactional(link: Link, handle: Any) -> None:
+    """A message with an outcome that waits for `settle_sent` was settled by the peer."""
+    link.transactional = {tag: other for tag, other in link.transactional.items() if other != handle}
 
 
 def _read_tag(delivery: Any) -> int:

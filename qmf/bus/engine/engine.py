@@ -22,6 +22,7 @@ from cproton import ffi, lib, pn_error_text
 
 from qmf.bus.engine.events import ConnectionClosed, ConnectionFailed, ConnectionOpened, EngineEvent
 from qmf.bus.engine.link_layer import LinkLayer, error_of, text_keys
+from qmf.bus.engine.native import address
 from qmf.bus.engine.terminus import PROTON_DECODE_ERRORS
 from qmf.bus.engine.values import ConnectionSettings
 
@@ -48,6 +49,7 @@ class Engine(LinkLayer):
         self._collector = proton.Collector()
         self._transport_impl: Any = self._transport._impl
         self._collector_impl: Any = self._collector._impl
+        self._collector_address = address(self._collector_impl)
         self._connection.collect(self._collector)
         self._configure()
         self._transport.bind(self._connection)
@@ -206,7 +208,13 @@ class Engine(LinkLayer):
 
     def _collect(self, *, flow: bool = True) -> None:
         collector, links = self._collector_impl, self._links
-        while event := lib.pn_collector_peek(collector):
+        while True:
+            simple = None if self._failed else self._simple
+            if simple is not None and not simple.collect(self._collector_address, flow=flow):
+                return
+            event = lib.pn_collector_peek(collector)
+            if not event:
+                return
             number = lib.pn_event_type(event)
             if not self._failed:
                 try:

@@ -143,7 +143,8 @@ class OutcomeReceived:
         failed: of a modified message: the attempt to deliver it counts.
         undeliverable: of a modified message: it must not be sent on this link again.
         transaction: id of the transaction in which the peer decided, or which it has declared; else None.
-        final: False if the outcome depends on the transaction: `Engine.settle_sent` settles the message when that ends.
+        final: False if the outcome depends on the transaction, or the link holds its messages (`Link.holding`):
+            `Engine.settle_sent` settles the message.
     """
 
     link: Link

@@ -7,6 +7,7 @@ from typing import Any
 
 import proton
 
+from qmf.bus.engine.native import HOLDS, SKIP
 from qmf.bus.engine.resumption import Resumption
 from qmf.bus.engine.values import Terminus
 
@@ -28,11 +29,15 @@ class Link:
         resumption: of a link that can be resumed, as the peer sent it in its attach; None for any other link. The
             delivery tags of such a link are chosen by the sender's owner, and are the same on both sides.
         max_message: bytes of the largest message that the peer accepts, where we are the sender; 0 for no limit.
-        raw, session, impl, session_impl, received, sent, confirming, transactional, chunks, chunks_size, draining,
-            detached: for the engine alone.
+        holding: set by the owner of a link on which we send: messages that the peer accepts without settling them stay
+            unsettled until `Engine.settle_sent`.
+        raw, session, impl, session_impl, address, session_address, number, row, received, sent, confirming,
+            transactional, chunks, chunks_size, draining, detached: for the engine alone.
     """
 
     __slots__ = (
+        "_holding",
+        "address",
         "chunks",
         "chunks_size",
         "confirming",
@@ -42,13 +47,16 @@ class Link:
         "is_sender",
         "max_message",
         "name",
+        "number",
         "presettled",
         "properties",
         "raw",
         "received",
         "resumption",
+        "row",
         "sent",
         "session",
+        "session_address",
         "session_impl",
         "source",
         "target",
@@ -64,19 +72,25 @@ class Link:
         self.properties: Mapping[str, object] = {}
         self.resumption: Resumption | None = None
         self.max_message = 0
+        self._holding = False
         self.raw = raw
         self.session = raw.session
         #: The C objects behind `raw` and `session`, which live as long as those do. What is needed for every message is
         #: called on them directly, without proton's Python objects in between.
         self.impl: Any = raw._impl
         self.session_impl: Any = self.session._impl
-        #: Unsettled deliveries as C objects: received ones by delivery tag, and the tags of sent ones. Both are cleared
-        #: when the link ends: proton frees the deliveries then, and must not be called with them later.
+        #: The same as addresses, and the row in the table of links, for the compiled functions; unused without them.
+        self.address = self.session_address = self.number = 0
+        self.row: Any = None
+        #: Unsettled deliveries as C objects, or their addresses for the compiled functions: received ones by delivery
+        #: tag, and the tags of sent ones. Both are cleared when the link ends: proton frees the deliveries then, and
+        #: must not be called with them later.
         self.received: dict[int, Any] = {}
         self.sent: dict[Any, int] = {}
         #: Tags of received messages with an outcome that the peer has to settle first.
         self.confirming: dict[Any, int] = {}
-        #: Sent messages with an outcome within a transaction that has not ended, by delivery tag.
+        #: Sent messages with an outcome that wait for `settle_sent`: those in a transaction that has not ended, and
+        #: those of a link that holds them. By delivery tag.
         self.transactional: dict[int, Any] = {}
         #: Transfers of the message that is being received: AMQP allows one at a time per link.
         self.chunks: list[bytes] = []
@@ -87,6 +101,28 @@ class Link:
         self.detached = False
 
     @property
+    def holding(self) -> bool:
+        """See above."""
+        return self._holding
+
+    @holding.setter
+    def holding(self, holding: bool) -> None:
+        self._holding = holding
+        self.mark_row()
+
+    @property
+    def flags(self) -> int:
+        """For the row in the table of links: whether events of the link are simple, and what they mean."""
+        if self.detached or self.resumption is not None or self.chunks:
+            return SKIP
+        return HOLDS if self._holding else 0
+
+    def mark_row(self) -> None:
+        """Something that the flags depend on has changed."""
+        if self.row is not None:
+            self.row.flags = self.flags
+
+    @property
     def session_id(self) -> Hashable:
         """Identifies the session among those of the connection."""
         key: Hashable = self.session_impl
@@ -95,6 +131,7 @@ class Link:
     def mark_detached(self) -> None:
         """The link is detached: forget its deliveries."""
         self.detached = True
+        self.mark_row()
         self.received.clear()
         self.sent.clear()
         self.confirming.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,10 +20,24 @@ from qmf.bus.engine.events import (
     SessionEnded,
 )
 from qmf.bus.engine.link import Link
+from qmf.bus.engine.native import native
 from qmf.bus.engine.resumption import LINK_RESUMPTION, Resumption, read_resumption, write_resumption
 from qmf.bus.engine.session import EngineSession
+from qmf.bus.engine.simple_events import SimpleEvents
 from qmf.bus.engine.terminus import read_terminus, write_terminus
 from qmf.bus.engine.values import ConnectionSettings, Outcome, Terminus
+
+
+class Readiness(enum.Enum):
+    """Whether a message may be sent on a link."""
+
+    NO_CREDIT = "the peer has not asked for one"
+    READY = "it may"
+    BACKLOG = "too much waits to be written"
+
+
+#: As the compiled function counts them.
+_READINESS = tuple(Readiness)
 
 
 class LinkLayer:
@@ -38,7 +53,14 @@ class LinkLayer:
         self._events: deque[EngineEvent] = deque()
         #: By C object, which each link keeps alive.
         self._links: dict[Any, Link] = {}
-        self._deliveries = Deliveries(settings.max_message, self._events.append, self.detach, server=settings.server)
+        compiled = native()
+        self._deliveries = Deliveries(
+            settings.max_message, self._events.append, self.detach, server=settings.server, native=compiled
+        )
+        self._simple: SimpleEvents | None = None
+        if compiled is not None:
+            on_batch = self._deliveries.on_batch
+            self._simple = SimpleEvents(compiled, self._links, settings.max_message, on_batch, self._on_flow)
         #: The session that a client has from the start, and all sessions that this side began.
         self._session: EngineSession | None = None
         self._sessions: list[EngineSession] = []
@@ -179,6 +201,21 @@ class LinkLayer:
         size: int = lib.pn_session_outgoing_bytes(link.session_impl)
         return size
 
+    def readiness(self, link: Link, backlog: int) -> Readiness:
+        """Whether a message may be sent now, with a limit for what is not in `output` yet.
+
+        Args:
+            link: on which we send.
+            backlog: bytes given to `send` on the session that may wait.
+        """
+        if link.detached:
+            return Readiness.NO_CREDIT
+        if self._simple is not None:
+            return _READINESS[self._simple.readiness(link, backlog)]
+        if self.credit(link) <= 0:
+            return Readiness.NO_CREDIT
+        return Readiness.READY if self.backlog(link) < backlog else Readiness.BACKLOG
+
     # Messages
 
     def send(
@@ -307,7 +344,7 @@ class LinkLayer:
             if link.raw.session == session:
                 self._events.append(LinkDetached(link, condition, description, link.detached, closed=False))
                 link.mark_detached()
-                del self._links[impl]
+                self._remove_link(impl)
         for own in self._sessions:
             if own.raw == session:
                 self._events.append(SessionEnded(own, condition, description, own.ended))
@@ -328,6 +365,7 @@ class LinkLayer:
         link.target = read_terminus(raw.remote_target)
         link.properties = text_keys(raw.remote_properties)
         link.resumption = read_resumption(link.properties.get(LINK_RESUMPTION))
+        link.mark_row()
         link.max_message = raw.remote_max_message_size
         mode = raw.remote_snd_settle_mode if known is None else raw.snd_settle_mode
         link.presettled = mode == proton.Link.SND_SETTLED
@@ -351,7 +389,7 @@ class LinkLayer:
                 raw.close()
             else:
                 raw.detach()
-        del self._links[link.impl]
+        self._remove_link(link.impl)
         link.mark_detached()
         raw.free()
 
@@ -368,7 +406,14 @@ class LinkLayer:
     def _add_link(self, raw: proton.Link) -> Link:
         link = Link(raw)
         self._links[link.impl] = link
+        if self._simple is not None:
+            self._simple.add(link)
         return link
+
+    def _remove_link(self, impl: Any) -> None:
+        del self._links[impl]
+        if self._simple is not None:
+            self._simple.forget_table()
 
     def _link_of(self, raw: proton.Link) -> Link | None:
         return self._links.get(raw._impl)
@@ -377,6 +422,8 @@ class LinkLayer:
         for link in self._links.values():
             link.mark_detached()
         self._links.clear()
+        if self._simple is not None:
+            self._simple.forget_table()
         self._session = None
         self._sessions.clear()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from cproton import lib
 from support.engines import Pair
@@ -15,6 +17,7 @@ from qmf.bus.engine.events import (
     OutcomeReceived,
     SessionEnded,
 )
+from qmf.bus.engine.native import delivery_at
 from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Outcome, Terminus
 from qmf.codec.amqp10 import encode
 from qmf.codec.types import Described
@@ -224,7 +227,7 @@ def test_states_that_the_specification_does_not_allow(encoded: bytes, error: str
     pair = Pair()
     mine, _ = pair.link(sending=True)
     pair.client.send(mine, b"data", transaction=TRANSACTION)
-    (delivery,) = mine.sent
+    (delivery,) = map(_c_object, mine.sent)
     data = lib.pn_disposition_data(lib.pn_delivery_local(delivery))
     lib.pn_data_clear(data)
     lib.pn_data_decode(data, encoded, len(encoded))
@@ -234,11 +237,16 @@ def test_states_that_the_specification_does_not_allow(encoded: bytes, error: str
     assert error in failed.description
 
 
+def _c_object(handle: Any) -> Any:
+    """The delivery of a handle, which is its address for the compiled functions."""
+    return delivery_at(handle) if isinstance(handle, int) else handle
+
+
 def test_a_state_without_an_outcome() -> None:
     pair = Pair()
     mine, theirs = pair.link(sending=True)
     pair.client.send(mine, b"data", transaction=TRANSACTION)
-    (delivery,) = mine.sent
+    (delivery,) = map(_c_object, mine.sent)
     data = lib.pn_disposition_data(lib.pn_delivery_local(delivery))
     lib.pn_data_clear(data)
     encoded = encode([TRANSACTION, None])

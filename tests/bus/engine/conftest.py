@@ -1,0 +1,15 @@
+"""The engine is tested with its compiled functions, where they are installed, and without."""
+
+from __future__ import annotations
+
+import pytest
+
+from qmf.bus.engine.native import native
+
+
+@pytest.fixture(autouse=True, params=["compiled", "pure"])
+def _compiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "pure":
+        monkeypatch.setattr("qmf.bus.engine.link_layer.native", lambda: None)
+    elif native() is None:
+        pytest.skip("the engine's compiled functions are not installed (qmf/bus/engine/batches_build.py)")
