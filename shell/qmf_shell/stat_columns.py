@@ -18,20 +18,20 @@ class ViewColumn:
     Attributes:
         title: its heading.
         value: makes the cell of an object.
-        role, wraps, spare: as in `TableColumn`.
+        role, shortens, spare: as in `TableColumn`.
     """
 
     title: str
     value: Callable[[ObjectRecord], Cell]
     role: Role = Role.NUMBER
-    wraps: bool = False
+    shortens: bool = False
     spare: bool = False
 
     @property
     def column(self) -> TableColumn:
         """The column of a table."""
         form = CellForm.BRIEF if self.role is Role.NUMBER else CellForm.FULL
-        return TableColumn(self.title, self.role, self.wraps, self.spare, self.title, form)
+        return TableColumn(self.title, self.role, spare=self.spare, key=self.title, form=form, shortens=self.shortens)
 
 
 def _identifier(value: object) -> Cell:
@@ -65,7 +65,7 @@ def _since(item: ObjectRecord) -> Cell:
 
 
 _QUEUES = (
-    ViewColumn("queue", lambda item: item.identity.index, Role.NAME, wraps=True),
+    ViewColumn("queue", lambda item: item.identity.index, Role.NAME, shortens=True),
     ViewColumn("dur", _value("durable"), Role.TEXT, spare=True),
     ViewColumn("autoDel", _value("autoDelete"), Role.TEXT, spare=True),
     ViewColumn("excl", _value("exclusive"), Role.TEXT, spare=True),
@@ -79,7 +79,7 @@ _QUEUES = (
     ViewColumn("bind", _value("bindingCount"), spare=True),
 )
 _EXCHANGES = (
-    ViewColumn("exchange", lambda item: item.identity.index or "(default)", Role.NAME, wraps=True),
+    ViewColumn("exchange", lambda item: item.identity.index or "(default)", Role.NAME, shortens=True),
     ViewColumn("type", _value("type"), Role.TEXT),
     ViewColumn("dur", _value("durable"), Role.TEXT, spare=True),
     ViewColumn("bind", _value("bindingCount")),
@@ -91,11 +91,11 @@ _EXCHANGES = (
     ViewColumn("byteDrop", _value("byteDrops", unit="octet"), spare=True),
 )
 _CONNECTIONS = (
-    ViewColumn("connection", lambda item: item.identity.index, Role.NAME, wraps=True),
+    ViewColumn("connection", lambda item: item.identity.index, Role.NAME, shortens=True),
     ViewColumn("process", _value("remoteProcessName"), Role.TEXT),
     ViewColumn("pid", lambda item: _identifier(item.values.get("remotePid")), spare=True),
     ViewColumn("mech", _value("saslMechanism"), Role.TEXT, spare=True),
-    ViewColumn("user", _value("authIdentity"), Role.TEXT, wraps=True),
+    ViewColumn("user", _value("authIdentity"), Role.TEXT, shortens=True),
     ViewColumn("protocol", _value("protocol"), Role.TEXT, spare=True),
     ViewColumn("since", _since),
     ViewColumn("msgIn", _value("msgsFromClient")),
@@ -103,10 +103,10 @@ _CONNECTIONS = (
 )
 _SUBSCRIPTIONS = (
     ViewColumn(
-        "subscription", lambda item: _plain(item.values.get("name")) or item.identity.index, Role.NAME, wraps=True
+        "subscription", lambda item: _plain(item.values.get("name")) or item.identity.index, Role.NAME, shortens=True
     ),
-    ViewColumn("queue", _value("queueRef", "source"), Role.TEXT, wraps=True),
-    ViewColumn("session", _value("sessionRef"), Role.FAINT, wraps=True, spare=True),
+    ViewColumn("queue", _value("queueRef", "source"), Role.TEXT, shortens=True),
+    ViewColumn("session", _value("sessionRef"), Role.FAINT, shortens=True, spare=True),
     ViewColumn("browse", _value("browsing"), Role.TEXT, spare=True),
     ViewColumn("acked", _value("acknowledged"), Role.TEXT, spare=True),
     ViewColumn("excl", _value("exclusive"), Role.TEXT, spare=True),

@@ -110,7 +110,7 @@ def _table(context: Context, names: Sequence[str], fields: Sequence[ViewColumn])
     columns = [item.column for item in fields]
     rows = [tuple(item.value(one) for item in fields) for one in objects]
     if several:
-        columns.append(TableColumn("broker", Role.FAINT, wraps=True))
+        columns.append(TableColumn("broker", Role.FAINT, shortens=True))
         rows = [(*row, one.identity.key.broker) for row, one in zip(rows, objects, strict=True)]
     hidden = context.left_out((PACKAGE, one) for one in names)
     return Table(

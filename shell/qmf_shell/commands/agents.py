@@ -9,13 +9,13 @@ from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
 _COLUMNS = (
-    TableColumn("Agent", Role.NAME, wraps=True),
+    TableColumn("Agent", Role.NAME, shortens=True),
     TableColumn("Vendor", spare=True),
     TableColumn("Product", spare=True),
-    TableColumn("Instance", wraps=True, spare=True),
+    TableColumn("Instance", shortens=True, spare=True),
     TableColumn("Epoch", Role.NUMBER),
     TableColumn("Heartbeat", Role.NUMBER),
-    TableColumn("Broker", Role.FAINT, wraps=True),
+    TableColumn("Broker", Role.FAINT, shortens=True),
 )
 
 

@@ -178,7 +178,7 @@ def _confirm(context: Context, args: BoundArguments, method: Method, targets: Se
 
 
 def _targets(context: Context, method: Method, targets: Sequence[ObjectRecord]) -> Table:
-    columns = (TableColumn("ID", Role.ID), TableColumn("Object", Role.NAME, wraps=True))
+    columns = (TableColumn("ID", Role.ID), TableColumn("Object", Role.NAME, shortens=True))
     rows = tuple((context.ids.assign(item.identity, item.created), object_label(item.identity)) for item in targets)
     return Table(columns, rows, title=f"{clean(method.name)} would be called on {plural(len(rows), 'object')}")
 

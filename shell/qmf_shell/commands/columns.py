@@ -15,7 +15,7 @@ from qmf_shell.session.object_names import class_names
 from qmf_shell.text import clean
 
 _COLUMNS = (
-    TableColumn("Package", Role.FAINT, wraps=True, spare=True),
+    TableColumn("Package", Role.FAINT, shortens=True, spare=True),
     TableColumn("Class", Role.NAME),
     TableColumn("Columns", wraps=True),
 )

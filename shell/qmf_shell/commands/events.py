@@ -20,7 +20,7 @@ from qmf_shell.parsing.conditions import Condition
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.results.cells import Cell, Instant
-from qmf_shell.results.result import Result, ResultStream, Role, StreamLine, Table, TableColumn
+from qmf_shell.results.result import CellForm, Result, ResultStream, Role, StreamLine, Table, TableColumn
 from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -31,9 +31,16 @@ from qmf_shell.text import plural
 SHOWN = 20
 
 _COLUMNS = (
-    TableColumn("Time", Role.TIME),
+    TableColumn("Time", Role.TIME, form=CellForm.BRIEF),
     TableColumn("Severity", Role.SEVERITY),
     TableColumn("Event", Role.NAME),
+    TableColumn("Arguments", shortens=True),
+    TableColumn("Agent", Role.FAINT, shortens=True, spare=True),
+)
+#: The same with everything that the events hold.
+_WHOLE = (
+    TableColumn("Time", Role.TIME),
+    *_COLUMNS[1:3],
     TableColumn("Arguments", wraps=True),
     TableColumn("Agent", Role.FAINT, wraps=True),
 )
@@ -46,8 +53,9 @@ def run(context: Context, args: BoundArguments) -> Result:
         return _recorded(context, attrs.evolve(args, words=tuple(words)), period)
     wanted = _filter(context, args)
     most = count_option(EVENTS, args, "number", SHOWN)
+    columns = _WHOLE if "long" in args.options else _COLUMNS
     if "follow" in args.options:
-        return ResultStream(_follow(context, wanted), title="Waiting for events; Ctrl-C ends it")
+        return ResultStream(_follow(context, wanted, columns), title="Waiting for events; Ctrl-C ends it")
     known = _known_classes(context)
     shared = _shared_names(context, known)
     events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
@@ -55,7 +63,7 @@ def run(context: Context, args: BoundArguments) -> Result:
     notes = [f"{len(events) - len(shown)} earlier ones; events -n 0 shows all"] if len(shown) < len(events) else []
     notes += [f"not connected to {item.name}" for item in context.backend.statuses if not item.connected]
     return Table(
-        _COLUMNS,
+        columns,
         tuple(_cells(context, event, shared) for event in shown),
         title=plural(len(shown), "event"),
         empty="No events since this session began; `events -f` waits for them."
@@ -86,7 +94,7 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
     shared = _shared_names(past, _known_classes(past))
     left = count - len(kept)
     return Table(
-        _COLUMNS,
+        _WHOLE if "long" in args.options else _COLUMNS,
         tuple(_cells(past, event, shared) for event in kept),
         title=plural(len(kept), "event"),
         empty="No such events were recorded in this period.",
@@ -94,11 +102,11 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
     )
 
 
-def _follow(context: Context, wanted: EventFilter) -> Iterator[StreamLine]:
+def _follow(context: Context, wanted: EventFilter, columns: tuple[TableColumn, ...]) -> Iterator[StreamLine]:
     shared = _shared_names(context, _known_classes(context))
     for event in context.events.follow():
         if wanted.passes(event) and context.shows_event(event):
-            yield StreamLine(_COLUMNS, _cells(context, event, shared))
+            yield StreamLine(columns, _cells(context, event, shared))
 
 
 def _filter(context: Context, args: BoundArguments) -> EventFilter:
@@ -169,12 +177,14 @@ def _cells(context: Context, event: EventRecord, shared: set[str]) -> tuple[Cell
 EVENTS = Command(
     name="events",
     usage=(
-        "events [-f] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",
-        "events [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION] from TIME [to TIME]",
+        "events [-f] [-l] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",
+        "events [-l] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION] from TIME [to TIME]",
     ),
     summary="Show the latest events, or follow them as they come",
     help=(
         "Events are collected from the moment when this program connected. The last 1000 are kept.",
+        "An event is one line: on a narrow terminal its arguments are shortened, and empty ones left out. -l shows "
+        "everything.",
         "With -f, events are printed as they come until Ctrl-C.",
         "With from or to, those that were recorded in a lake in that period are shown; times are written as for at.",
         "A condition is written as in `list`; it compares arguments of events, and severity, class and agent. "
@@ -193,6 +203,7 @@ EVENTS = Command(
     ),
     options=(
         Option(("-f", "--follow"), "print events as they come, until Ctrl-C"),
+        Option(("-l", "--long"), "all arguments as they are, on several lines if necessary"),
         Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),
         Option(("-s", "--severity"), "only events of at least this severity", "SEVERITY"),
         Option(("-a", "--agent"), "only from agents whose name contains this", "AGENT"),

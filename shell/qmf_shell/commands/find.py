@@ -24,7 +24,7 @@ _MAX_SHOWN = 60
 _COLUMNS = (
     TableColumn("ID", Role.ID),
     TableColumn("Kind", Role.FAINT),
-    TableColumn("Name", Role.NAME, wraps=True),
+    TableColumn("Name", Role.NAME, shortens=True),
     TableColumn("Where", wraps=True),
     TableColumn("Match", wraps=True),
 )

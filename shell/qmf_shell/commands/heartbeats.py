@@ -12,13 +12,13 @@ from qmf_shell.session.context import Context
 from qmf_shell.text import plural
 
 _COLUMNS = (
-    TableColumn("Agent", Role.NAME, wraps=True),
+    TableColumn("Agent", Role.NAME, shortens=True),
     TableColumn("Last", Role.TIME, spare=True),
     TableColumn("Ago", Role.NUMBER),
     TableColumn("Every", Role.NUMBER),
     TableColumn("Seen", Role.NUMBER, spare=True),
     TableColumn("State"),
-    TableColumn("Broker", Role.FAINT, wraps=True, spare=True),
+    TableColumn("Broker", Role.FAINT, shortens=True, spare=True),
 )
 _LINE = (
     TableColumn("Time", Role.TIME),

@@ -30,7 +30,7 @@ from qmf_shell.session.short_ids import NumberedObject
 from qmf_shell.text import clean, plural
 
 _CLASSES = (
-    TableColumn("Package", Role.FAINT, wraps=True),
+    TableColumn("Package", Role.FAINT, shortens=True),
     TableColumn("Class", Role.NAME),
     TableColumn("Active", Role.NUMBER),
     TableColumn("Destroyed", Role.NUMBER, spare=True),
@@ -39,9 +39,9 @@ _CLASSES = (
 _ID_OR_RANGE = re.compile(r"[0-9]+(-[0-9]+)?")
 _ID = TableColumn("ID", Role.ID)
 _TIMES = (TableColumn("Created", Role.TIME, spare=True), TableColumn("Destroyed", Role.TIME, spare=True))
-_INDEX = TableColumn("Index", Role.NAME, wraps=True)
-_TITLE = TableColumn("Name", wraps=True)
-_AGENT = TableColumn("Agent", Role.FAINT, wraps=True)
+_INDEX = TableColumn("Index", Role.NAME, shortens=True)
+_TITLE = TableColumn("Name", shortens=True)
+_AGENT = TableColumn("Agent", Role.FAINT, shortens=True)
 
 
 def run(context: Context, args: BoundArguments) -> Result:

@@ -17,7 +17,7 @@ _COLUMNS = (
     TableColumn("Direction"),
     TableColumn("ID", Role.ID),
     TableColumn("Class", wraps=True),
-    TableColumn("Index", Role.NAME, wraps=True),
+    TableColumn("Index", Role.NAME, shortens=True),
     TableColumn("Property"),
 )
 

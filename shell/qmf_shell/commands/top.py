@@ -15,8 +15,9 @@ from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.selecting import known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import count_option
+from qmf_shell.render.units import per_second
 from qmf_shell.results.cells import Cell, Quantity
-from qmf_shell.results.result import LiveView, Role, Table, TableColumn
+from qmf_shell.results.result import CellForm, LiveView, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
@@ -77,18 +78,19 @@ class _Top:
         beside = value_columns(schemas, self.beside) if schemas else []
         named = any(item.identity.title for item in shown)
         title = f"{clean(self.field.name)} per second" if by_rate else clean(self.field.name)
-        columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, wraps=True)]
-        columns += [TableColumn("Name", wraps=True)] if named else []
-        columns.append(TableColumn(title, Role.NUMBER, key=title))
+        columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, shortens=True)]
+        columns += [TableColumn("Name", shortens=True)] if named else []
+        unit = per_second(self.field.unit) if by_rate else self.field.unit
+        name = clean(self.field.name)
+        columns.append(TableColumn(name, Role.NUMBER, key=title, form=CellForm.BRIEF, unit=unit))
         columns += [attrs.evolve(item.column, spare=True) for item in beside]
         rows: list[tuple[Cell, ...]] = []
         for item in shown:
             value = values[item.identity.key]
-            unit = self.field.unit
             cell = Quantity(round(value, 3), unit) if isinstance(value, int | float) else None
-            name = [item.identity.title] if named else []
+            titles = [item.identity.title] if named else []
             number = self.context.ids.assign(item.identity, item.created)
-            rows.append((number, item.identity.index, *name, cell, *(one.cell(self.context, item) for one in beside)))
+            rows.append((number, item.identity.index, *titles, cell, *(one.cell(self.context, item) for one in beside)))
         head = f"Top of {plural(len(objects), 'object')} by {title}"
         return Table(tuple(columns), tuple(rows), title=head, empty="No objects.")
 

@@ -26,7 +26,7 @@ _Entry = tuple[ObjectKey | str, str, str]
 
 _COLUMNS = (
     TableColumn("ID", Role.ID),
-    TableColumn("Object", Role.TREE, wraps=True),
+    TableColumn("Object", Role.TREE, shortens=True),
     TableColumn("Below", Role.NUMBER, spare=True),
 )
 

@@ -265,10 +265,10 @@ class _ClassWatch:
 
     def _table(self, selected: SelectedObjects, at: float) -> Table:
         values = self._values(selected)
-        columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, wraps=True)]
+        columns = [TableColumn("ID", Role.ID), TableColumn("Index", Role.NAME, shortens=True)]
         named = any(item.identity.title for item in selected.shown)
         if named:
-            columns.append(TableColumn("Name", wraps=True))
+            columns.append(TableColumn("Name", shortens=True))
         asked, form = bool(self.selection.columns), CellForm.WIDE if self.selection.wide else CellForm.BRIEF
         columns += [attrs.evolve(value.column_as(form), spare=not asked) for value in values]
         rows: list[tuple[Cell, ...]] = []

@@ -93,8 +93,9 @@ def toolbar(context: Context, hints: Sequence[HintPart] = (), columns: int | Non
     statuses = context.backend.statuses
     parts = [clean(statuses[0].url) if len(statuses) == 1 else plural(len(statuses), "broker")]
     parts.append(plural(len(context.backend.agents()), "agent"))
-    if context.events.total:
-        parts.append(plural(context.events.total, "event"))
+    events = context.events.count(everything=context.everything)
+    if events:
+        parts.append(plural(events, "event"))
     return [("", f" {'  '.join(parts)} ")]
 
 

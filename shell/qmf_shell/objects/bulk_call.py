@@ -15,7 +15,11 @@ from qmf_shell.session.backend import CallOutcome, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean, one_line, plural
 
-_COLUMNS = (TableColumn("ID", Role.ID), TableColumn("Object", Role.NAME, wraps=True), TableColumn("Result", wraps=True))
+_COLUMNS = (
+    TableColumn("ID", Role.ID),
+    TableColumn("Object", Role.NAME, shortens=True),
+    TableColumn("Result", wraps=True),
+)
 
 
 def call_objects(

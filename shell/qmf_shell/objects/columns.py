@@ -46,7 +46,8 @@ class ValueColumn:
             return TableColumn(title, Role.TIME)
         compound = isinstance(self.item, Statistic) and self.item.type.style in (Style.HILO, Style.MMA)
         if not self.field.is_number:
-            return TableColumn(clean(title), wraps=True, key=title)
+            brief = form is CellForm.BRIEF
+            return TableColumn(clean(title), wraps=not brief, shortens=brief, key=title)
         unit = None if self.field.type is not None and self.field.type.base in TIME_TYPES else self.field.unit
         if compound and form is not CellForm.BRIEF:
             return TableColumn(clean(title), wraps=True, key=title, form=form, unit=unit)

@@ -23,6 +23,8 @@ from qmf_shell.session.context import Context
 _FLOAT32 = struct.Struct("<f")
 #: Names of properties and statistics in the column "Type", as in qpid-tool.
 CONFIG, INST = "config", "inst"
+#: Arguments of the events of brokers that tell who caused it: what happened matters more.
+_ORIGIN = frozenset({"rhost", "user"})
 
 
 def value_cell(
@@ -148,4 +150,5 @@ def argument_cells(context: Context, arguments: Sequence[Argument], values: Mapp
 
 def event_fields(context: Context, event: EventRecord) -> NamedValues:
     """The cell of the arguments of an event, on one line."""
-    return NamedValues(argument_cells(context, event.schema.arguments if event.schema else (), event.values))
+    cells = argument_cells(context, event.schema.arguments if event.schema else (), event.values)
+    return NamedValues(cells, _ORIGIN if event.name.startswith("org.apache.qpid.") else frozenset())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import time
 from datetime import UTC, datetime, timedelta, tzinfo
 
 import attrs
@@ -93,6 +94,8 @@ class Formatter:
         if form is CellForm.FULL or (self.exact and isinstance(cell, Duration)):
             return self.text(cell)
         match cell:
+            case Instant(ns):
+                return self._brief_instant(ns)
             case Duration(ns):
                 return brief_duration(ns)
             case float():
@@ -111,9 +114,21 @@ class Formatter:
             case _:
                 return self.text(cell)
 
+    def telling_values(self, cell: NamedValues) -> list[tuple[str, str]]:
+        """Names and texts of named values that say something, the less important ones last: for short lines."""
+        values = [item for item in cell.values.items() if not _is_empty(item[1])] or list(cell.values.items())
+        values.sort(key=lambda item: item[0] in cell.minor)
+        return [(clean(name), self._field(value)) for name, value in values]
+
     def heading(self, column: TableColumn) -> str:
         """What stands below the title of a column: its unit, unless the cells have it."""
         return "" if column.form is CellForm.FULL else heading_unit(column.unit, exact=self.exact)
+
+    def _brief_instant(self, ns: int) -> str:
+        """The time of day of a time of today."""
+        text = self.instant(ns)
+        today = _moment(time.time_ns() // 1_000_000_000, self.zone, False)[:10]
+        return text.removeprefix(f"{today} ")
 
     def _number(self, value: int | float | None, unit: str | None, form: CellForm) -> str:
         if value is None:
@@ -170,6 +185,10 @@ class Formatter:
 def _moment(seconds: int, zone: tzinfo | None, short: bool) -> str:
     moment = (_EPOCH + timedelta(seconds=seconds)).astimezone(zone)
     return f"{moment:%H:%M:%S}" if short else f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _is_empty(cell: Cell) -> bool:
+    return cell in (None, "") or (isinstance(cell, Collection) and not cell.value)
 
 
 def collection_text(value: object) -> str:

@@ -18,10 +18,16 @@ from qmf_shell.text import clean
 
 #: Texts of cells without a value.
 EMPTY = ("", ABSENT)
+#: Long words may be broken after these.
+_BREAKS = "/,;:=_-.&?"
 #: Blanks between columns.
 GAP = 2
 #: A column that wraps is never made narrower than this, unless its contents are.
 NARROWEST = 12
+#: Names are shortened to this width while spare columns remain, and then to this one.
+COMFORTABLE, SHORT = 32, 16
+#: Words up to this length are not broken as long as there is another way.
+LONG_WORD = 24
 #: Text in lines of this width is readable: then spare columns may stay.
 READABLE = 40
 
@@ -41,28 +47,25 @@ def natural_widths(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list
     return [max(map(display_width, texts)) for texts in zip(titles, *rows, strict=True)]
 
 
-def fit_widths(
-    widths: Sequence[int], wraps: Sequence[bool], room: int | None, least: int = NARROWEST
-) -> list[int] | None:
-    """Widths that fit, or None if the table must be written as records.
+def fit_widths(widths: Sequence[int], leasts: Sequence[int], room: int | None) -> list[int] | None:
+    """Widths that fit into `room`, or None if there are none. The widest columns are narrowed first.
 
     Args:
         widths: as `natural_widths` gives them.
-        wraps: which columns may be narrowed.
+        leasts: how narrow each column may become; at least its width for those that stay as they are.
         room: width available to the table, without its indent; None for no limit.
-        least: no column is made narrower than this.
     """
     result = list(widths)
     if room is None:
         return result
     over = sum(result) + GAP * (len(result) - 1) - room
     while over > 0:
-        shrinkable = [number for number, may in enumerate(wraps) if may and result[number] > least]
+        shrinkable = [at for at, least in enumerate(leasts) if result[at] > least]
         if not shrinkable:
             return None
-        widest = max(shrinkable, key=lambda number: result[number])
-        second = max((result[number] for number in shrinkable if number != widest), default=least)
-        step = min(over, max(1, result[widest] - max(second, least)))
+        widest = max(shrinkable, key=lambda at: result[at])
+        second = max((result[at] for at in shrinkable if at != widest), default=0)
+        step = min(over, max(1, result[widest] - max(second, leasts[widest])))
         result[widest] -= step
         over -= step
     return result
@@ -81,10 +84,25 @@ class ColumnPlan:
     widths: tuple[int, ...] | None
 
 
+@attrs.frozen
+class _Leasts:
+    """How narrow columns of a kind may become.
+
+    Attributes:
+        shortened: those whose texts are shortened; None: they are not.
+        wrapped: those whose texts are broken into lines; None: they are not.
+        whole_words: no word of these is broken, unless it is longer than `LONG_WORD`.
+    """
+
+    shortened: int | None = None
+    wrapped: int | None = None
+    whole_words: bool = True
+
+
 def plan_columns(
     columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], room: int | None, units: Sequence[str] = ()
 ) -> ColumnPlan:
-    """Fit a table into `room`: remove spare columns, then wrap text, then remove columns without values.
+    """Fit a table into `room`: shorten names, remove spare columns, wrap text, then remove columns without values.
 
     The last spare columns are removed first. If text must be wrapped even without any, they stay as long as the text is
     readable.
@@ -95,25 +113,47 @@ def plan_columns(
         room: as in `fit_widths`.
         units: second lines of the headings, or nothing.
     """
-    widths = natural_widths([clean(item.title) for item in columns], [units, *rows] if units else rows)
+    titles = [clean(item.title) for item in columns]
+    widths = natural_widths(titles, [units, *rows] if units else rows)
 
-    def fitted(shown: Sequence[int], least: int = NARROWEST) -> ColumnPlan | None:
-        found = fit_widths([widths[at] for at in shown], [columns[at].wraps for at in shown], room, least)
+    def least(at: int, limits: _Leasts) -> int:
+        column = columns[at]
+        if column.shortens and limits.shortened is not None:
+            return max(limits.shortened, min(LONG_WORD, display_width(titles[at])))
+        if column.wraps and limits.wrapped is not None:
+            words = _longest_word(titles[at], *(row[at] for row in rows)) if limits.whole_words else 0
+            return max(limits.wrapped, min(LONG_WORD, words))
+        return widths[at]
+
+    def fitted(shown: Sequence[int], limits: _Leasts) -> ColumnPlan | None:
+        found = fit_widths([widths[at] for at in shown], [least(at, limits) for at in shown], room)
         return None if found is None else ColumnPlan(tuple(shown), tuple(found))
 
-    def overfull(shown: Sequence[int]) -> bool:
-        return room is not None and sum(widths[at] for at in shown) + GAP * (len(shown) - 1) > room
-
-    everything = range(len(columns))
+    everything = list(range(len(columns)))
     needed = [at for at in everything if not columns[at].spare]
     filled = [at for at in needed if any(row[at] not in EMPTY for row in rows)]
-    if overfull(needed):
-        whole = fitted(everything, READABLE)
-        return whole or fitted(needed) or fitted(filled) or ColumnPlan(tuple(filled), None)
-    shown = list(everything)
-    while overfull(shown):
-        shown.remove(max(at for at in shown if columns[at].spare))
-    return ColumnPlan(tuple(shown), tuple(widths[at] for at in shown))
+    shown = everything
+    while True:
+        plan = fitted(shown, _Leasts(shortened=COMFORTABLE))
+        if plan is not None:
+            return plan
+        if len(shown) == len(needed):
+            break
+        last = max(at for at in shown if columns[at].spare)
+        shown = [at for at in shown if at != last]
+    tight = _Leasts(SHORT, NARROWEST)
+    return (
+        fitted(needed, _Leasts(SHORT))
+        or fitted(everything, _Leasts(SHORT, READABLE))
+        or fitted(needed, tight)
+        or fitted(filled, tight)
+        or fitted(filled, attrs.evolve(tight, whole_words=False))
+        or ColumnPlan(tuple(filled), None)
+    )
+
+
+def _longest_word(*texts: str) -> int:
+    return max((display_width(word) for text in texts for word in text.split(" ")), default=0)
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -133,9 +173,21 @@ def wrap(text: str, width: int) -> list[str]:
             continue
         if line:
             lines.append(line)
-        *full, line = chop_cells(word, max(1, width)) or [""]
+        *full, line = _pieces(word, max(1, width))
         lines += full
     return [*lines, line]
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    """A word that is too long for a line in parts, which end with a punctuation mark if that leaves half of a line."""
+    pieces: list[str] = []
+    while display_width(word) > width:
+        piece = chop_cells(word, width)[0]
+        at = max((piece.rfind(mark) for mark in _BREAKS), default=-1) + 1
+        piece = piece[:at] if at >= len(piece) // 2 else piece
+        pieces.append(piece or word[:1])
+        word = word[len(pieces[-1]) :]
+    return [*pieces, word]
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:

@@ -13,10 +13,22 @@ from operator import gt
 import attrs
 
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.layout import GAP, NARROWEST, display_width, indent, natural_widths, pad, plan_columns, wrap
+from qmf_shell.render.layout import (
+    GAP,
+    NARROWEST,
+    SHORT,
+    ColumnPlan,
+    display_width,
+    indent,
+    natural_widths,
+    pad,
+    plan_columns,
+    wrap,
+)
 from qmf_shell.render.plot import draw_plot
+from qmf_shell.render.shortening import shorten_middle, shorten_values
 from qmf_shell.render.styles import CHANGED_MARK, Styler
-from qmf_shell.results.cells import Cell, WatchedValue
+from qmf_shell.results.cells import Cell, NamedValues, WatchedValue
 from qmf_shell.results.result import Details, Notice, Plot, Result, ResultGroup, Role, StreamLine, Table, TableColumn
 from qmf_shell.text import clean
 
@@ -42,6 +54,11 @@ class TextOptions:
     height: int = 20
     styler: Styler = attrs.field(factory=Styler)
     braille: bool = True
+
+    @property
+    def left_out(self) -> str:
+        """What stands for a part of a text that is left out."""
+        return "…" if self.braille else ".."
 
 
 def text_lines(result: Result, options: TextOptions) -> Iterator[str]:
@@ -78,12 +95,16 @@ def text_lines(result: Result, options: TextOptions) -> Iterator[str]:
 
 def _line(line: StreamLine, options: TextOptions) -> Iterator[str]:
     """The cells of a stream line; severities are padded, so that the following cells are aligned."""
+    pairs = list(zip(line.columns, line.cells, strict=True))
     texts = [
-        pad(options.formatter.text(cell), 6 if column.role is Role.SEVERITY else 0)
-        for column, cell in zip(line.columns, line.cells, strict=True)
+        pad(options.formatter.column_text(cell, column), 6 if column.role is Role.SEVERITY else 0)
+        for column, cell in pairs
     ]
+    if options.width is not None and any(column.shortens for column in line.columns):
+        shown = _fitted(pairs, texts, options, options.width)
+        pairs, texts = [pairs[at] for at, _ in shown], [text for _, text in shown]
     gap = " " * GAP
-    painted = [options.styler.cell(column, text, text) for column, text in zip(line.columns, texts, strict=True)]
+    painted = [options.styler.cell(column, text, text) for (column, _), text in zip(pairs, texts, strict=True)]
     first, *more = _wrapped(gap.join(texts), options.width)
     front = gap.join(texts[:_FRONT])
     if not more:
@@ -93,6 +114,27 @@ def _line(line: StreamLine, options: TextOptions) -> Iterator[str]:
     else:
         yield first
     yield from more
+
+
+def _fitted(
+    pairs: Sequence[tuple[TableColumn, Cell]], texts: Sequence[str], options: TextOptions, width: int
+) -> list[tuple[int, str]]:
+    """Numbers and texts of the cells on one line: without the spare ones, and shortened, as far as necessary."""
+    shown = list(range(len(pairs)))
+    while True:
+        fixed = [at for at in shown if not pairs[at][0].shortens]
+        flexible = [at for at in shown if pairs[at][0].shortens]
+        room = width - sum(display_width(texts[at]) for at in fixed) - GAP * (len(shown) - 1)
+        wanted = sum(display_width(texts[at]) for at in flexible)
+        spare = [at for at in shown if pairs[at][0].spare]
+        if wanted <= room or not spare:
+            break
+        shown.remove(spare[-1])
+    if not flexible or wanted <= room:
+        return [(at, texts[at]) for at in shown]
+    # Room enough for something is always assumed: a line that is still too long is wrapped.
+    each = max(SHORT, room // len(flexible))
+    return [(at, _short_text(options, pairs[at][1], texts[at], each) if at in flexible else texts[at]) for at in shown]
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
@@ -132,9 +174,26 @@ def _table(table: Table, options: TextOptions) -> Iterator[str]:
     else:
         heads = [[texts[at] for at in planned.shown] for texts in (titles, units) if any(texts)]
         rows = [[row[at] for at in planned.shown] for row in rows]
+        _shorten(attrs.evolve(options, formatter=formatter), table, planned, rows)
         yield from (margin + line for line in _grid(columns, heads, rows, planned.widths, styler))
     if table.note:
         yield from map(styler.faint, _wrapped(table.note, width))
+
+
+def _shorten(options: TextOptions, table: Table, planned: ColumnPlan, rows: Sequence[list[str]]) -> None:
+    """Shorten the texts that are too wide for their columns and may be shortened."""
+    for place, (at, width) in enumerate(zip(planned.shown, planned.widths or (), strict=True)):
+        if not table.columns[at].shortens:
+            continue
+        for texts, cells in zip(rows, table.rows, strict=True):
+            if display_width(texts[place]) > width:
+                texts[place] = _short_text(options, cells[at], texts[place], width)
+
+
+def _short_text(options: TextOptions, cell: Cell, text: str, width: int) -> str:
+    if isinstance(cell, NamedValues):
+        return shorten_values(options.formatter.telling_values(cell), width, options.left_out)
+    return shorten_middle(text, width, options.left_out)
 
 
 def _grid(

@@ -101,8 +101,13 @@ def scaled(value: int | float, symbol: str = "") -> str:
     while size >= 999.5 and at < len(_PREFIXES) - 1:
         size /= 1000
         at += 1
-    number = f"{size:,.0f}" if size >= 1000 else _short(size) if size >= 0.01 or not size else f"{size:.2g}"
+    number = f"{size:,.0f}" if size >= 1000 else _short(size) if size >= 1 or not size else f"{size:.3g}"
     return f"{'-' if value < 0 else ''}{number} {_PREFIXES[at]}{symbol}".rstrip()
+
+
+def per_second(unit: str | None) -> str:
+    """The unit of the growth of a counter with this unit: ``message/second``; ``/second`` for none."""
+    return f"{unit or ''}/second"
 
 
 def rate_text(rate: float, unit: str | None = None, *, exact: bool = False) -> str:
@@ -166,6 +171,10 @@ def plural_unit(unit: str) -> str:
     """The unit of several: ``messages``, ``switches``; ``%`` for percent."""
     if unit in PERCENT:
         return "%"
+    if unit.endswith("/second") and unit.removesuffix("/second").lower() in _COUNTED:
+        return f"{plural_unit(unit.removesuffix('/second'))}/s"
+    if unit == "/second":
+        return "per second"
     if unit.lower() in _COUNTED:
         return clean(unit + ("es" if unit.endswith(("s", "ch")) else "s"))
     return clean(unit)

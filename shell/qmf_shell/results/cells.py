@@ -95,9 +95,15 @@ class Collection:
 
 @attrs.frozen
 class NamedValues:
-    """Named values on one line, e.g. the arguments of an event."""
+    """Named values on one line, e.g. the arguments of an event.
+
+    Attributes:
+        values: by name, in their order.
+        minor: names that come last where the line is shortened.
+    """
 
     values: Mapping[str, Cell]
+    minor: frozenset[str] = frozenset()
 
 
 @attrs.frozen

@@ -41,6 +41,7 @@ class TableColumn:
         title: its heading.
         role: what it contains.
         wraps: its texts may be broken into lines on a narrow terminal; texts of other columns are never broken.
+        shortens: its texts may be shortened on a narrow terminal: names in the middle, named values one by one.
         spare: it repeats what other columns contain: the first to be left out on a narrow terminal.
         key: name of the value in JSON and CSV; by default the heading in lower case.
         form: how much its cells say.
@@ -54,6 +55,7 @@ class TableColumn:
     key: str = attrs.field(default=attrs.Factory(lambda self: self.title.lower(), takes_self=True))
     form: CellForm = CellForm.FULL
     unit: str | None = None
+    shortens: bool = False
 
 
 @attrs.frozen

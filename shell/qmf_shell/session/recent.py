@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
 from qmf_shell.session.backend import ClassName, EventRecord, HeartbeatRecord
+from qmf_shell.session.own_objects import is_own_event
 
 T = TypeVar("T")
 
@@ -66,6 +67,22 @@ class RecentItems(Generic[T]):
 
 class RecentEvents(RecentItems[EventRecord]):
     """The last events."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        super().__init__(kept)
+        self._own = 0
+
+    def add(self, item: EventRecord) -> None:
+        """See `RecentItems.add`."""
+        own = is_own_event(item)
+        with self._changed:
+            self._own += own
+            super().add(item)
+
+    def count(self, *, everything: bool) -> int:
+        """How many events were received; `everything`: with those about what agents and consoles create."""
+        with self._changed:
+            return self.total - (0 if everything else self._own)
 
 
 class RecentHeartbeats(RecentItems[HeartbeatRecord]):

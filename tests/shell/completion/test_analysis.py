@@ -69,7 +69,7 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("schema fi", ClassNames(True, True), "fi", 7),
         ("events ", AnyOf((ClassNames(False, True), EVENT_WORDS)), "", 7),
         ("events -f fi", AnyOf((ClassNames(False, True), EVENT_WORDS)), "fi", 10),
-        ("events -n ", OptionValue(EVENTS.options[1]), "", 10),
+        ("events -n ", OptionValue(EVENTS.options[2]), "", 10),
         ("events -n 5 ", AnyOf((ClassNames(False, True), EVENT_WORDS)), "", 12),
         ("events from ", Keywords(TIME_WORDS), "", 12),
         ("events full from yesterday 14:0", Keywords((PERIOD_WORDS[1], *SELECTION_WORDS[:1])), "14:0", 27),

@@ -32,10 +32,11 @@ def test_plain_table_on_forty_columns_leaves_out_empty_columns_and_wraps() -> No
         " ID  Created              Index",
         "=" * 40,
         "101  2024-05-01 12:00:00  /",
-        "102  2024-05-01 12:00:00  /a/very/long/p",
-        "                          ath/that/does/",
-        "                          not/fit/into/f",
-        "                          orty/columns",
+        "102  2024-05-01 12:00:00  /a/very/long/",
+        "                          path/that/",
+        "                          does/not/fit/",
+        "                          into/forty/",
+        "                          columns",
         "done",
     ]
 
@@ -49,8 +50,8 @@ def test_details_on_forty_columns() -> None:
     assert shown(RESULTS["details"], OutputStyle.PLAIN, 40).lines == [
         "echo of 101",
         "sequence  7",
-        "body      /a/very/long/path/that/does/no",
-        "          t/fit/into/forty/columns",
+        "body      /a/very/long/path/that/does/",
+        "          not/fit/into/forty/columns",
     ]
 
 

@@ -36,7 +36,7 @@ def test_prefixes(value: float, text: str) -> None:
     ("value", "unit", "brief", "full", "exact"),
     [
         (12_500_000, "octet", "12.5 MB", "12.5 MB", "12,500,000 octets"),
-        (54_162, "octet/second", "54.2 kB/s", "54,162 B/s", "54,162 octet/second"),
+        (54_162, "octet/second", "54.2 kB/s", "54,162 B/s", "54,162 octets/s"),
         (3600, "megahertz", "3.6 GHz", "3.6 GHz", "3,600 megahertz"),
         (10_234, "message", "10.2 k", "10,234 messages", "10,234 messages"),
         (9_214, "message", "9,214", "9,214 messages", "9,214 messages"),

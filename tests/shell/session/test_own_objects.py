@@ -15,6 +15,7 @@ from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
 from qmf_shell.session.opening import open_session
 from qmf_shell.session.own_objects import OwnObjectTracker, is_own_event, is_own_index, is_own_object
+from qmf_shell.session.recent import RecentEvents
 from shell.fakes import filesystem, full_event, make_output
 from support.brokers import URLS
 from support.waiting import wait_until
@@ -141,6 +142,13 @@ def test_sessions_are_known_by_their_connection() -> None:
     assert tracker.notice(session, (PACKAGE, "session"), {"connectionRef": key})
     assert not tracker.notice(session, (PACKAGE, "session"), {"connectionRef": other})
     assert not tracker.notice(key, ("org.example", "connection"), {"remoteProperties": {"qmf.management": True}})
+
+
+def test_only_other_events_are_counted() -> None:
+    events = RecentEvents()
+    events.add(full_event())
+    events.add(attrs.evolve(full_event(), name=f"{PACKAGE}:bind", values={"qName": OWN}))
+    assert (events.count(everything=False), events.count(everything=True), len(events.recent())) == (1, 2, 2)
 
 
 def test_only_the_brokers_own_classes_and_events_are_looked_at() -> None:
