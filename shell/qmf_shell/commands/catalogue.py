@@ -7,11 +7,13 @@ from qmf_shell.commands.at import AT
 from qmf_shell.commands.call import CALL
 from qmf_shell.commands.clear import CLEAR
 from qmf_shell.commands.columns import COLUMNS
+from qmf_shell.commands.diff import DIFF
 from qmf_shell.commands.events import EVENTS
 from qmf_shell.commands.export import EXPORT
 from qmf_shell.commands.find import FIND
 from qmf_shell.commands.heartbeats import HEARTBEATS
 from qmf_shell.commands.help import HELP
+from qmf_shell.commands.history import HISTORY
 from qmf_shell.commands.list import LIST
 from qmf_shell.commands.plot import PLOT
 from qmf_shell.commands.quit import QUIT
@@ -27,7 +29,7 @@ from qmf_shell.commands.watch import WATCH
 
 _LOOKING = (AGENTS, LIST, SHOW, SCHEMA, FIND, TREE, REFS)
 _FOLLOWING = (WATCH, TOP, PLOT, EVENTS, HEARTBEATS)
-_PAST = (AT,)
+_PAST = (AT, DIFF, HISTORY)
 _ACTING = (CALL, SETPROP, EXPORT)
 _SESSION = (SET, COLUMNS, ALIAS, RECORD, SOURCE, CLEAR, HELP, QUIT)
 

@@ -54,7 +54,9 @@ def result_values(result: Result) -> Iterator[object]:
             if data is not None:
                 yield plain_tree(data)
                 return
-            for part in parts:
+            tables = [part for part in parts if not isinstance(part, Plot)]
+            # A plot beside a table shows its values.
+            for part in tables or parts:
                 yield from result_values(part)
 
 

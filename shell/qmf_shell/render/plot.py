@@ -63,7 +63,7 @@ def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, brai
     marks = _marks(low, high, step, rows)
     margin = max(cell_len(text) for text in marks.values())
     columns = max(_LEAST[0], width - margin - 2)
-    first, last = _times(plot.series)
+    first, last = _ends(plot)
     canvas = _Canvas(columns, rows, braille)
     for number, series in enumerate(plot.series):
         canvas.line(number, _dots(series, first, last, low, high, canvas.size))
@@ -73,8 +73,8 @@ def draw_plot(plot: Plot, formatter: Formatter, width: int, height: int, *, brai
         mark = marks.get(at, "")
         edge = edges[0] if mark else edges[1]
         body.append((Segment(f"{' ' * (margin - cell_len(mark))}{mark} {edge}"), *segments))
-    ago = f"-{duration_text(round((last - first) * 1e9))}" if last > first else ""
-    axis = " " * (margin + 2) + ago + " " * max(1, columns - len(ago) - len("now")) + "now"
+    begin, end = _axis_texts(plot, formatter, last - first, columns)
+    axis = " " * (margin + 2) + begin + " " * max(1, columns - len(begin) - len(end)) + end
     return [(Segment(clean(plot.title)),), *body, (Segment(axis),), *legend, *note]
 
 
@@ -83,6 +83,24 @@ def _legend(number: int, series: PlotSeries, formatter: Formatter, width: int, b
     first, *more = wrap(f"{clean(series.name)}  {formatter.text(series.cell)}", max(1, width - len(sign) - 1))
     yield Segment(f"{sign} ", number), Segment(first)
     yield from ((Segment(" " * (len(sign) + 1) + line),) for line in more)
+
+
+def _ends(plot: Plot) -> tuple[float, float]:
+    """The seconds that the picture begins and ends with."""
+    if plot.first is not None and plot.last is not None:
+        return plot.first.ns / 1e9, plot.last.ns / 1e9
+    return _times(plot.series)
+
+
+def _axis_texts(plot: Plot, formatter: Formatter, seconds: float, columns: int) -> tuple[str, str]:
+    """The texts below the picture's ends; the dates of times are left out where there is no room for them."""
+    if plot.first is not None and plot.last is not None:
+        for form in (formatter, attrs.evolve(formatter, short=True)):
+            begin, end = form.instant(plot.first.ns), form.instant(plot.last.ns)
+            if len(begin) + len(end) < columns:
+                return begin, end
+        return "", ""
+    return f"-{duration_text(round(seconds * 1e9))}" if seconds > 0 else "", "now"
 
 
 def _times(series: Sequence[PlotSeries]) -> tuple[float, float]:

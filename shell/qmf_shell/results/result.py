@@ -173,12 +173,15 @@ class Plot:
         title: line above.
         at: time of the last points.
         note: line below, or None.
+        first, last: the period that is drawn; None: from the first point to now.
     """
 
     series: tuple[PlotSeries, ...]
     title: str
     at: Instant
     note: str | None = None
+    first: Instant | None = None
+    last: Instant | None = None
 
 
 @attrs.frozen

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -29,6 +31,18 @@ def test_a_rising_line_rises() -> None:
     assert text_lines[9].split()[0] == "0"
     assert text_lines[10].split() == ["-1m", "39s", "now"]
     assert text_lines[11] == "** depth  99"
+
+
+@pytest.mark.parametrize(
+    ("width", "texts"),
+    [(80, ["2024-05-01", "11:59:00", "2024-05-01", "12:00:00"]), (30, ["11:59:00", "12:00:00"]), (18, [])],
+)
+def test_a_period_has_its_times_below(width: int, texts: list[str]) -> None:
+    ends = Instant(NOON - 60 * 10**9), Instant(NOON)
+    plot = Plot((PlotSeries("depth", ((NOON / 1e9 - 30, 5.0),), 5),), "depth", ends[1], None, *ends)
+    lines = ["".join(piece.text for piece in row) for row in draw_plot(plot, Formatter(UTC), width, 8)]
+    assert lines[-2].split() == texts
+    assert all(cell_len(line) <= max(width, 18) for line in lines)
 
 
 @pytest.mark.parametrize("width", [20, 40, 100])
