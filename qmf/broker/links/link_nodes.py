@@ -119,7 +119,7 @@ class LinkNodes:
         try:
             return self._registry.create(name, declaration, self._client)
         except NodeDeclarationError as error:
-            raise LinkRefused("amqp:not-implemented", str(error)) from error
+            raise _refusal(error) from error
         except NoSuchExchange as error:
             raise LinkRefused("amqp:not-found", str(error)) from error
 
@@ -127,9 +127,13 @@ class LinkNodes:
         try:
             return read_node_declaration(terminus.capabilities, terminus.properties, limits=self._registry.limits)
         except NodeDeclarationError as error:
-            raise LinkRefused("amqp:not-implemented", str(error)) from error
+            raise _refusal(error) from error
 
 
 def _check_deletable(node: LinkNode) -> None:
     if node.name in PREDECLARED_NAMES or node.name.startswith("qmf."):
         raise LinkRefused("amqp:not-allowed", f"exchange {node.name!r} cannot be deleted")
+
+
+def _refusal(error: NodeDeclarationError) -> LinkRefused:
+    return LinkRefused("amqp:invalid-field" if error.invalid else "amqp:not-implemented", str(error))

@@ -11,7 +11,7 @@ import attrs
 
 from qmf.agent import ErrorCode, MethodError, current_caller
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
-from qmf.broker.nodes.exchanges import DefaultExchange, Exchange, HeadersExchange
+from qmf.broker.nodes.exchanges import EXCHANGE_TYPES, DefaultExchange, Exchange, HeadersExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclarationError, read_node_declaration
 from qmf.broker.nodes.queues import Queue
@@ -56,12 +56,15 @@ class Administration:
             return
         if type != "queue":
             self._check_type(type, _EXCHANGE_TYPES)
+            kind = properties.get("exchange-type", "topic")
+            if kind not in EXCHANGE_TYPES:
+                raise MethodError(f"Invalid exchange type: {kind}")
         try:
             declaration = read_node_declaration(
                 ("queue" if type == "queue" else "topic",), properties, strict=strict, limits=self._registry.limits
             )
         except NodeDeclarationError as error:
-            raise MethodError(f"invalid parameter to method call: {error}") from error
+            raise MethodError(f"invalid-argument: {error}") from error
         if not name:
             raise MethodError("invalid parameter to method call: the name is empty")
         if type == "queue" and declaration.exchange is not None:
@@ -167,21 +170,21 @@ class Administration:
             raise MethodError("UnknownObject", ErrorCode.UNKNOWN_OBJECT)
         if not target:
             if one.redirected is None or not one.redirect_source:
-                raise MethodError(f"queue {source!r} is not the source of a redirection")
+                raise MethodError(f"queue {source!r} is not the source of a redirection", ErrorCode.METHOD)
             self._registry.end_redirection(one, move=True)
             return
         two = self._registry.find(target)
         if not isinstance(two, Queue):
             raise MethodError("UnknownObject", ErrorCode.UNKNOWN_OBJECT)
         if one is two:
-            raise MethodError(f"queue {source!r} cannot be its own target")
+            raise MethodError(f"queue {source!r} cannot be its own target", ErrorCode.METHOD)
         for queue in (one, two):
             if queue.settings.auto_delete:
                 raise MethodError(
                     f"queue {queue.name!r} is deleted by itself, and cannot be redirected",
                 )
             if queue.redirected is not None:
-                raise MethodError(f"queue {queue.name!r} is redirected already")
+                raise MethodError(f"queue {queue.name!r} is redirected already", ErrorCode.METHOD)
         self._registry.redirect(one, two)
 
     def _check_type(self, type: str, known: tuple[str, ...]) -> None:

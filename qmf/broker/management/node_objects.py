@@ -123,7 +123,12 @@ class ManagedBroker(model.Broker, SampledObject):
             results["qpid.message_group_queue"] = {
                 "group_header_key": queue.groups.key,
                 "group_state": [
-                    {"group_id": name, "msg_count": count, "consumer": "" if owner is None else _name_of(owner)}
+                    {
+                        "group_id": name,
+                        "msg_count": count,
+                        "timestamp": queue.groups.began(name),
+                        "consumer": "" if owner is None else _name_of(owner),
+                    }
                     for name, (count, owner) in queue.groups.owners().items()
                 ],
             }

@@ -124,7 +124,9 @@ class Arguments:
         if value is None:
             return default
         if str(value) not in choices:
-            raise ArgumentError(f"{name}: must be {', '.join(choices)}, not {value!r}")
+            raise ArgumentError(
+                f"{name}: must be {', '.join(name for name in choices if '_' not in name)}, not {value!r}"
+            )
         return choices[str(value)]
 
     def threshold(self, name: Callable[[str], str]) -> Threshold:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 import attrs
@@ -14,12 +15,12 @@ NO_GROUP = "qpid.no-group"
 
 @attrs.define
 class _Group:
-    """Attributes: the consumer that has messages of the group, how many, how many there are, and the first arrival."""
+    """The consumer that has messages of the group, how many it has, how many there are, and when the first came."""
 
     owner: object | None = None
     acquired: int = 0
     count: int = 0
-    arrived: float = 0.0
+    arrived: int = 0
 
 
 class MessageGroups:
@@ -29,12 +30,14 @@ class MessageGroups:
     them any more: all consumers share the groups, and messages of a group are processed in their order.
     """
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, *, timestamps: bool = False) -> None:
         """Args:
 
         key: the application property that holds the name of a message's group.
+        timestamps: note when groups begin.
         """
         self.key = key
+        self._timestamps = timestamps
         self._groups: dict[str, _Group] = {}
 
     def allows(self, entry: Entry, consumer: object) -> bool:
@@ -46,9 +49,17 @@ class MessageGroups:
         """The number of messages, and the consumer that has acquired some, by group."""
         return {name: (group.count, group.owner) for name, group in self._groups.items()}
 
+    def began(self, name: str) -> int:
+        """When the first message of a group came, in seconds since 1970; 0 if that is not noted."""
+        return self._groups[name].arrived
+
     def on_enqueued(self, entry: Entry) -> None:
         """See `EntryObserver`."""
-        self._groups.setdefault(self._name(entry), _Group()).count += 1
+        name = self._name(entry)
+        group = self._groups.get(name)
+        if group is None:
+            group = self._groups[name] = _Group(arrived=int(time.time()) if self._timestamps else 0)
+        group.count += 1
 
     def on_acquired(self, entry: Entry) -> None:
         """See `EntryObserver`."""

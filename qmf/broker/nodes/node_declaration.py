@@ -29,7 +29,15 @@ _LIFETIMES = {
 
 
 class NodeDeclarationError(ValueError):
-    """A node cannot be created as asked for; the message names the property."""
+    """A node cannot be created as asked for; the message names the property.
+
+    Attributes:
+        invalid: a value is wrong, rather than something that this broker does not have.
+    """
+
+    def __init__(self, text: str, *, invalid: bool = False) -> None:
+        self.invalid = invalid
+        super().__init__(text)
 
 
 @attrs.frozen
@@ -79,7 +87,7 @@ def read_node_declaration(
     try:
         declaration = _read(capabilities, properties, arguments, limits or QueueLimits())
     except ArgumentError as error:
-        raise NodeDeclarationError(str(error)) from error
+        raise NodeDeclarationError(str(error), invalid=True) from error
     if strict and arguments.unknown:
         raise NodeDeclarationError(f"{', '.join(arguments.unknown)}: unknown")
     for name in arguments.unknown:

@@ -80,7 +80,9 @@ class Queue:
         self._selectors = 0
         self._browsers: list[Browser] = []
         self._observers: tuple[EntryObserver, ...] = ()
-        self.groups = MessageGroups(settings.group_key) if settings.group_key else None
+        self.groups = (
+            MessageGroups(settings.group_key, timestamps=settings.group_timestamp) if settings.group_key else None
+        )
         self.flow = FlowControl(name, settings, self.counters, self.depth) if settings.flow_stop else None
         durable = DurableCounts(self.counters) if settings.durable else None
         for observer in (self.groups, self.flow, durable):
