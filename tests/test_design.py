@@ -23,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/models": {"qmf.schema", "qmf.agent", "qmf.console"},
     "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
-    "qmf/broker": {"qmf.bus", "qmf.codec", "qmf.agent", "qmf.models"},
+    "qmf/broker": {"qmf.bus", "qmf.codec", "qmf.connecting", "qmf.agent", "qmf.models"},
     "qmf/client": {"qmf.messaging", "qmf.protocol"},
     "qmf/tools": {"qmf.client", "qmf.connecting", "qmf.messaging"},
     "qmf/pipeline": {

@@ -16,6 +16,7 @@ from qmf._version import __version__
 from qmf.broker.links.connection import ServerConnection
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
+from qmf.broker.links.users import Users
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
@@ -99,7 +100,8 @@ class Broker:
         domains: QMF domains besides ``default`` whose exchanges exist.
         limits: of queues that ask for none; None for those of qpidd, and smaller ones for queues of subscriptions.
         ssl_context: of a server; every connection must be TLS then.
-        users: passwords by user; only these may log in then, with SASL PLAIN. None lets everybody in.
+        users: passwords by user, plain or as `qmf-broker --hash-password` prints them; only these may log in then, with
+            SASL PLAIN. None lets everybody in.
         name: container id; unique by default.
         management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
             consoles. None for no agent: its modules are not loaded then.
@@ -124,7 +126,7 @@ class Broker:
             capabilities=("ANONYMOUS-RELAY", LINK_RESUMPTION),
             properties={"product": "qmf-broker", "version": __version__},
         )
-        self._users = users
+        self._users = None if users is None else Users(users)
         self._name = name
         self._interval = management
         self._management: ManagementAgent | None = None

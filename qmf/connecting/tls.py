@@ -107,10 +107,10 @@ def _certificate_problem(error: ssl.SSLError, cert: Path, key: Path | None) -> s
     reason = (error.reason or str(error)).replace("_", " ").lower()
     if "values mismatch" in reason:
         return f"the private key in {key or cert} does not belong to the certificate {cert}"
-    if key is None and b"PRIVATE KEY" not in cert.read_bytes():
-        return f"the certificate {cert} has no private key in its file: name the file of the key as well"
     if b"BEGIN CERTIFICATE" not in cert.read_bytes():
         return f"{cert} has no certificate in PEM (a block BEGIN CERTIFICATE)"
+    if key is None and b"PRIVATE KEY" not in cert.read_bytes():
+        return f"the certificate {cert} has no private key in its file: name the file of the key as well"
     if key is not None and b"PRIVATE KEY" not in key.read_bytes():
         return f"{key} has no private key in PEM (a block BEGIN PRIVATE KEY)"
     return f"the certificate {cert} cannot be used: {reason}"

@@ -7,12 +7,15 @@ import logging
 import ssl
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from qmf._event_loop import on_end_signals, run
 from qmf.broker.daemon.options import options_parser
-from qmf.broker.links.sasl import UsersError, read_users
+from qmf.broker.daemon.security import print_hash, warnings
+from qmf.broker.links.users import UsersError, read_users
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import Broker, ListenError
+from qmf.connecting.tls import TlsError, load_own_certificate
 
 #: Exit code when the broker could not start because of its options; the one of argparse.
 USAGE = 2
@@ -34,6 +37,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     logging.getLogger("asyncio").setLevel(logging.WARNING)
     try:
+        if options.hash_password is not None:
+            print_hash(options.hash_password)
+            return 0
+        users = read_users(options.users) if options.users else None
+        for text in warnings(options.host, users=users, tls=options.tls_cert is not None, file=options.users):
+            print(f"qmf-broker: warning: {text}", file=sys.stderr)
         broker = Broker(
             options.host,
             options.port,
@@ -41,11 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             domains=options.domain,
             limits=QueueLimits(options.max_messages, options.max_bytes),
             ssl_context=_ssl_context(options.tls_cert, options.tls_key),
-            users=read_users(options.users) if options.users else None,
+            users=users,
             management=options.management_interval if options.management else None,
         )
         run(_serve(broker))
-    except (ListenError, UsersError, _TlsError) as error:
+    except (ListenError, UsersError, TlsError) as error:
         print(f"qmf-broker: {error}", file=sys.stderr)
         return USAGE
     except KeyboardInterrupt:
@@ -61,22 +70,11 @@ async def _serve(broker: Broker) -> None:
             await stop.wait()
 
 
-class _TlsError(Exception):
-    """The certificate or the key is not usable."""
-
-
 def _ssl_context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:
     if certificate is None:
         if key is not None:
-            raise _TlsError("--tls-key needs --tls-cert")
+            raise TlsError("--tls-key needs --tls-cert")
         return None
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate, key)
-    except ssl.SSLError as error:
-        reason = (error.reason or str(error)).replace("_", " ").lower()
-        raise _TlsError(f"cannot use TLS certificate {certificate}: {reason}") from error
-    except OSError as error:
-        files = certificate if key is None else f"{certificate} or key {key}"
-        raise _TlsError(f"cannot read TLS certificate {files}: {error.strerror}") from error
+    load_own_certificate(context, Path(certificate), None if key is None else Path(key))
     return context

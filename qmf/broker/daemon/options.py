@@ -32,7 +32,14 @@ def options_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--max-bytes", type=_positive, default=limits.size, metavar="N", help="bytes per queue (%(default)s)"
     )
-    parser.add_argument("--users", metavar="FILE", help="allow only these users: lines name:password, SASL PLAIN")
+    parser.add_argument("--users", metavar="FILE", help="allow only these users: lines name:hash, or name:password")
+    parser.add_argument(
+        "--hash-password",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="ask for a password, print its line for --users, and end",
+    )
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain in PEM: accept TLS only")
     parser.add_argument("--tls-key", metavar="FILE", help="private key in PEM; by default in the certificate's file")
     parser.add_argument(

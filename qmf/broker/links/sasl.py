@@ -7,16 +7,15 @@ ANONYMOUS, by PLAIN with any name and password, and without SASL.
 
 from __future__ import annotations
 
-import hmac
 import struct
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
+from qmf.broker.links.users import Users
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.codec import Described, UInt8, UInt64
 from qmf.codec.amqp10 import decode, encode
-from qmf.errors import CallerError, DecodeError
+from qmf.errors import DecodeError
 
 _HEADER = b"AMQP\x03\x01\x00\x00"
 #: AMQP 1.0, part 5.3.3.
@@ -27,39 +26,6 @@ _OK, _AUTH = 0, 1
 ANONYMOUS_USER = "anonymous"
 #: SASL frames are never larger (AMQP 1.0, part 5.3.1).
 _MAX_FRAME = 512
-
-
-class UsersError(CallerError):
-    """A file of users is not usable; the message names file, line and reason, never a password."""
-
-
-def read_users(path: str | Path) -> dict[str, str]:
-    """Read a file of lines ``name:password``. Empty lines and lines that start with ``#`` are ignored.
-
-    Returns:
-        passwords by user.
-
-    Raises:
-        UsersError: the file cannot be read, or a line is invalid.
-    """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise UsersError(f"{path}: {reason}") from error
-    users: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        name, colon, password = line.partition(":")
-        if not name or not colon or not password:
-            raise UsersError(f"{path}:{number}: expected name:password")
-        if name in users:
-            raise UsersError(f"{path}:{number}: user {name!r} is defined twice")
-        users[name] = password
-    if not users:
-        raise UsersError(f"{path}: no users")
-    return users
 
 
 class SaslRefused(Exception):
@@ -74,10 +40,10 @@ class SaslServer:
         mechanism: that it used, or None.
     """
 
-    def __init__(self, users: Mapping[str, str] | None) -> None:
+    def __init__(self, users: Users | None) -> None:
         """Args:
 
-        users: passwords by user, who log in with PLAIN; None lets everybody in.
+        users: who log in with PLAIN; None lets everybody in.
         """
         self.user: str | None = None
         self.mechanism: str | None = None
@@ -164,9 +130,7 @@ class SaslServer:
     def _matches(self, user: str, password: str) -> bool:
         if self._users is None:
             return True
-        # Compared in constant time, also when the user is unknown, so that the time gives no hint.
-        matches = hmac.compare_digest(self._users.get(user, "").encode(), password.encode())
-        return matches and user in self._users
+        return self._users.matches(user, password)
 
 
 def _frame(descriptor: int, fields: list[object]) -> bytes:
@@ -187,7 +151,7 @@ def _framed(body: bytes) -> bytes:
 class SaslEngine(Engine):
     """An engine behind a `SaslServer`."""
 
-    def __init__(self, settings: ConnectionSettings, users: Mapping[str, str] | None) -> None:
+    def __init__(self, settings: ConnectionSettings, users: Users | None) -> None:
         """Args:
 
         settings: with `mechanisms` None, since `SaslServer` replaces the engine's own SASL layer.

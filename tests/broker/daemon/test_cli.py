@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import re
 import signal
 import socket
 import sys
 from pathlib import Path
 
+import pexpect
 import pytest
 from support.processes import Process, running
 from support.waiting import PATIENCE
 
 from qmf import __version__
 from qmf.broker.daemon.cli import main
+from qmf.broker.daemon.security import warnings
+from qmf.broker.links.users import Users, read_users
 
 BROKER = (sys.executable, "-W", "error", "-m", "qmf.broker")
 TLS = Path(__file__).resolve().parents[2] / "bus" / "tls"
@@ -56,7 +60,7 @@ def test_a_host_that_is_not_ours(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--host", "192.0.2.1", "--port", "0"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert re.fullmatch(r"qmf-broker: cannot listen on 192\.0\.2\.1 port 0: .+\n", err)
+    assert re.fullmatch(r"qmf-broker: cannot listen on 192\.0\.2\.1 port 0: .+", err.splitlines()[-1])
 
 
 @pytest.mark.parametrize(
@@ -79,8 +83,8 @@ def test_bad_arguments(args: list[str], reason: str, capsys: pytest.CaptureFixtu
     ("args", "reason"),
     [
         (["--users", "{tmp}/none"], "No such file"),
-        (["--tls-cert", "{tmp}/none"], "cannot read TLS certificate"),
-        (["--tls-cert", "{tmp}/text"], "cannot use TLS certificate"),
+        (["--tls-cert", "{tmp}/none"], "cannot read the certificate"),
+        (["--tls-cert", "{tmp}/text"], "has no certificate in PEM"),
         (["--tls-key", "{tmp}/text"], "--tls-key needs --tls-cert"),
     ],
 )
@@ -100,3 +104,87 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"qmf-broker {__version__}\n"
+
+
+def test_a_password_from_a_pipe_becomes_a_line_for_users(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("very secret\nmore\n"))
+    assert main(["--hash-password", "ann"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("ann:$scrypt$")
+    path = tmp_path / "users"
+    path.write_text(out, encoding="utf-8")
+    assert Users(read_users(path)).matches("ann", "very secret")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("very secret\n"))
+    assert main(["--hash-password"]) == 0
+    assert capsys.readouterr().out.startswith("$scrypt$")
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "reason"),
+    [("a:b", "x\n", "has a colon"), ("#a", "x\n", "begins a comment"), ("ann", "\n", "the password is empty")],
+)
+def test_passwords_that_cannot_be_used(
+    name: str, typed: str, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+    assert main(["--hash-password", name]) == 2
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_password_is_typed_twice_on_a_terminal() -> None:
+    for second, seen in (("secret", r"ann:\$scrypt\$ln="), ("other", "the two passwords differ")):
+        with pexpect.spawn(BROKER[0], [*BROKER[1:], "--hash-password", "ann"], encoding="utf-8", timeout=30) as child:
+            child.expect("Password of ann: ")
+            child.sendline("secret")
+            child.expect("Once more: ")
+            child.sendline(second)
+            child.expect(seen)
+            assert "secret" not in (child.before or "")
+            child.expect(pexpect.EOF)
+
+
+SECRET = "ann:$scrypt$ln=4,r=8,p=1$MTIzNDU2Nzg$" + "A" * 43
+
+
+@pytest.mark.parametrize(
+    ("host", "users", "tls", "expected"),
+    [
+        ("127.0.0.1", None, False, []),
+        ("::1", None, False, []),
+        ("localhost", None, False, []),
+        ("0.0.0.0", "hash", True, []),
+        (
+            "0.0.0.0",
+            None,
+            True,
+            [r"^listening on 0\.0\.0\.0 without users \(--users FILE\), so that anybody .* use it$"],
+        ),
+        ("mq1", "hash", False, [r"^listening on mq1 without TLS \(--tls-cert FILE\), so that passwords and messages"]),
+        ("", None, False, [r"^listening on all addresses without users .*, and without TLS"]),
+        ("127.0.0.1", "plain", False, [r"^FILE: the password of ann is plain text; write .*--hash-password NAME"]),
+        ("127.0.0.1", "two", False, [r"^FILE: the passwords of 2 users are plain text"]),
+        ("192.0.2.1", "plain", False, ["plain text", "listening on 192.0.2.1 without TLS"]),
+    ],
+)
+def test_what_is_unsafe_is_one_line_each(host: str, users: str | None, tls: bool, expected: list[str]) -> None:
+    passwords = {"hash": dict([SECRET.split(":", 1)]), "plain": {"ann": "x"}, "two": {"ann": "x", "bob": "y"}}
+    found = warnings(host, users=None if users is None else passwords[users], tls=tls, file="FILE")
+    assert len(found) == len(expected)
+    assert all(re.search(pattern, text) for pattern, text in zip(expected, found, strict=True)), found
+    assert not any("\n" in text for text in found)
+
+
+def test_warnings_come_before_it_listens(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "users"
+    path.write_text("ann:secret\n", encoding="utf-8")
+    # An address of nobody: it cannot listen there.
+    assert main(["--host", "192.0.2.1", "--users", str(path)]) == 2
+    plain, listening, failed = capsys.readouterr().err.splitlines()
+    assert plain.startswith(f"qmf-broker: warning: {path}: the password of ann is plain text")
+    assert listening.startswith("qmf-broker: warning: listening on 192.0.2.1 without TLS")
+    assert failed.startswith("qmf-broker: cannot listen on 192.0.2.1")
+    assert "secret" not in f"{plain}{listening}{failed}"

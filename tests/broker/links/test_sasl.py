@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,7 +11,8 @@ from support.recording import Inbox, message
 from support.waiting import until
 
 from qmf.broker import Broker
-from qmf.broker.links.sasl import SaslRefused, SaslServer, UsersError, read_users
+from qmf.broker.links.sasl import SaslRefused, SaslServer
+from qmf.broker.links.users import Users
 from qmf.bus import AmqpBus, Binding
 from qmf.codec import Described, Symbol, UInt8, UInt64
 from qmf.codec.amqp10 import encode
@@ -37,7 +37,7 @@ def init(response: bytes | None, mechanism: str = "PLAIN") -> bytes:
     [(b"\0guest\0s:cret", "guest"), (b"guest\0guest\0s:cret", "guest"), ("\0other\0pässword".encode(), "other")],
 )
 def test_the_right_password_lets_in_and_passes_on_what_follows(piece: int, response: bytes, user: str) -> None:
-    sasl = SaslServer(USERS)
+    sasl = SaslServer(Users(USERS))
     data = HEADER + init(response) + b"AMQP\x00\x01\x00\x00"
     rest = b"".join(sasl.feed(data[start : start + piece]) for start in range(0, len(data), piece) if not sasl.user)
     assert sasl.user == user
@@ -68,7 +68,7 @@ def test_the_right_password_lets_in_and_passes_on_what_follows(piece: int, respo
     ],
 )
 def test_wrong_credentials_get_an_answer_and_no_more(data: bytes) -> None:
-    sasl = SaslServer(USERS)
+    sasl = SaslServer(Users(USERS))
     sasl.feed(HEADER)
     sasl.output()
     with pytest.raises(SaslRefused, match="unknown user or wrong password"):
@@ -93,12 +93,12 @@ def test_wrong_credentials_get_an_answer_and_no_more(data: bytes) -> None:
 )
 def test_what_is_no_sasl_is_refused(data: bytes, reason: str) -> None:
     with pytest.raises(SaslRefused, match=reason):
-        SaslServer(USERS).feed(data)
+        SaslServer(Users(USERS)).feed(data)
 
 
 @given(st.binary(max_size=80), st.booleans())
 def test_no_bytes_open_the_door(data: bytes, greeted: bool) -> None:
-    sasl = SaslServer(USERS)
+    sasl = SaslServer(Users(USERS))
     try:
         sasl.feed(HEADER + data if greeted else data)
     except SaslRefused:
@@ -176,37 +176,3 @@ async def test_a_broker_with_users_lets_only_them_in(caplog: pytest.LogCaptureFi
         assert broker.counters.failures == 3
     assert "cret" not in caplog.text
     assert "wrong@" not in caplog.text
-
-
-def test_reading_users(tmp_path: Path) -> None:
-    path = tmp_path / "users"
-    path.write_text("# comment\n\nguest:s:cret\nother:pässword\n", encoding="utf-8")
-    assert read_users(path) == USERS
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "no users"),
-        ("guest\n", ":1: expected name:password"),
-        ("# x\n:secret\n", ":2: expected name:password"),
-        ("guest:\n", ":1: expected name:password"),
-        ("a:b\na:c\n", ":2: user 'a' is defined twice"),
-    ],
-)
-def test_users_that_are_wrong(tmp_path: Path, text: str, reason: str) -> None:
-    path = tmp_path / "users"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(UsersError) as caught:
-        read_users(path)
-    assert str(caught.value) == f"{path}{reason}" if reason.startswith(":") else f"{path}: {reason}"
-    assert "secret" not in str(caught.value)
-
-
-def test_users_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsersError, match="No such file"):
-        read_users(tmp_path / "none")
-    path = tmp_path / "binary"
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(UsersError, match="not UTF-8"):
-        read_users(path)

@@ -1,0 +1,76 @@
+"""What the operator is told about users, passwords and TLS of the broker; making hashes for the file of users."""
+
+from __future__ import annotations
+
+import getpass
+import ipaddress
+import sys
+from collections.abc import Mapping
+
+from qmf.broker.links.users import Users, UsersError, hash_password
+
+
+def warnings(host: str, *, users: Mapping[str, str] | None, tls: bool, file: str | None) -> list[str]:
+    """What is unsafe about a broker, one line each.
+
+    Args:
+        host: the address that it listens on.
+        users: passwords by user, or None where everybody may connect.
+        tls: only TLS is accepted.
+        file: of the users.
+    """
+    found = []
+    plain = () if users is None else Users(users).plain
+    if plain:
+        count = f"the password of {plain[0]} is" if len(plain) == 1 else f"the passwords of {len(plain)} users are"
+        found.append(f"{file}: {count} plain text; write the output of qmf-broker --hash-password NAME instead")
+    missing = [
+        text
+        for absent, text in (
+            (users is None, "without users (--users FILE), so that anybody who reaches it may use it"),
+            (not tls, "without TLS (--tls-cert FILE), so that passwords and messages can be read on the way"),
+        )
+        if absent
+    ]
+    if missing and not is_loopback(host):
+        found.append(f"listening on {host or 'all addresses'} {', and '.join(missing)}")
+    return found
+
+
+def is_loopback(host: str) -> bool:
+    """True if only programs of this machine reach that address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def print_hash(name: str) -> None:
+    """Print the line of a file of users, for a password that is typed, or the first line of the standard input.
+
+    Args:
+        name: of the user; empty: the hash alone is printed.
+
+    Raises:
+        UsersError: the name or the password cannot be used.
+    """
+    if ":" in name or name.startswith("#"):
+        raise UsersError(f"{name!r} cannot be the name of a user: it has a colon, or begins a comment")
+    password = _typed_twice(name) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        raise UsersError("the password is empty")
+    print(f"{name}:{hash_password(password)}" if name else hash_password(password))
+
+
+def _typed_twice(name: str) -> str:
+    whose = f" of {name}" if name else ""
+    try:
+        password = getpass.getpass(f"Password{whose}: ")
+        again = getpass.getpass("Once more: ")
+    except EOFError:
+        raise UsersError("no password was typed") from None
+    if password != again:
+        raise UsersError("the two passwords differ")
+    return password
