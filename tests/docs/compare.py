@@ -1,8 +1,8 @@
 """Compares what a page shows with what was printed.
 
 ``...`` on a line of its own stands for any lines, within a line for any text. The texts that a mark names stand for
-others, and so does every number, with its unit, if the mark is ``numbers``; blanks and rules then have any length,
-since they depend on what varies.
+others, and so does every number, with its unit, if the mark is ``numbers``, and every plot, if it is ``plots``; blanks
+and rules then have any length, since they depend on what varies.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import attrs
 _QUANTITY = r"[-+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _UNIT = r"(?: ?(?:[kMGTPE]i?B?|B|ns|µs|ms|s|min|h|d|days?|hours?|minutes?|seconds?)\b)?"
 _CALENDAR = r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b"
+_AXIS = "[┤│]"
 _RULE = r"[─=+-]{4,}"
 
 
@@ -37,6 +38,8 @@ class Expected:
         """What is wrong with what was printed, or nothing."""
         wanted = [line.rstrip() for line in self.text.splitlines()]
         seen = [line.rstrip() for line in printed.splitlines()]
+        if "plots" in self.varies:
+            wanted, seen = _flat(wanted), _flat(seen)
         patterns = [None if line.strip() == "..." else re.compile(_pattern(line, self.varies)) for line in wanted]
         reached = _match(patterns, _sorted_like(patterns, seen) if self.any_order else seen)
         if reached is None:
@@ -47,6 +50,15 @@ class Expected:
         return "\n".join(
             [f"  expected: {shown}", f"  printed:  {found}", "Printed in all:", *(f"  {text}" for text in seen)]
         )
+
+
+def _flat(lines: Sequence[str]) -> list[str]:
+    """One line for each plot, since the height depends on the scale."""
+    return [
+        line
+        for line, above in zip(lines, ["", *lines], strict=False)
+        if not (re.search(_AXIS, line) and re.search(_AXIS, above))
+    ]
 
 
 def _sorted_like(patterns: Sequence[re.Pattern[str] | None], seen: Sequence[str]) -> list[str]:
@@ -76,7 +88,9 @@ def _match(patterns: Sequence[re.Pattern[str] | None], seen: Sequence[str]) -> t
 
 
 def _pattern(line: str, varies: Sequence[str]) -> str:
-    names = sorted((name for name in varies if name != "numbers"), key=len, reverse=True)
+    if "plots" in varies and re.search(_AXIS, line):
+        return f".*{_AXIS}.*"
+    names = sorted((name for name in varies if name not in ("numbers", "plots")), key=len, reverse=True)
     choices = [("gap", r"\.\.\."), *(("name", rf"(?<!\w){re.escape(name)}(?!\w)") for name in names)]
     if "numbers" in varies:
         choices += [("number", _QUANTITY + _UNIT), ("calendar", _CALENDAR)]

@@ -14,6 +14,9 @@ from docs.compare import Expected
 
 ROOT = Path(__file__).resolve().parents[2]
 
+#: What a block can be; see CONTRIBUTING.md.
+LANGUAGES = ("console", "output", "python", "sh", "sql", "text", "toml", "xml")
+
 #: Words that a mark can begin with.
 MARKS = ("varies", "any order", "of", "repeat", "not run", "file", "part of", "run", "end", "program")
 

@@ -57,9 +57,9 @@ class Runner:
         """Run the page; fails with all that is wrong in it."""
         for block, follower in pairwise([*blocks(self.page), None]):
             assert block is not None
-            output = follower if follower is not None and follower.language == "output" else None
+            is_output = follower is not None and follower.language == "output" and follower.mark("of") is None
             try:
-                self._run(block, output.expects(output.text) if output is not None else None)
+                self._run(block, follower.expects(follower.text) if follower is not None and is_output else None)
             except Exception as error:
                 raise AssertionError("\n".join([*self._faults, f"{block.where}: {error}"])) from error
         assert not self._faults, "\n" + "\n".join(self._faults)

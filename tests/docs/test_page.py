@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from docs.compare import Expected
-from docs.page import MARKS, ROOT, PageError, blocks, commands, lines, pages
+from docs.page import MARKS, ROOT, PageError, blocks, commands, lines
 
 PAGE = """Text.
 
@@ -92,6 +92,7 @@ def test_a_session_begins_with_a_command(here: Path) -> None:
         ("    ──────\n    vda  x", "    ────────────\n    nvme0n1   x", "vda"),
         ("at 5 of 10.\n", "at 4.5 of 1e+20.\n", "numbers"),
         ("for 90 ms", "for 2 h", "numbers"),
+        ("x\n1 ┤\n  │\n0 ┤\ny", "x\n  │  ⠈\n0.5 ┤\ny", "plots"),
     ],
 )
 def test_outputs_that_fit(shown: str, printed: str, varies: str) -> None:
@@ -126,7 +127,3 @@ def test_lines_in_any_order() -> None:
 @pytest.mark.parametrize("name", MARKS)
 def test_every_mark_is_described(name: str) -> None:
     assert f"<!-- {name}" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-
-
-def test_there_are_pages() -> None:
-    assert len(pages()) > 10
