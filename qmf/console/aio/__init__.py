@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from qmf.console.aio.following.agent_follower import FollowMode
     from qmf.console.aio.following.follow import Follow
     from qmf.console.aio.following.followed_objects import ChangeKind, ObjectChange
+    from qmf.console.aio.lost_objects import LostObject
     from qmf.console.aio.notifications import (
         AgentAdded,
         AgentRemoved,
@@ -60,6 +61,7 @@ else:
             "qmf.console.aio.following.agent_follower": "FollowMode",
             "qmf.console.aio.following.follow": "Follow",
             "qmf.console.aio.following.followed_objects": "ChangeKind ObjectChange",
+            "qmf.console.aio.lost_objects": "LostObject",
             "qmf.console.aio.notifications": (
                 "AgentAdded AgentRemoved AgentRestarted AgentUpdated BrokerIdentified BusConnected BusDisconnected "
                 "BusLinkLost ClassSeen ClassUsed Dropped EventRaised HeartbeatSeen Listener Missed Notification "
@@ -102,6 +104,7 @@ __all__ = [
     "FollowMode",
     "HeartbeatSeen",
     "Listener",
+    "LostObject",
     "Missed",
     "Notification",
     "NotificationStream",

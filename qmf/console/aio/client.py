@@ -15,6 +15,7 @@ from qmf.console.aio.agents import Agent
 from qmf.console.aio.core import ClientArguments, ClientCore
 from qmf.console.aio.following.agent_follower import FollowSpec
 from qmf.console.aio.following.follow import Follow
+from qmf.console.aio.lost_objects import LostObject
 from qmf.console.aio.notifications import (
     AgentAdded,
     AgentRemoved,
@@ -280,6 +281,21 @@ class Client:
         query, make = make_query(name, package, class_key, object_id, agent, where)
         found = await self._requests.objects(query, timeout)
         return found if make is None else Answers(tuple(map(make, found)), found.failures)
+
+    def lost_objects(
+        self, name: str | None = None, *, package: str | None = None, agent: str | Agent | None = None
+    ) -> list[LostObject]:
+        """Objects that agents published before they were gone: killed, silent, ended, or restarted without them.
+
+        An object is kept until it is received again, or until its agent is found again without having been restarted;
+        at most 10,000 are kept. With the option `data` only, since other clients receive no objects unasked.
+
+        Args:
+            name: class name, in any case; None for all.
+            package: package of the class; None for all.
+            agent: the agent, or its name; None for all.
+        """
+        return self._core.store.lost.select(name, package, None if agent is None else str(agent))
 
     @overload
     def each(

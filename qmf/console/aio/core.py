@@ -301,6 +301,7 @@ class ClientCore:
             self.subscriptions.forget_agent(agent.name)
         match change.kind:
             case AgentChangeKind.ADDED:
+                self.store.agent_added(agent.name, agent.epoch)
                 publish(AgentAdded(agent))
             case AgentChangeKind.UPDATED:
                 publish(AgentUpdated(agent))
@@ -312,7 +313,7 @@ class ClientCore:
             case AgentChangeKind.REMOVED:
                 removal, what_happened = _REMOVALS[change.event]
                 self.rpc.agent_lost(agent.name, what_happened)
-                self.store.agent_removed(agent.name)
+                self.store.agent_removed(agent.name, removal)
                 self.schemas.forget_agent(agent.name)
                 publish(AgentRemoved(agent, removal))
 

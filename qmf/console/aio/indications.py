@@ -16,7 +16,8 @@ from qmf._background_tasks import BackgroundTasks
 from qmf._compile import fast_constructor
 from qmf.bus.base import ReceivedMessage
 from qmf.console.aio.agents import Agent, AgentRegistry
-from qmf.console.aio.notifications import EventRaised, Missed, Notification, ObjectUpdated
+from qmf.console.aio.lost_objects import LostObjects
+from qmf.console.aio.notifications import EventRaised, Missed, Notification, ObjectUpdated, Removal
 from qmf.console.aio.objects.class_fields import is_another, value_groups
 from qmf.console.aio.objects.remote_event import EventArguments, RemoteEvent, argument_types
 from qmf.console.aio.objects.remote_object import RemoteObject
@@ -71,9 +72,14 @@ class SequenceGaps:
 
 
 class ObjectStore:
-    """The latest state of each published object, by agent, object name and epoch."""
+    """The latest state of each published object, by agent, object name and epoch.
+
+    Attributes:
+        lost: objects whose agent is gone.
+    """
 
     def __init__(self) -> None:
+        self.lost = LostObjects()
         self._objects: dict[str, dict[ObjectId, RemoteObject]] = {}
         self._publishers: set[str] = set()
 
@@ -95,6 +101,7 @@ class ObjectStore:
         Returns:
             the object with everything known of it.
         """
+        self.lost.found(newer)
         data, object_id = newer.data, newer.object_id
         objects = self._objects.setdefault(object_id.agent_name or "", {})
         known = objects.get(object_id)
@@ -118,14 +125,19 @@ class ObjectStore:
             for obj in found:
                 self.update(obj)
 
-    def agent_removed(self, agent: str) -> None:
-        """Forget an agent and all its objects."""
-        self._objects.pop(agent, None)
+    def agent_added(self, agent: str, epoch: int) -> None:
+        """An agent is present, perhaps again."""
+        self.lost.agent_found(agent, epoch)
+
+    def agent_removed(self, agent: str, reason: Removal) -> None:
+        """Forget an agent; all its objects are lost."""
+        self.lost.add(self._objects.pop(agent, {}).values(), reason)
         self._publishers.discard(agent)
 
     def agent_restarted(self, agent: str) -> None:
-        """Forget the objects of an agent that don't outlive its restart."""
+        """The objects of an agent that don't outlive its restart are lost, until they are received again."""
         objects = self._objects.pop(agent, {})
+        self.lost.add((obj for oid, obj in objects.items() if oid.agent_epoch), None)
         self._objects[agent] = {oid: obj for oid, obj in objects.items() if not oid.agent_epoch}
 
 

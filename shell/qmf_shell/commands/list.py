@@ -9,24 +9,33 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.errors import NotFoundError
 from qmf.schema import Kind
 from qmf_shell.commands.show import show_objects
 from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
 from qmf_shell.objects.default_columns import default_columns
+from qmf_shell.objects.ended import (
+    LOST_SHOWN,
+    EndedObject,
+    destroyed_objects,
+    lost_count,
+    lost_names,
+    lost_objects,
+    lost_table,
+)
 from qmf_shell.objects.fields import field_value
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.object_records import deleted_record, record_of
 from qmf_shell.objects.selecting import SelectedObjects, find_objects, select_objects
-from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
+from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import ALL, EXACT
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, Quantity, Record
 from qmf_shell.results.result import CellForm, Result, ResultGroup, Role, Table, TableColumn
-from qmf_shell.session.backend import ClassName, ObjectRecord
+from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.object_names import class_name, class_names
-from qmf_shell.session.own_objects import is_own_index, own_note
-from qmf_shell.session.short_ids import NumberedObject
+from qmf_shell.session.object_names import class_name, class_names, names_class
+from qmf_shell.session.own_objects import own_note
 from qmf_shell.text import clean, plural
 
 _CLASSES = (
@@ -34,25 +43,38 @@ _CLASSES = (
     TableColumn("Class", Role.NAME),
     TableColumn("Active", Role.NUMBER),
     TableColumn("Destroyed", Role.NUMBER, spare=True),
+    TableColumn("Lost", Role.NUMBER),
 )
 #: Classes have no such names.
 _ID_OR_RANGE = re.compile(r"[0-9]+(-[0-9]+)?")
 _ID = TableColumn("ID", Role.ID)
-_TIMES = (TableColumn("Created", Role.TIME, spare=True), TableColumn("Destroyed", Role.TIME, spare=True))
 _INDEX = TableColumn("Index", Role.NAME, shortens=True)
 _TITLE = TableColumn("Name", shortens=True)
 _AGENT = TableColumn("Agent", Role.FAINT, shortens=True)
+_TIMES = (
+    TableColumn("Created", Role.TIME, spare=True),
+    TableColumn("Destroyed", Role.TIME, spare=True),
+    TableColumn("Lost", Role.TIME),
+)
 
 
 def run(context: Context, args: BoundArguments) -> Result:
     """List classes, the objects of a class, or the values of objects."""
     name = args.text(0)
+    if "lost" in args.options:
+        return _list_lost(context, args)
     if name is None:
         return _list_classes(context)
     if _ID_OR_RANGE.fullmatch(name):
         return show_objects(find_objects(context, args.texts), context, exact="exact" in args.options)
-    keys = find_classes(context.classes(), name)
     selection = parse_selection(args.words[1:])
+    try:
+        keys = find_classes(context.classes(), name)
+    except NotFoundError:
+        # Nobody knows the class any more, since its agent is gone.
+        if lost := _lost_of(context, name):
+            return lost_table(lost)
+        raise
     active = selection.active or "active" in args.options
     if selection == ParsedSelection(ids=selection.ids) and selection.ids:
         found = find_objects(context, selection.ids, classes=keys)
@@ -66,14 +88,44 @@ def run(context: Context, args: BoundArguments) -> Result:
     return tables[0] if len(tables) == 1 else ResultGroup(tables)
 
 
+def _list_lost(context: Context, args: BoundArguments) -> Table:
+    """Only the lost objects, of a class or of all."""
+    if len(args.words) > 1:
+        raise UsageError("list", "--lost takes a class only", LIST.usage[-1])
+    keys = [key for key in context.classes() if key.kind is Kind.DATA]
+    names = lost_names(context)
+    # Those that were received again, from another run of their agent, are not lost any more.
+    again = context.objects([name for name in class_names(keys) if name in names], everything=True)
+    context.lost.exist(item.identity.key for item in again)
+    name = args.text(0)
+    if name is None:
+        return lost_table(lost_objects(context))
+    found = _lost_of(context, name)
+    if not found:
+        find_classes(keys, name)
+    return lost_table(found)
+
+
+def _lost_of(context: Context, text: str) -> list[EndedObject]:
+    """The lost objects of the classes that a text names."""
+    return [item for item in lost_objects(context) if names_class(text, item.identity.class_key)]
+
+
 def _list_classes(context: Context) -> Table:
-    names = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
-    counts = collections.Counter(class_name(item.identity) for item in context.objects(names))
+    existing = class_names(sorted(key for key in context.classes() if key.kind is Kind.DATA))
+    objects = context.objects(existing)
+    context.lost.exist(item.identity.key for item in objects)
+    lost = lost_names(context)
+    names = [*existing, *sorted(lost.difference(existing))]
+    counts = collections.Counter(class_name(item.identity) for item in objects)
     destroyed = {name: context.deletions.of(name, everything=context.everything) for name in names}
-    rows = tuple((*name, Quantity(counts[name]), Quantity(destroyed[name])) for name in names)
+    rows: list[tuple[Cell, ...]] = []
+    for name in names:
+        ended = [Quantity(destroyed[name]), *([lost_count(context, name)] if lost else [])]
+        rows.append((*name, Quantity(counts[name]), *ended))
     return Table(
-        _CLASSES,
-        rows,
+        _CLASSES if lost else _CLASSES[:-1],
+        tuple(rows),
         title="Objects by class",
         empty="No classes yet: no agent has sent one.",
         note="; ".join(own_note(context.left_out(names))) or None,
@@ -83,8 +135,12 @@ def _list_classes(context: Context) -> Table:
 def _list_objects(context: Context, selected: SelectedObjects, selection: ParsedSelection) -> Table:
     existing = selected.shown
     numbered = [(context.ids.assign(item.identity, item.created), item) for item in existing]
-    with_deleted = not (selection.active or selection.where or selection.ids or selection.limit is not None)
-    deleted = _deleted(context, selected.name, selected.objects) if with_deleted else []
+    with_ended = not (selection.active or selection.where or selection.ids or selection.limit is not None)
+    existing_keys = {item.identity.key for item in selected.objects}
+    context.lost.exist(existing_keys)
+    destroyed = destroyed_objects(context, selected.name, existing_keys) if with_ended else []
+    lost = lost_objects(context, {selected.name}) if with_ended else []
+    ended = [*destroyed, *lost[:LOST_SHOWN]]
     values = value_columns(selected.schemas, _shown_columns(context, selected, selection))
     if not selection.columns:
         # A value that is the same as the index is redundant.
@@ -92,26 +148,31 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
             item for item in values if any(str(field_value(one, item.field)) != one.identity.index for one in existing)
         ]
     named = any(item.identity.title for item in existing) and not any(item.column.title == "name" for item in values)
-    keys = [item.identity.key for item in existing] + [entry.identity.key for entry in deleted]
+    keys = [item.identity.key for item in existing] + [entry.identity.key for entry in ended]
     several_agents = len({(key.agent, key.broker) for key in keys}) > 1
     rows: list[tuple[Cell, ...]] = []
     for number, item in numbered:
         identity = item.identity
         cells = [value.cell(context, item) for value in values]
-        rows.append((number, Instant(item.created), None, identity.index, identity.title, *cells, _agent(item)))
-    for entry in deleted:
+        times = (Instant(item.created), None, None)
+        rows.append((number, *times, identity.index, identity.title, *cells, _agent(item)))
+    for entry in ended:
         identity = entry.identity
-        times = Instant(entry.created), Instant(entry.deleted)
-        rows.append((entry.number, *times, identity.index, identity.title, *[None] * len(values), identity.key.agent))
+        ends = (Instant(at) if at else None for at in (entry.destroyed, entry.lost))
+        front = (entry.number, Instant(entry.created), *ends, identity.index, identity.title)
+        rows.append((*front, *[None] * len(values), identity.key.agent))
     timed = not values
-    shown = [True, timed, timed or bool(deleted), True, named, *[True] * len(values), several_agents]
+    shown = [True, timed, timed or bool(destroyed), bool(lost), True, named, *[True] * len(values), several_agents]
     headings = (_ID, *_TIMES, _INDEX, _TITLE, *_headings(values, selection), _AGENT)
     columns = tuple(itertools.compress(headings, shown))
     package, name = map(clean, selected.name)
     title = f"{package}:{name}, {plural(len(selected.objects), 'object')}"
-    title += f", {len(deleted)} destroyed" if deleted else ""
+    title += f", {len(destroyed)} destroyed" if destroyed else ""
+    title += f", {len(lost)} lost" if lost else ""
     left = len(selected.objects) - len(existing)
     notes = [f"{left:,} more beyond the limit"] if left else []
+    if len(lost) > LOST_SHOWN:
+        notes.append(f"{len(lost) - LOST_SHOWN:,} more are lost: list --lost shows them")
     hidden = own_note(context.left_out([selected.name]))
     notes += hidden
     empty = [f"{text}." for text in hidden]
@@ -121,19 +182,22 @@ def _list_objects(context: Context, selected: SelectedObjects, selection: Parsed
         title=title,
         empty=" ".join([f"No objects of {package}:{name}{' that match' if selection.where else ''}.", *empty]),
         note="; ".join(notes) or None,
-        records=lambda: _records(context, existing, deleted, values if selection.columns else None),
+        records=lambda: _records(context, existing, [*destroyed, *lost], values if selection.columns else None),
     )
 
 
 def _records(
     context: Context,
     existing: Sequence[ObjectRecord],
-    deleted: Sequence[NumberedObject],
+    ended: Sequence[EndedObject],
     columns: Sequence[ValueColumn] | None,
 ) -> list[Record]:
     """What programs get: all values, unless the user chose some, so that it does not depend on what varies now."""
     found: list[Record] = [record_of(context, item, columns) for item in existing]
-    return found + [deleted_record(one.number, one.identity, one.created, destroyed=one.deleted) for one in deleted]
+    for one in ended:
+        times = {"destroyed": one.destroyed} if one.destroyed else {"lost": one.lost}
+        found.append(deleted_record(one.number, one.identity, one.created, **times))
+    return found
 
 
 def _shown_columns(context: Context, selected: SelectedObjects, selection: ParsedSelection) -> list[str]:
@@ -160,23 +224,11 @@ def _agent(item: ObjectRecord) -> str:
     return f"{key.agent} at {key.broker}" if key.broker else key.agent
 
 
-def _deleted(context: Context, name: ClassName, existing: Sequence[ObjectRecord]) -> list[NumberedObject]:
-    """Objects of the class that have a short id and were destroyed."""
-    existing_keys = {item.identity.key for item in existing}
-    return [
-        entry
-        for entry in context.ids.entries()
-        if entry.deleted
-        and entry.identity.key not in existing_keys
-        and class_name(entry.identity) == name
-        and (context.everything or not is_own_index(entry.identity))
-    ]
-
-
 LIST = Command(
     name="list",
     usage=(
         "list [CLASS]",
+        "list --lost [CLASS]",
         "list [CLASS] ID...",
         "list CLASS [active] [wide] [where CONDITION] [sort [by] NAME [desc]] [columns NAME...] [limit COUNT]",
     ),
@@ -194,6 +246,9 @@ LIST = Command(
         "The condition is sent to the agents, which then answer with fewer objects; answers of agents that ignore it "
         "(qpidd) are filtered here. index, agent, broker, created and updated can be compared, too. Values may be "
         "written 10k, 5Mi, 250ms and 2024-05-01T12:00.",
+        "Objects whose agent is gone, for example because it was killed, are lost: nobody reported their end. They are "
+        "shown with the time when that was noticed, unless you write active; -l (--lost) shows all of them, and no "
+        "others.",
         "Without columns, the values that you chose by the command `columns` are shown, else the statistics that "
         "matter: first those that differ between the objects, as many as there is room for. columns shows these values "
         "instead; columns all shows all values. Values in the condition and in the order come first.",
@@ -209,6 +264,7 @@ LIST = Command(
         ("list org.apache.qpid.broker:queue", "a class whose name several packages have"),
         ('list queue where msgDepth > 100 and name ~ "orders"', "those with many messages"),
         ("list process sort cpuPercent desc columns name, cpuPercent limit 10", "the busiest ten"),
+        ("list --lost", "the objects whose agent is gone"),
         ("list queue where not durable or created > 10m", "created within ten minutes, or not durable"),
     ),
     parameters=(
@@ -221,7 +277,8 @@ LIST = Command(
         ),
     ),
     options=(
-        Option(("-a", "--active"), "leave out destroyed objects"),
+        Option(("-a", "--active"), "leave out destroyed and lost objects"),
+        Option(("-l", "--lost"), "only objects whose agent is gone"),
         Option(("-w", "--wide"), "statistics with their high and low values"),
         EXACT,
         ALL,

@@ -16,6 +16,7 @@ from qmf_shell.objects.right_words import WrongWordError
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class, names_of
+from qmf_shell.session.short_ids import NumberedObject
 from qmf_shell.text import clean, listing, natural_key, plural
 
 #: How many candidates an error lists.
@@ -50,14 +51,18 @@ class GoneError(CallerError):
     Attributes:
         number: its short id.
         name: its class and index, e.g. ``filesystem /media/stick``.
+        agent: its agent, if that is gone, so that nobody has reported the object's end; else empty.
     """
 
-    def __init__(self, number: int, name: str) -> None:
+    def __init__(self, number: int, name: str, agent: str = "") -> None:
         self.number = number
         self.name = name
-        super().__init__(number, name)
+        self.agent = agent
+        super().__init__(number, name, agent)
 
     def __str__(self) -> str:
+        if self.agent:
+            return f"object {self.number} ({self.name}) is lost: its agent {self.agent} is gone"
         return f"object {self.number} ({self.name}) is gone"
 
 
@@ -130,9 +135,16 @@ def find_object(
     if entry is not None and (not within or class_name(entry.identity) in within):
         target = context.backend.get(entry.identity)
         if target is None:
-            raise GoneError(entry.number, object_label(entry.identity))
+            raise gone_error(context, entry)
         return target
     return _search(context, text, within, prefer)
+
+
+def gone_error(context: Context, entry: NumberedObject) -> GoneError:
+    """The error for an object that has a short id and does not exist any more."""
+    lost = context.lost.get(entry.identity.key)
+    agent = "" if lost is None else clean(entry.identity.key.agent)
+    return GoneError(entry.number, object_label(entry.identity), agent)
 
 
 def _search(

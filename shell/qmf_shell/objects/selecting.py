@@ -11,7 +11,7 @@ from qmf.errors import NotFoundError, QmfError
 from qmf.schema import ClassKey, ClassSchema
 from qmf_shell.objects.fields import ObjectField, field_value, find_field, sorted_by
 from qmf_shell.objects.filtering import ObjectFilter, compile_filter
-from qmf_shell.objects.lookup import GoneError, find_classes, find_object, object_label
+from qmf_shell.objects.lookup import find_classes, find_object, gone_error
 from qmf_shell.parsing.selection import ParsedSelection
 from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
@@ -181,5 +181,5 @@ def _get_all(context: Context, entries: Sequence[NumberedObject]) -> list[Object
         found = [item for item in context.objects(names, everything=True) if item.identity.key in wanted]
         found.sort(key=lambda item: wanted[item.identity.key])
     if not found:
-        raise GoneError(entries[0].number, object_label(entries[0].identity))
+        raise gone_error(context, entries[0])
     return found

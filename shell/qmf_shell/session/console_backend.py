@@ -71,6 +71,9 @@ class BackendCallbacks:
         on_heartbeat: a heartbeat was received.
         on_deleted: an object of a class was deleted, at a time in nanoseconds since 1970; True if it was about what an
             agent or a console created for itself.
+        on_agent_lost: an agent is gone, or has restarted: its name, the label of its broker, the time in nanoseconds
+            since 1970, and the objects that it had published.
+        on_agent_found: an agent is present, perhaps again: its name, the label of its broker, its epoch.
         on_change: agents, classes or the connection have changed.
         on_connection: the connection to the broker with this URL was made (True) or lost, for a reason.
     """
@@ -78,6 +81,8 @@ class BackendCallbacks:
     on_event: Callable[[EventRecord], None] = _ignore
     on_heartbeat: Callable[[HeartbeatRecord], None] = _ignore
     on_deleted: Callable[[ObjectKey, ClassName, int, bool], None] = _ignore
+    on_agent_lost: Callable[[str, str, int, Sequence[ObjectRecord]], None] = _ignore
+    on_agent_found: Callable[[str, str, int], None] = _ignore
     on_change: Callable[[], None] = _ignore
     on_connection: Callable[[str, bool, str], None] = _ignore
 
@@ -349,11 +354,20 @@ class ConsoleBackend:
                 self._callbacks.on_heartbeat(HeartbeatRecord(agent.name, timestamp, now, interval, self._health.url))
                 if not any(item.name == agent.name and item.epoch == agent.epoch for item in self._agents):
                     self._update_agents()
-            case AgentAdded() | AgentRemoved() | AgentRestarted():
+            case AgentRemoved(agent=agent) | AgentRestarted(agent=agent):
                 self._update_agents()
+                self._agent_lost(agent.name)
+                self._callbacks.on_change()
+            case AgentAdded(agent=agent):
+                self._update_agents()
+                self._callbacks.on_agent_found(agent.name, self._label, agent.epoch)
                 self._callbacks.on_change()
             case ClassSeen():
                 self._callbacks.on_change()
+
+    def _agent_lost(self, agent: str) -> None:
+        lost = [] if self._client is None else self._client.lost_objects(agent=agent)
+        self._callbacks.on_agent_lost(agent, self._label, time.time_ns(), [self._object(item.object) for item in lost])
 
     def _update_agents(self) -> None:
         if self._client is not None:

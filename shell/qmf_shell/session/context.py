@@ -23,6 +23,7 @@ from qmf_shell.session.backend import (
 )
 from qmf_shell.session.column_memory import ColumnMemory
 from qmf_shell.session.lake_source import LakeSource
+from qmf_shell.session.lost import LostObjects
 from qmf_shell.session.object_names import class_name
 from qmf_shell.session.own_objects import (
     CONNECTION,
@@ -58,6 +59,7 @@ class Context:
         events: events received so far.
         heartbeats: heartbeats received so far.
         deletions: how many objects were deleted so far, if objects are followed.
+        lost: the objects whose agent is gone.
         columns: the columns that the user chose for classes.
         settings: the user's settings.
         connection: the named context that the brokers are of, or None.
@@ -77,6 +79,7 @@ class Context:
     heartbeats: RecentHeartbeats = attrs.field(factory=RecentHeartbeats)
     deletions: DeletionCounts = attrs.field(factory=DeletionCounts)
     settings: ShellSettings = attrs.field(factory=ShellSettings)
+    lost: LostObjects = attrs.field(factory=LostObjects)
     columns: ColumnMemory = attrs.field(factory=ColumnMemory)
     connection: ConnectionContext | None = None
     lake: LakeSource = attrs.field(factory=LakeSource)

@@ -11,12 +11,14 @@ import attrs
 from qmf.connecting import BrokerTarget
 from qmf.errors import ConnectError
 from qmf_shell.parsing.registry import Registry
-from qmf_shell.session.backend import Backend, ClassName, ObjectKey
+from qmf_shell.session.backend import Backend, ClassName, ObjectKey, ObjectRecord
 from qmf_shell.session.console_backend import BackendCallbacks, ConsoleBackend
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import LakeSource, latest
+from qmf_shell.session.lost import LostObject, LostObjects
 from qmf_shell.session.multi_backend import MultiBackend
 from qmf_shell.session.object_names import without_user
+from qmf_shell.session.own_objects import is_own_object
 from qmf_shell.session.recent import DeletionCounts, RecentEvents, RecentHeartbeats
 from qmf_shell.session.short_ids import ShortIds
 from qmf_shell.settings import ShellSettings
@@ -71,6 +73,7 @@ def open_session(
     """
     listeners: list[Callable[[], None]] = []
     ids, events, heartbeats, deletions = ShortIds(), RecentEvents(), RecentHeartbeats(), DeletionCounts()
+    lost = LostObjects()
 
     def changed() -> None:
         for listener in listeners:
@@ -80,8 +83,19 @@ def open_session(
         ids.mark_deleted(key, when)
         deletions.add(name, own)
 
+    def agent_lost(agent: str, broker: str, when: int, published: Sequence[ObjectRecord]) -> None:
+        listed = [item for item in ids.entries() if not item.deleted and _is_of(item.identity.key, agent, broker)]
+        own = [is_own_object(item, ()) for item in published]
+        lost.add(LostObject(item.identity, item.created, when, mark) for item, mark in zip(published, own, strict=True))
+        lost.add(LostObject(item.identity, item.created, when) for item in listed)
+
     callbacks = BackendCallbacks(
-        on_event=events.add, on_heartbeat=heartbeats.add, on_deleted=deleted, on_change=changed
+        on_event=events.add,
+        on_heartbeat=heartbeats.add,
+        on_deleted=deleted,
+        on_agent_lost=agent_lost,
+        on_agent_found=lost.agent_found,
+        on_change=changed,
     )
     with contextlib.ExitStack() as stack:
         where = [BrokerTarget.of(item) for item in dict.fromkeys(brokers)] or [stack.enter_context(_embedded(interval))]
@@ -97,9 +111,20 @@ def open_session(
         if not any(item.connected for item in backend.statuses):
             raise ConnectError(backend.status.url, backend.status.reason)
         context = Context(
-            backend, registry or Registry(), ids, events, heartbeats, deletions, settings or ShellSettings()
+            backend,
+            registry or Registry(),
+            ids,
+            events,
+            heartbeats,
+            deletions,
+            settings=settings or ShellSettings(),
+            lost=lost,
         )
         yield OpenSession(context, embedded=not brokers, listeners=listeners)
+
+
+def _is_of(key: ObjectKey, agent: str, broker: str) -> bool:
+    return (key.agent, key.broker) == (agent, broker)
 
 
 def _make(

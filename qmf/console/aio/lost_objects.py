@@ -1,0 +1,79 @@
+"""Objects of agents that are gone: nobody has reported their end, so their state is unknown.
+
+They are kept with the time, until they are received again, or until their agent is found again without having been
+restarted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import attrs
+
+from qmf.console.aio.notifications import Removal
+from qmf.console.aio.objects.remote_object import RemoteObject
+
+#: Objects kept; of more, the first ones are forgotten.
+MAX_LOST = 10_000
+
+
+@attrs.frozen
+class LostObject:
+    """An object whose agent is gone.
+
+    Attributes:
+        object: as last received.
+        time: when its agent was found to be gone, by our clock, in nanoseconds since 1970.
+        reason: why the agent was removed; None if it restarted and has not reported the object since.
+    """
+
+    object: RemoteObject
+    time: int
+    reason: Removal | None
+
+
+class LostObjects:
+    """The lost objects, by agent and object name."""
+
+    def __init__(self, most: int = MAX_LOST) -> None:
+        self._most = most
+        self._lost: dict[tuple[str, str], LostObject] = {}
+
+    def __len__(self) -> int:
+        return len(self._lost)
+
+    def add(self, objects: Iterable[RemoteObject], reason: Removal | None) -> None:
+        """Keep objects whose agent is gone now."""
+        now = time.time_ns()
+        for item in objects:
+            self._lost[item.agent, item.object_id.object_name] = LostObject(item, now, reason)
+        while len(self._lost) > self._most:
+            del self._lost[next(iter(self._lost))]
+
+    def found(self, item: RemoteObject) -> None:
+        """An object was received: it exists, or its end was reported."""
+        if self._lost:
+            self._lost.pop((item.agent, item.object_id.object_name), None)
+
+    def agent_found(self, agent: str, epoch: int) -> None:
+        """An agent is present again: objects that outlive restarts, and those of the same run, are not lost."""
+        for key in [
+            key
+            for key, lost in self._lost.items()
+            if key[0] == agent and lost.object.object_id.agent_epoch in (0, epoch)
+        ]:
+            del self._lost[key]
+
+    def select(self, name: str | None, package: str | None, agent: str | None) -> list[LostObject]:
+        """Those of a class, in any case of letters, and of an agent; None selects all."""
+        return [lost for lost in self._lost.values() if _matches(lost.object, name, package, agent)]
+
+
+def _matches(item: RemoteObject, name: str | None, package: str | None, agent: str | None) -> bool:
+    if agent is not None and item.agent != agent:
+        return False
+    key = item.class_key
+    if name is not None and (key is None or key.name.lower() != name.lower()):
+        return False
+    return package is None or (key is not None and key.package.lower() == package.lower())
