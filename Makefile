@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 # Tests run in several processes; tests/support/scheduling.py says which in which.
 PYTEST := $(BIN)/python -m pytest -n $(or $(WORKERS),auto)
 
-.PHONY: help setup shell test soak contract lint typecheck generate check-generated check clean
+.PHONY: help setup shell test soak contract docs lint typecheck generate check-generated check clean
 
 help:
 	@echo "make shell            set up, then open qmf-shell on an embedded broker and this machine's host agent"
@@ -15,6 +15,7 @@ help:
 	@echo "make soak             the tests that take minutes: random kills, several Sparks, many more invented values"
 	@echo "make contract         the tests of every broker, on the embedded one, Artemis and RabbitMQ, which it installs"
 	@echo "make check            lint, types, freshness of generated code, tests"
+	@echo "make docs             run the pages of the documentation, and write into them what they print now"
 	@echo "make lint             ruff"
 	@echo "make typecheck        mypy --strict"
 	@echo "make generate         generate qmf/models from schemas/"
@@ -40,6 +41,10 @@ soak: $(STAMP)
 
 contract: $(STAMP)
 	$(BIN)/python scripts/brokers.py $(BIN)/python scripts/contract.py
+
+docs: $(STAMP)
+	@sh scripts/java.sh
+	QMF_DOCS_REFRESH=1 $(PYTEST) tests/docs $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

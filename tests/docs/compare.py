@@ -28,11 +28,13 @@ class Expected:
         text: the output.
         varies: the texts of it that are others on another machine, or at another time; ``numbers`` for all numbers.
         any_order: its lines may come in any order.
+        line: of the page, where it begins, from 1; 0 for nowhere.
     """
 
     text: str
     varies: tuple[str, ...] = ()
     any_order: bool = False
+    line: int = 0
 
     def difference(self, printed: str) -> str:
         """What is wrong with what was printed, or nothing."""

@@ -6,7 +6,7 @@ Knows Markdown and nothing of how a block is run. The convention is described in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import attrs
@@ -57,10 +57,10 @@ class Block:
         """Page and another line."""
         return f"{self.page.relative_to(ROOT)}:{line}"
 
-    def expects(self, text: str) -> Expected:
-        """`text` as output of this block, with what its marks say about output."""
+    def expects(self, text: str, line: int) -> Expected:
+        """`text`, which begins in a line of the page, as output of this block, with what its marks say about output."""
         varies = tuple(item.strip() for name, value in self.marks if name == "varies" for item in value.split(","))
-        return Expected(text, varies, self.mark("any order") is not None)
+        return Expected(text, varies, self.mark("any order") is not None, line)
 
     def mark(self, name: str) -> str | None:
         """The value of a mark that may stand once."""
@@ -118,6 +118,16 @@ def _blocks(page: Path, lines: list[str]) -> Iterator[Block]:
         at += 1
 
 
+def refresh(page: Path, printed: Mapping[Expected, str]) -> None:
+    """Write into the page what was printed instead of what it expects, where it leaves nothing out."""
+    found = page.read_text(encoding="utf-8").splitlines()
+    for expected in sorted(printed, key=lambda item: item.line, reverse=True):
+        if expected.line and "..." not in expected.text:
+            first = expected.line - 1
+            found[first : first + len(expected.text.splitlines())] = printed[expected].rstrip().splitlines()
+    page.write_text("".join(f"{line.rstrip()}\n" for line in found), encoding="utf-8")
+
+
 def commands(block: Block) -> list[Command]:
     """The commands of a session, each with what it prints."""
     found: list[tuple[int, str, str, list[str]]] = []
@@ -129,7 +139,10 @@ def commands(block: Block) -> list[Command]:
             raise PageError(f"{block.where}: a session begins with a command")
         else:
             found[-1][3].append(line)
-    return [Command(number, prompt, text, block.expects("".join(output))) for number, prompt, text, output in found]
+    return [
+        Command(number, prompt, text, block.expects("".join(output), number + 1))
+        for number, prompt, text, output in found
+    ]
 
 
 def lines(block: Block, expected: Expected | None) -> list[Command]:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import importlib
 import io
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from types import CodeType
 
 import pytest
 from docs.compare import Expected
-from docs.page import ROOT, Block, Command, PageError, blocks, commands, lines
+from docs.page import ROOT, Block, Command, PageError, blocks, commands, lines, refresh
 from docs.stage import Stage
 from support.waiting import PATIENCE
 
@@ -59,9 +60,14 @@ class Runner:
             assert block is not None
             is_output = follower is not None and follower.language == "output" and follower.mark("of") is None
             try:
-                self._run(block, follower.expects(follower.text) if follower is not None and is_output else None)
+                self._run(
+                    block,
+                    follower.expects(follower.text, follower.line + 1) if follower is not None and is_output else None,
+                )
             except Exception as error:
                 raise AssertionError("\n".join([*self._faults, f"{block.where}: {error}"])) from error
+        if os.environ.get("QMF_DOCS_REFRESH"):
+            refresh(self.page, self.stage.wrong)
         assert not self._faults, "\n" + "\n".join(self._faults)
 
     def _run(self, block: Block, expected: Expected | None) -> None:
@@ -74,7 +80,9 @@ class Runner:
                 self.stage.end(value)
         if block.language == "output":
             if name := block.mark("of"):
-                self._note(block.where, self.stage.said(name, block.expects(block.text), self._patience))
+                self._note(
+                    block.where, self.stage.said(name, block.expects(block.text, block.line + 1), self._patience)
+                )
         elif name := block.mark("file"):
             path = Path(name)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -92,7 +100,7 @@ class Runner:
         elif block.language == "sql":
             from docs.duck import query
 
-            self._note(block.where, (expected or Expected("")).difference(self.stage.as_on_page(query(block.text))))
+            self._note(block.where, self.stage.until_it_fits(expected or Expected(""), 0.0, lambda: query(block.text)))
         else:
             raise PageError(f"how is a block of the language {block.language!r} run?")
 

@@ -36,6 +36,7 @@ class Stage:
     Attributes:
         folder: where files of the page are; the process's current directory.
         url: of the page's broker, once there is one.
+        wrong: what was printed instead of what was expected.
         programs: what runs in this process instead of one of its own, by the name of the program. It gets the command
             line, and returns the exit code and what is printed.
         absolute: folders of the page whose names must be absolute: a program that is shared has another current one.
@@ -46,6 +47,7 @@ class Stage:
         self.url = ""
         self.programs: dict[str, Callable[[str], tuple[int, str]]] = {}
         self.absolute: tuple[str, ...] = ()
+        self.wrong: dict[Expected, str] = {}
         self._stack = contextlib.ExitStack()
         self._shell: TypedShell | None = None
         self._services: dict[str, Process] = {}
@@ -135,8 +137,9 @@ class Stage:
     def until_it_fits(self, expected: Expected, patience: float, answer: Callable[[], str]) -> str:
         """Ask until the answer is what the page shows, for `patience` seconds at most; what is wrong with it."""
         end = time.monotonic() + patience
-        while fault := expected.difference(self.as_on_page(answer())):
+        while fault := expected.difference(printed := self.as_on_page(answer())):
             if time.monotonic() > end:
+                self.wrong[expected] = printed
                 return fault
             time.sleep(0.1)
         return ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from docs.compare import Expected
-from docs.page import MARKS, ROOT, PageError, blocks, commands, lines
+from docs.page import MARKS, ROOT, PageError, blocks, commands, lines, refresh
 
 PAGE = """Text.
 
@@ -48,9 +48,9 @@ def test_a_page_is_blocks_with_marks(here: Path) -> None:
     assert (session.language, session.where) == ("console", "page.md:6")
     assert session.marks == (("varies", "numbers, vda"), ("run", "one"), ("run", "two"))
     assert [(item.line, item.prompt, item.text, item.expected) for item in commands(session)] == [
-        (7, "$", "first &", Expected("", ("numbers", "vda"))),
-        (8, "$", "second", Expected("a 12\n...\n", ("numbers", "vda"))),
-        (11, "qmf>", "list", Expected("b\n", ("numbers", "vda"))),
+        (7, "$", "first &", Expected("", ("numbers", "vda"), line=8)),
+        (8, "$", "second", Expected("a 12\n...\n", ("numbers", "vda"), line=9)),
+        (11, "qmf>", "list", Expected("b\n", ("numbers", "vda"), line=12)),
     ]
     assert script.marks == ()
     last = Expected("x")
@@ -122,6 +122,13 @@ def test_lines_in_any_order() -> None:
     assert expected.difference("b\na 2\n") == ""
     assert expected.difference("b\nc\n").startswith("  expected: a 1\n")
     assert expected.difference("b\na 2\nc\n").startswith("  expected: nothing more\n  printed:  c\n")
+
+
+def test_pages_are_refreshed_where_nothing_is_left_out(here: Path) -> None:
+    path = page(here, "```console\n$ a\nold\nold\n$ b\nold\n...\n$ c\n```\n\nold\n")
+    (block,) = blocks(path)
+    refresh(path, {item.expected: f"new {item.text}\n" for item in commands(block) if item.expected is not None})
+    assert path.read_text() == "```console\n$ a\nnew a\n$ b\nold\n...\n$ c\nnew c\n```\n\nold\n"
 
 
 @pytest.mark.parametrize("name", MARKS)

@@ -35,6 +35,7 @@ _SESSIONS = {
 #: Folders and files with other long tests.
 _LONG = (
     "tests/codegen/test_invented.py",
+    "tests/docs/",
     "tests/pipeline/correlate/test_end_to_end.py",
     "tests/pipeline/recording/test_recorder.py",
     "tests/e2e/",
