@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -14,18 +15,22 @@ from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.period import Period, split_period
 from qmf_shell.objects.value_cells import event_fields
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
-from qmf_shell.parsing.common_options import ALL
+from qmf_shell.parsing.common_options import ALL, PLAIN
 from qmf_shell.parsing.condition_parser import parse_condition
 from qmf_shell.parsing.conditions import Condition
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.parsing.selection import keyword_of
 from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import CellForm, Result, ResultStream, Role, StreamLine, Table, TableColumn
+from qmf_shell.screens.start import screen_of
 from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.recent import RecentEvents
 from qmf_shell.text import plural
+
+if TYPE_CHECKING:
+    from qmf_shell.screens.state import Page
 
 #: Events shown when the user does not say how many.
 SHOWN = 20
@@ -55,7 +60,8 @@ def run(context: Context, args: BoundArguments) -> Result:
     most = count_option(EVENTS, args, "number", SHOWN)
     columns = _WHOLE if "long" in args.options else _COLUMNS
     if "follow" in args.options:
-        return ResultStream(_follow(context, wanted, columns), title="Waiting for events; Ctrl-C ends it")
+        lines = ResultStream(_follow(context, wanted, columns), title="Waiting for events; Ctrl-C ends it")
+        return screen_of(context, args, lines, lambda: _page(context, wanted))
     known = _known_classes(context)
     shared = _shared_names(context, known)
     events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
@@ -100,6 +106,12 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
         empty="No such events were recorded in this period.",
         note=f"{left:,} earlier ones; events -n 0 shows all" if left else None,
     )
+
+
+def _page(context: Context, wanted: EventFilter) -> Page:
+    from qmf_shell.screens.opening import PageFactory
+
+    return PageFactory(context, context.settings.interval).events(wanted.passes)
 
 
 def _follow(context: Context, wanted: EventFilter, columns: tuple[TableColumn, ...]) -> Iterator[StreamLine]:
@@ -177,7 +189,7 @@ def _cells(context: Context, event: EventRecord, shared: set[str]) -> tuple[Cell
 EVENTS = Command(
     name="events",
     usage=(
-        "events [-f] [-l] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",
+        "events [-f] [-p] [-l] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION]",
         "events [-l] [-n COUNT] [-s SEVERITY] [-a AGENT] [CLASS...] [where CONDITION] from TIME [to TIME]",
     ),
     summary="Show the latest events, or follow them as they come",
@@ -185,7 +197,9 @@ EVENTS = Command(
         "Events are collected from the moment when this program connected. The last 1000 are kept.",
         "An event is one line: on a narrow terminal its arguments are shortened, and empty ones left out. -l shows "
         "everything.",
-        "With -f, events are printed as they come until Ctrl-C.",
+        "With -f, they fill the terminal as they come, the latest first: a table to scroll, sort, filter and pause; "
+        "Enter shows an event in full, and from there the objects that it names. In a file, in a pipe, or with -p they "
+        "are printed as they come. Ctrl-C or q ends it.",
         "With from or to, those that were recorded in a lake in that period are shown; times are written as for at.",
         "A condition is written as in `list`; it compares arguments of events, and severity, class and agent. "
         "Severities are emerg, alert, crit, error, warn, notice, inform and debug.",
@@ -202,12 +216,13 @@ EVENTS = Command(
         Parameter("CLASS", ParameterKind.EVENT_CLASS, "only events of these classes; a condition", repeated=True),
     ),
     options=(
-        Option(("-f", "--follow"), "print events as they come, until Ctrl-C"),
+        Option(("-f", "--follow"), "show events as they come, until q or Ctrl-C"),
         Option(("-l", "--long"), "all arguments as they are, on several lines if necessary"),
         Option(("-n", "--number"), "how many to show; 0 means all", "COUNT"),
         Option(("-s", "--severity"), "only events of at least this severity", "SEVERITY"),
         Option(("-a", "--agent"), "only from agents whose name contains this", "AGENT"),
         ALL,
+        PLAIN,
     ),
     handler=run,
 )

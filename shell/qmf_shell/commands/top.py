@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -14,14 +15,19 @@ from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.selecting import known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
+from qmf_shell.parsing.common_options import PLAIN
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.render.units import per_second
 from qmf_shell.results.cells import Cell, Quantity
-from qmf_shell.results.result import CellForm, LiveView, Role, Table, TableColumn
+from qmf_shell.results.result import CellForm, Result, Role, Table, TableColumn
+from qmf_shell.screens.start import screen_of
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.text import clean, plural
+
+if TYPE_CHECKING:
+    from qmf_shell.screens.state import Page
 
 #: Objects shown by default.
 SHOWN = 15
@@ -29,7 +35,7 @@ SHOWN = 15
 BESIDE = 3
 
 
-def run(context: Context, args: BoundArguments) -> LiveView:
+def run(context: Context, args: BoundArguments) -> Result:
     """Start the view."""
     words = list(args.texts)
     if len(words) > 1 and words[1].lower() == "by":
@@ -50,8 +56,28 @@ def run(context: Context, args: BoundArguments) -> LiveView:
         if item.statistic and item.element != field.element
     )
     beside = list(others)[:BESIDE]
-    top = _Top(context, names, field, beside, most, "total" in args.options)
-    return live_view(context, TOP, args, top.frame)
+    total = "total" in args.options
+    view = live_view(context, TOP, args, _Top(context, names, field, beside, most, total).frame)
+
+    def page() -> Page:
+        from qmf_shell.screens.opening import PageFactory
+        from qmf_shell.screens.pages.objects import ObjectsSpec
+
+        all_integers = "rates" in args.options
+        spec = ObjectsSpec(
+            name=names[0],
+            keys=[key for key in keys if (key.package, key.name) == names[0]],
+            columns=[field.element or field.name],
+            more=True,
+            sort=field.name,
+            descending=True,
+            by_rate=field.counter and not total,
+            all_integers=all_integers,
+            limit=most or None if "limit" in args.options else None,
+        )
+        return PageFactory(context, view.interval, all_integers).objects(spec)
+
+    return view if len(names) > 1 else screen_of(context, args, view, page)
 
 
 @attrs.define
@@ -104,10 +130,12 @@ class _Top:
 
 TOP = Command(
     name="top",
-    usage=("top [-n SECONDS] [-c COUNT] [-l COUNT] [-r] [-t] CLASS by STAT",),
+    usage=("top [-n SECONDS] [-c COUNT] [-l COUNT] [-p] [-r] [-t] CLASS by STAT",),
     summary="Show the objects of a class with the highest values of a statistic",
     help=(
-        "Counters are compared by their growth per second, so the first frame has no order yet; -t compares their "
+        "It fills the terminal, as watch does; all objects are there to scroll to. In a file, in a pipe, or with -p it "
+        "prints the first ones, frame after frame.",
+        "Counters are compared by their growth per second, so at first there is no order yet; -t compares their "
         "totals. Ctrl-C or q ends it.",
     ),
     examples=(
@@ -128,6 +156,7 @@ TOP = Command(
     options=(
         *VIEW_OPTIONS,
         RATES,
+        PLAIN,
         Option(("-l", "--limit"), "how many objects to show (15); 0 means all", "COUNT"),
         Option(("-t", "--total"), "compare totals of counters, not rates"),
     ),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.schema import ClassKey, ClassSchema, QmfType
+from qmf_shell.commands.list import LIST
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
 from qmf_shell.objects.counters import is_counter
 from qmf_shell.objects.default_columns import default_columns
@@ -19,13 +20,12 @@ from qmf_shell.objects.rates import ChangeTracker, RateTracker
 from qmf_shell.objects.selecting import SelectedObjects, compile_selection, find_objects, select_objects
 from qmf_shell.objects.value_cells import element_cells
 from qmf_shell.parsing.command import AnyCommand, BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.parsing.common_options import ALL, EXACT
+from qmf_shell.parsing.common_options import ALL, EXACT, PLAIN
 from qmf_shell.parsing.option_numbers import count_option, seconds_option
 from qmf_shell.parsing.selection import ParsedSelection, parse_selection
 from qmf_shell.results.cells import Cell, Instant, Record, WatchedValue
 from qmf_shell.results.result import (
     CellForm,
-    LiveScreen,
     LiveView,
     Result,
     ResultGroup,
@@ -33,6 +33,7 @@ from qmf_shell.results.result import (
     Table,
     TableColumn,
 )
+from qmf_shell.screens.start import screen_of
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
@@ -48,14 +49,15 @@ VIEW_OPTIONS = (
     EXACT,
     ALL,
 )
-#: For views that fill the terminal.
-PLAIN = Option(("-p", "--plain"), "lines instead of a screen: the frames follow each other")
 #: For agents whose schema does not distinguish counters from other numbers.
 RATES = Option(("-r", "--rates"), "treat all integers as counters")
 
 
-def run(context: Context, args: BoundArguments) -> LiveView | LiveScreen:
+def run(context: Context, args: BoundArguments) -> Result:
     """Start the view."""
+    if not args.words:
+        view = live_view(context, WATCH, args, lambda: LIST.handler(context, BoundArguments()))
+        return screen_of(context, args, view, lambda: _pages(context, args, view).classes())
     keys = matching_classes(context, args.texts[0])
     watcher = _ValueWatcher("rates" in args.options)
     selection = parse_selection(args.words[1:]) if keys else ParsedSelection()
@@ -70,8 +72,9 @@ def run(context: Context, args: BoundArguments) -> LiveView | LiveScreen:
             factory = _pages(context, args, view)
             return factory.objects(objects_spec(context, keys, selection, all_integers=factory.all_integers))
 
-        if len(class_names(keys)) > 1:
-            return attrs.evolve(view, in_place=view.in_place and "plain" not in args.options)
+        names = class_names(keys)
+        if len(names) > 1:
+            return screen_of(context, args, view, lambda: _pages(context, args, view).classes(names))
         # Mistakes in the selection are found before the terminal changes.
         return screen_of(context, args, view, class_page, check=lambda: compile_selection(context, keys, selection))
     texts = selection.ids or args.texts
@@ -90,31 +93,6 @@ def _pages(context: Context, args: BoundArguments, view: LiveView) -> PageFactor
     from qmf_shell.screens.opening import PageFactory
 
     return PageFactory(context, view.interval, "rates" in args.options)
-
-
-def screen_of(
-    context: Context,
-    args: BoundArguments,
-    lines: LiveView,
-    page: Callable[[], Page],
-    *,
-    check: Callable[[], object] = lambda: None,
-) -> LiveView | LiveScreen:
-    """A screen, unless the user wants lines or a number of frames.
-
-    Args:
-        context: the session.
-        args: with the options of `VIEW_OPTIONS`.
-        lines: what is shown without a screen.
-        page: makes its first page.
-        check: raises an error for a mistake of the user, before the terminal changes.
-    """
-    if "plain" in args.options:
-        return attrs.evolve(lines, in_place=False)
-    if lines.count is not None:
-        return lines
-    check()
-    return LiveScreen(lines, page, context, "exact" in args.options)
 
 
 def live_view(context: Context, command: AnyCommand, args: BoundArguments, frame: Callable[[], Result]) -> LiveView:
@@ -323,10 +301,11 @@ class _ClassWatch:
 WATCH = Command(
     name="watch",
     usage=(
-        "watch [-n SECONDS] [-c COUNT] [-r] ID...",
-        "watch [-n SECONDS] [-c COUNT] [-r] CLASS [wide] [where CONDITION] [sort NAME] [columns NAME...] [limit COUNT]",
+        "watch [-n SECONDS] [-c COUNT] [-p]",
+        "watch [-n SECONDS] [-c COUNT] [-p] [-r] ID...",
+        "watch [-n SECONDS] [-c COUNT] [-pr] CLASS [where CONDITION] [sort NAME] [columns NAME...] [limit COUNT]",
     ),
-    summary="Show objects, refreshed repeatedly",
+    summary="Show classes or objects, refreshed repeatedly",
     help=(
         "Values that changed since the previous frame are marked. Counters show their growth per second; the reset of "
         "a counter is noticed. Which values are counters is known for qpidd and for agents of this project; -r treats "
@@ -341,7 +320,7 @@ WATCH = Command(
         ("watch -c 3 process sort cpuPercent desc limit 5", "three frames"),
     ),
     parameters=(
-        Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class", required=True),
+        Parameter("ID", ParameterKind.TARGET, "short id, range, name, index, or a class"),
         Parameter("SELECTION", ParameterKind.SELECTION, "more ids; of a class, a condition and so on", repeated=True),
     ),
     options=(*VIEW_OPTIONS, RATES, PLAIN),

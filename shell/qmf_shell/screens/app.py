@@ -261,7 +261,7 @@ class ScreenApp:
                     self.navigator.open()
                 else:
                     model.move_to(number)
-        elif position.y == first - 1:
+        elif position.y == geometry.head:
             for start, end, key in geometry.heads:
                 if start <= position.x < end:
                     model.sort_by(key)

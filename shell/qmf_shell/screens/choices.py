@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from qmf_shell.results.result import Role
-from qmf_shell.screens.model import TableModel
+from qmf_shell.screens.fixed import FixedPage
 from qmf_shell.screens.rows import Row, ScreenColumn
 from qmf_shell.screens.state import BACK, Page
 from qmf_shell.session.context import Context
-
-_NEVER = 3600.0
 
 _HELP = (
     ("Up Down j k", "one row", "move"),
@@ -35,23 +31,7 @@ _HELP = (
 )
 
 
-class _FixedPage(Page):
-    """A page with rows that do not change."""
-
-    def __init__(self, context: Context, title: str, columns: Sequence[ScreenColumn], rows: Sequence[Row]) -> None:
-        super().__init__(context, title, TableModel(columns), _NEVER)
-        self.model.put(rows)
-        self.loaded = True
-
-    def load(self) -> object:
-        """Nothing is new."""
-        return None
-
-    def apply(self, news: object) -> None:
-        """Nothing is new."""
-
-
-class HelpPage(_FixedPage):
+class HelpPage(FixedPage):
     """The keys."""
 
     chooses = True
@@ -73,11 +53,11 @@ class HelpPage(_FixedPage):
 
 
 _MEANING = ScreenColumn(
-    "meaning", "Meaning", lambda row: row.item.desc or None, lambda row: row.item.desc or None, Role.FAINT
+    "meaning", "Meaning", lambda row: row.item.desc or None, lambda row: row.item.desc or None, Role.FAINT, prose=True
 )
 
 
-class ColumnsPage(_FixedPage):
+class ColumnsPage(FixedPage):
     """The columns of another page."""
 
     chooses = True
@@ -114,7 +94,7 @@ class ColumnsPage(_FixedPage):
         return BACK
 
 
-class SortPage(_FixedPage):
+class SortPage(FixedPage):
     """The columns of another page, to sort by one of them."""
 
     chooses = True

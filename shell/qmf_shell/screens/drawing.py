@@ -24,6 +24,12 @@ GAP = 2
 #: Texts take at most so much of the width, unless there is room.
 _TEXT_PART = 3
 _LEAST_TEXT = 12
+#: Headings are shortened to so much at most, if there is no room.
+_LEAST_HEADING = 12
+#: Below this width there are no short ids, below this height no units.
+_NARROW, _TALL = 60, 16
+#: Columns that are shown where there is room need so much of it.
+_LEAST_SPARE = 24
 
 _ROLES = {Role.ID: "class:id", Role.NAME: "class:name", Role.FAINT: "class:faint", Role.TREE: "class:name"}
 _LEVELS = {Level.NORMAL: "", Level.WARNING: "class:warning", Level.CRITICAL: "class:critical"}
@@ -52,6 +58,7 @@ class Geometry:
     Attributes:
         size: columns and lines.
         body: number of the first line with a row, and how many there are.
+        head: number of the line with the headings.
         heads: the first and last column of each heading, with the key of its column.
         keys: the same of what the last line names, with the key that it stands for.
         tabs: the same of the tabs, with their numbers.
@@ -61,6 +68,7 @@ class Geometry:
 
     size: tuple[int, int] = (80, 24)
     body: tuple[int, int] = (0, 0)
+    head: int = -1
     heads: list[tuple[int, int, str]] = attrs.field(factory=list)
     keys: list[tuple[int, int, str]] = attrs.field(factory=list)
     tabs: list[tuple[int, int, int]] = attrs.field(factory=list)
@@ -94,7 +102,7 @@ class Surroundings:
 def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, height: int) -> list[Fragments]:
     """The lines of a page; notes in `geometry` where things are."""
     geometry.size = width, height
-    geometry.heads, geometry.keys, geometry.tabs = [], [], []
+    geometry.head, geometry.heads, geometry.keys, geometry.tabs = -1, [], [], []
     lines: list[Fragments] = []
     if height >= 3:
         lines.append(_title_line(page, around, width))
@@ -104,12 +112,15 @@ def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, 
     if around.message is not None:
         foot = True
     with_heads = height >= 5
-    room = height - len(lines) - with_heads - foot
+    # Units need a line of their own: only if columns have some, and there is room.
+    units = height >= _TALL and any(_unit(item, around) for item in page.model.shown_columns)
+    room = height - len(lines) - with_heads - units - foot
     _, rows = page.model.window(max(0, room))
     rows = rows[: max(0, room)]
     columns = _fitting(page, around, geometry, rows, width)
     if with_heads:
-        lines.append(_head_line(page, around, geometry, columns, width))
+        geometry.head = len(lines)
+        lines += _head_lines(page, around, geometry, columns, width, units=units)
     geometry.body = len(lines), max(0, room)
     cursor = page.model.cursor - page.model.top
     for number, row in enumerate(rows):
@@ -196,11 +207,12 @@ def _foot_line(around: Surroundings, geometry: Geometry, width: int) -> Fragment
 
 @attrs.frozen(eq=False)
 class _Placed:
-    """A column on the screen: its width, and the texts of its cells."""
+    """A column on the screen: its width, the one that it would like to have, and the texts of its cells."""
 
     column: ScreenColumn
     title: str
     width: int
+    natural: int
     texts: dict[int, str]
 
 
@@ -210,43 +222,61 @@ def _fitting(page: Page, around: Surroundings, geometry: Geometry, rows: Sequenc
     shown = model.shown_columns
     if page.loaded and rows:
         shown = [item for item in shown if item.fixed or not item.key.startswith("\0") or _has_values(item, rows)]
-    basis = (id(page), width, tuple(model.shown))
+    basis = (id(page), width, tuple(model.shown), model.left)
     if geometry.basis != basis:
         geometry.basis, geometry.widths = basis, {}
     fixed = [item for item in shown if item.fixed]
-    if width < 60 and len(fixed) > 1:
+    if width < _NARROW and len(fixed) > 1:
         fixed = fixed[1:]  # the short id: the name says more
-    scrolled = [item for item in shown if not item.fixed]
+    scrolled = [item for item in shown if not item.fixed and not item.spare]
     scrolled = scrolled[min(model.left, max(0, len(scrolled) - 1)) :]
+    cap = max(_LEAST_TEXT, width // _TEXT_PART)
     placed: list[_Placed] = []
     used = 0
-    cap = max(_LEAST_TEXT, width // _TEXT_PART)
     for item in [*fixed, *scrolled]:
-        title = _heading(page, item, around)
-        texts = {id(row): _cell_text(item, row, around) for row in rows}
-        natural = max([display_width(title), *map(display_width, texts.values())], default=1)
-        natural = max(natural, geometry.widths.get(item.key, 0))
-        geometry.widths[item.key] = natural
-        size = natural if item.right else min(natural, cap)
+        one = _measured(page, item, around, geometry, rows, placed[-1].column if placed else None)
+        size = one.width if item.right else min(one.width, cap)
         gap = GAP if placed else 0
         if used + gap + size > width:
             rest = width - used - gap
-            if placed and (item.right or rest < _LEAST_TEXT) and not item.fixed:
+            if placed and (item.right or rest < _LEAST_TEXT) and not (item.fixed and rest > 0):
                 break
             size = max(1, rest)
-        placed.append(_Placed(item, title, size, texts))
+        placed.append(attrs.evolve(one, width=size))
         used += gap + size
         if used >= width:
             break
-    return _widened(placed, geometry, width - used)
+    placed = _widened(placed, width - used)
+    for item in (item for item in shown if item.spare):
+        rest = width - sum(one.width + GAP for one in placed)
+        one = _measured(page, item, around, geometry, rows, None)
+        if rest >= min(one.natural, _LEAST_SPARE):
+            placed.append(attrs.evolve(one, width=min(one.natural, rest)))
+    return placed
 
 
-def _widened(placed: Sequence[_Placed], geometry: Geometry, spare: int) -> list[_Placed]:
-    """Give the room that is left to texts that were cut."""
+def _measured(
+    page: Page,
+    column: ScreenColumn,
+    around: Surroundings,
+    geometry: Geometry,
+    rows: Sequence[Row],
+    before: ScreenColumn | None,
+) -> _Placed:
+    """A column with the texts of the rows, as wide as these; a long heading may be shortened."""
+    title = _heading(page, column, around, before)
+    texts = {id(row): _cell_text(column, row, around) for row in rows}
+    content = max([geometry.widths.get(column.key, 1), *map(display_width, texts.values())])
+    geometry.widths[column.key] = content
+    whole = max(display_width(title), display_width(_unit(column, around)))
+    return _Placed(column, title, max(content, min(whole, _LEAST_HEADING)), max(content, whole), texts)
+
+
+def _widened(placed: Sequence[_Placed], spare: int) -> list[_Placed]:
+    """Give the room that is left to texts and headings that were shortened."""
     result = []
     for item in placed:
-        wanted = geometry.widths.get(item.column.key, item.width) - item.width
-        more = max(0, min(wanted, spare))
+        more = max(0, min(item.natural - item.width, spare))
         spare -= more
         result.append(attrs.evolve(item, width=item.width + more) if more else item)
     return result
@@ -256,39 +286,51 @@ def _has_values(column: ScreenColumn, rows: Sequence[Row]) -> bool:
     return any(column.cell(row) is not None for row in rows)
 
 
-def _heading(page: Page, column: ScreenColumn, around: Surroundings) -> str:
-    title = clean(column.title)
+def _heading(page: Page, column: ScreenColumn, around: Surroundings, before: ScreenColumn | None) -> str:
+    # Beside the total, "per second" is enough.
+    beside = column.rate and before is not None and before.name == column.name and not before.rate
+    title = "/s" if beside else clean(column.title)
     if page.model.sort == column.key:
         signs = ("▼", "▲") if around.wide_characters else ("v", "^")
         title += f" {signs[0] if page.model.descending else signs[1]}"
     return title
 
 
-def _head_line(
-    page: Page, around: Surroundings, geometry: Geometry, columns: Sequence[_Placed], width: int
-) -> Fragments:
+def _unit(column: ScreenColumn, around: Surroundings) -> str:
+    return around.formatter.heading(table_column(column))
+
+
+def _head_lines(
+    page: Page, around: Surroundings, geometry: Geometry, columns: Sequence[_Placed], width: int, *, units: bool
+) -> list[Fragments]:
+    """The headings, and below them the units that the cells don't have."""
     line: Fragments = []
+    below: Fragments = []
     at = 0
     for number, item in enumerate(columns):
         gap = " " * GAP if number else ""
         text = _fit(item.title, item.width, item.column.right, around)
         style = "class:head.sort" if page.model.sort == item.column.key else "class:head"
         line += [("class:head", gap), (style, text)]
+        below.append(("class:faint", gap + _fit(_unit(item.column, around), item.width, item.column.right, around)))
         geometry.heads.append((at, at + len(gap) + item.width, item.column.key))
         at += len(gap) + item.width
-    shown = [item for item in page.model.shown_columns if not item.fixed]
-    left = min(page.model.left, max(0, len(shown) - 1))
-    more = len(shown) - left - sum(not item.column.fixed for item in columns)
-    sign = (f"<{left}" if left else "") + (f" {more}>" if more > 0 and rows_hidden(columns, width, at) else "")
+    sign = _hidden(page, columns)
     rest = width - at
     if sign and rest > len(sign):
-        return [*line, ("class:head", " " * (rest - len(sign))), ("class:faint class:head", sign)]
-    return [*line, ("class:head", " " * max(0, rest))]
+        line += [("class:head", " " * (rest - len(sign))), ("class:faint class:head", sign)]
+    else:
+        line.append(("class:head", " " * max(0, rest)))
+    return [line, below] if units else [line]
 
 
-def rows_hidden(columns: Sequence[_Placed], width: int, used: int) -> bool:
-    """True if there may be columns to the right of those that are drawn."""
-    return bool(columns) and used <= width
+def _hidden(page: Page, columns: Sequence[_Placed]) -> str:
+    """How many columns are scrolled out to the left, or have no room at the right."""
+    drawn = {item.column.key for item in columns}
+    scrolled = [item for item in page.model.shown_columns if not item.fixed and not item.spare]
+    left = min(page.model.left, max(0, len(scrolled) - 1))
+    right = sum(item.key not in drawn and not item.key.startswith("\0") for item in scrolled[left:])
+    return (f"<{left}" if left else "") + (f" {right}>" if right else "")
 
 
 # -- rows --------------------------------------------------------------------------------------------------------------
@@ -311,6 +353,7 @@ def _row_line(row: Row, around: Surroundings, columns: Sequence[_Placed], width:
             used += GAP
         text = item.texts[id(row)]
         style = _style(item.column, row, text)
+        text = ended(text, item.width, around.wide_characters) if item.column.prose else text
         line.append((f"{style} {cursor}" if chosen else style, _fit(text, item.width, item.column.right, around)))
         used += item.width
     if chosen and used < width:
@@ -357,6 +400,16 @@ def shortened(text: str, width: int, wide_characters: bool = True) -> str:
             break
         last = char + last
     return first + sign + last
+
+
+def ended(text: str, width: int, wide_characters: bool = True) -> str:
+    """A text of at most `width` columns: what is too long loses its end, from a blank on if there is one."""
+    if display_width(text) <= width or width <= 1:
+        return text[: max(0, width)]
+    head = chop_cells(text, width - 1)[0]
+    word = head.rpartition(" ")[0]
+    head = word if len(word) * 2 > len(head) and text[len(head)] != " " else head
+    return head.rstrip() + ("…" if wide_characters else "~")
 
 
 def _cut(text: str, width: int) -> str:

@@ -257,6 +257,8 @@ class Navigator:
 
     def right(self, formatter: Formatter) -> str:
         """The time of the last update, and the interval, or that it is paused."""
+        if not self.page.changes:
+            return ""
         at = formatter.text(Instant(self._updated)) if self._updated else ""
         return f"{at}  PAUSED" if self.paused else f"{at}  every {self.page.interval:g} s"
 

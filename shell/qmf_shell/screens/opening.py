@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from uuid import UUID
 
 import attrs
 
+from qmf.schema import ClassKey, ClassSchema
+from qmf_shell.objects.heartbeat_states import HeartbeatState
+from qmf_shell.screens.pages.classes import ClassesPage
+from qmf_shell.screens.pages.events import EventsPage, EventTest, event_test
+from qmf_shell.screens.pages.heartbeats import AgentBeatsPage, HeartbeatsPage
 from qmf_shell.screens.pages.objects import ObjectsPage, ObjectsSpec
+from qmf_shell.screens.pages.references import ReferencesPage
 from qmf_shell.screens.pages.values import ValuesPage
 from qmf_shell.screens.state import Page
-from qmf_shell.session.backend import ObjectKey, ObjectRecord
+from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_names
+
+#: Events and heartbeats are taken from what the session has received: asking often costs nothing.
+_OFTEN = 0.5
 
 
 @attrs.frozen
@@ -27,6 +38,14 @@ class PageFactory:
     interval: float
     all_integers: bool = False
 
+    def classes(self, only: Sequence[ClassName] = ()) -> Page:
+        """The classes of objects; `only`: these."""
+        return ClassesPage(self.context, self.interval, self.whole_class, only)
+
+    def whole_class(self, keys: Sequence[ClassKey]) -> Page:
+        """All objects of the versions of a class."""
+        return self.objects(ObjectsSpec(name=class_names(keys)[0], keys=keys, all_integers=self.all_integers))
+
     def objects(self, spec: ObjectsSpec) -> Page:
         """The objects of a class."""
         return ObjectsPage(self.context, spec, self.interval, self.object)
@@ -36,10 +55,43 @@ class PageFactory:
         return self.values([record])
 
     def values(self, records: Sequence[ObjectRecord]) -> Page:
-        """All values of some objects."""
-        return ValuesPage(self.context, records, self.interval, self.reference, all_integers=self.all_integers)
+        """All values of some objects; of a single one its references and events as well, as tabs."""
+        page = ValuesPage(self.context, records, self.interval, self.reference, all_integers=self.all_integers)
+        identities = [item.identity for item in records]
+        tabs: list[tuple[str, Page]] = [("values", page)]
+        if len(records) == 1:
+            tabs.append(("references", ReferencesPage(self.context, identities[0], self.interval, self.object)))
+        tabs.append(("events", self.events(event_test(identities), title=page.title)))
+        for _, item in tabs:
+            item.tabs = tabs
+        return page
 
-    def reference(self, key: ObjectKey) -> Page | None:
-        """The object that a reference names; None if it is not known."""
-        del key
-        return None
+    def reference(self, key: ObjectKey) -> Page:
+        """The object that a reference names; what it is becomes known when it is loaded."""
+        number = self.context.ids.number(key)
+        entry = None if number is None else self.context.ids.entry(number)
+        identity = _identity(key) if entry is None else entry.identity
+        class_key = identity.class_key
+        schema = ClassSchema(package=class_key.package, name=class_key.name, hash=class_key.hash or UUID(int=0))
+        return self.values([ObjectRecord(identity, schema, {})])
+
+    def events(self, passes: EventTest, *, title: str = "events") -> Page:
+        """Events as they come."""
+        return EventsPage(self.context, passes, min(self.interval, _OFTEN), self.reference, title=title)
+
+    def heartbeats(self, wanted: str) -> Page:
+        """The agents with their heartbeats."""
+
+        def agent(state: HeartbeatState) -> Page:
+            return AgentBeatsPage(self.context, state.agent, state.broker, min(self.interval, _OFTEN))
+
+        return HeartbeatsPage(self.context, wanted, min(self.interval, 1.0), agent)
+
+
+def _identity(key: ObjectKey) -> ObjectIdentity:
+    """What the name of an object says about it: most agents name objects ``package:class:index``."""
+    package, _, rest = key.name.partition(":")
+    name, colon, index = rest.partition(":")
+    if not colon:
+        return ObjectIdentity(key, ClassKey("", "object"), key.name)
+    return ObjectIdentity(key, ClassKey(package, name), index)

@@ -88,6 +88,8 @@ class ScreenColumn:
         role: what it contains.
         right: aligned to the right.
         fixed: it stays in place when the others are scrolled sideways.
+        spare: it is shown only if all others have room.
+        prose: a text of which the beginning matters: what is too long loses its end.
         rate: it is the growth per second of the counter in the column before it.
         name: of the value that it shows, for thresholds and JSON; empty for others.
         desc: what it means, for the list of columns.
@@ -104,6 +106,8 @@ class ScreenColumn:
     role: Role = Role.TEXT
     right: bool = False
     fixed: bool = False
+    spare: bool = False
+    prose: bool = False
     rate: bool = False
     name: str = ""
     desc: str = ""

@@ -50,12 +50,14 @@ class Page:
         loaded: it was updated at least once.
         notes: what it says besides its rows.
         empty: shown in place of rows.
+        changes: it is updated; False for what stays as it is.
         chooses: its rows are chosen from, and the space bar does not pause.
     """
 
     tabs: Sequence[tuple[str, Page]] = ()
     empty = "Nothing to show."
     chooses = False
+    changes = True
 
     def __init__(self, context: Context, title: str, model: TableModel, interval: float) -> None:
         self.context = context

@@ -32,7 +32,7 @@ def test_events(context: Context) -> None:
 
 def test_follow_prints_new_events_of_the_class(context: Context) -> None:
     context.events.add(full_event("/before"))
-    stream = evaluate("events -f filesystemfull", context)
+    stream = evaluate("events -f -p filesystemfull", context)
     assert isinstance(stream, ResultStream)
     got: list[Result] = []
     reader = threading.Thread(target=lambda: got.append(next(stream.items)), daemon=True)

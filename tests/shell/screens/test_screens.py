@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC
 
 import attrs
@@ -11,12 +12,13 @@ from qmf_shell.modes.executor import evaluate
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import display_width
 from qmf_shell.results.result import LiveScreen
-from qmf_shell.screens.drawing import Geometry, Surroundings, draw_page, shortened
+from qmf_shell.screens.drawing import Geometry, Surroundings, draw_page, ended, shortened
 from qmf_shell.screens.navigator import Navigator
+from qmf_shell.screens.pages.events import KEPT
 from qmf_shell.screens.state import Page
-from qmf_shell.session.backend import ConnectionStatus, GoneKind
+from qmf_shell.session.backend import ConnectionStatus, GoneKind, HeartbeatRecord
 from qmf_shell.session.context import Context
-from shell.fakes import BETA, FakeBackend, filesystem
+from shell.fakes import ALPHA, BETA, NOON, SECOND, FakeBackend, agent, filesystem, full_event
 
 FORMATTER = Formatter(UTC, short=True)
 
@@ -59,6 +61,12 @@ class Looked:
         drawn = draw_page(self.navigator.page, around, self.geometry, 120, 20)
         return next(style for line in drawn for style, text in line if part in text)
 
+    def rows(self, width: int = 100, height: int = 20) -> list[str]:
+        """The lines with rows."""
+        lines = self.lines(width, height)
+        first, count = self.geometry.body
+        return [line for line in lines[first : first + count] if line]
+
     @property
     def text(self) -> str:
         return "\n".join(self.lines())
@@ -67,7 +75,7 @@ class Looked:
 def test_a_class_with_the_rates_of_its_counters(context: Context, backend: FakeBackend) -> None:
     looked = Looked(context, "watch -n 1 filesystem")
     assert "org.example:filesystem  2 objects" in looked.lines()[0]
-    assert "bytesRead/s" in looked.text
+    assert "  /s" in looked.lines()[1]
     first = filesystem("/", bytesRead=1234567)
     backend.records[1] = attrs.evolve(first, updated=first.updated)
     looked.update()
@@ -76,9 +84,10 @@ def test_a_class_with_the_rates_of_its_counters(context: Context, backend: FakeB
     assert "2.5 kB" in next(line for line in looked.lines() if " / " in line)
     assert looked.styles("1.24 MB") == "class:changed class:cursor"
     looked.navigator.rates()
-    assert "bytesRead/s" not in looked.text
+    assert "/s" not in looked.lines()[1]
     looked.navigator.rates()
-    assert "bytesRead/s" in looked.text
+    assert "bytesRead/s" in looked.lines()[1]
+    assert "  bytesRead " not in looked.lines()[1]
 
 
 def test_every_size_can_be_drawn(context: Context) -> None:
@@ -96,8 +105,7 @@ def test_sorting_filtering_and_conditions(context: Context, backend: FakeBackend
     looked.navigator.filter("srv")
     assert "/srv: 5 shown" in looked.lines(160)[0]
     looked.navigator.filter("threshold > 3 and index ~ srv")
-    rows = [line.split()[1] for line in looked.lines()[2:-1] if line]
-    assert rows == ["/srv/5", "/srv/4"]
+    assert [line.split()[1] for line in looked.rows()] == ["/srv/5", "/srv/4"]
     looked.navigator.filter("nosuch > 3")
     assert "no value of filesystem 'nosuch'" in looked.lines()[-1]
     looked.navigator.filter("threshold >")
@@ -245,3 +253,144 @@ def test_texts_lose_their_middle() -> None:
     assert shortened("日本語日本語", 7) == "日…本語" or display_width(shortened("日本語日本語", 7)) <= 7
     assert shortened("abc", 1) == "…"
     assert shortened("abc", 0) == ""
+
+
+# -- other pages -------------------------------------------------------------------------------------------------------
+
+
+def test_from_classes_to_objects_to_references_and_back(context: Context, backend: FakeBackend) -> None:
+    parent = backend.records[1].identity.key
+    backend.records[0] = filesystem("/home", parent=parent)
+    looked = Looked(context, "watch")
+    assert any(line.split()[:3] == ["filesystem", "2", "0"] for line in looked.lines())
+    looked.navigator.filter("filesystem")
+    looked.navigator.open()
+    looked.update()
+    looked.navigator.filter("/home")
+    looked.navigator.open()
+    looked.update()
+    assert looked.lines()[0].startswith(" classes > org.example:filesystem > filesystem /home")
+    looked.navigator.tab()
+    looked.update()
+    assert any(line.split() == ["to", "101", "filesystem", "/", "parent"] for line in looked.lines())
+    looked.navigator.open()
+    looked.update()
+    assert "filesystem /  id 101" in looked.lines()[0]
+    looked.navigator.tab(number=1)
+    looked.update()
+    assert any(line.split() == ["from", "102", "filesystem", "/home", "parent"] for line in looked.lines())
+    for _ in range(2):
+        looked.navigator.back()
+    looked.navigator.back()  # the filter
+    looked.navigator.back()
+    assert looked.lines()[0].startswith(" classes ")
+
+
+def test_a_reference_among_the_values_is_opened(context: Context, backend: FakeBackend) -> None:
+    backend.records[0] = filesystem("/home", parent=backend.records[1].identity.key)
+    looked = Looked(context, "watch /home")
+    looked.navigator.filter("parent")
+    looked.navigator.open()
+    assert "filesystem /" in looked.lines()[0]
+    looked.update()
+    assert any(line.startswith("mountPoint  /") for line in looked.lines())
+    looked.navigator.back()
+    looked.navigator.filter("options")
+    looked.navigator.open()
+    assert '{"ro": true}' in looked.text
+    looked.navigator.open()
+    assert "/options: 1 shown" in looked.lines(160)[0]
+
+
+def test_several_objects_side_by_side(context: Context) -> None:
+    looked = Looked(context, "watch /home /")
+    assert looked.lines()[0].startswith(" filesystem /home and 1 more")
+    assert any(line.split()[:4] == ["mountPoint", "/home", "-", "/"] for line in looked.lines(160))
+
+
+def test_a_class_of_one_object_stands_for_it(context: Context, backend: FakeBackend) -> None:
+    backend.records = backend.records[:1]
+    assert Looked(context, "watch filesystem").lines()[0].startswith(" filesystem /home")
+
+
+def test_a_name_of_several_classes_lists_them(context: Context) -> None:
+    rows = Looked(context, "watch process").rows()
+    assert [line.split()[0:4:3] for line in rows] == [["process", "com.other"], ["process", "org.example"]]
+
+
+def test_events_come_the_latest_first(context: Context) -> None:
+    context.events.add(full_event("/home"))
+    looked = Looked(context, "events -f -s warn")
+    context.events.add(full_event("/", at=NOON + 5 * SECOND, severity=1))
+    context.events.add(full_event("/hidden", severity=7))
+    looked.update()
+    assert [line.split()[:4] for line in looked.rows()] == [
+        ["12:00:05", "alert", "filesystemFull", "mountPoint=/"],
+        ["12:00:00", "warn", "filesystemFull", "mountPoint=/home"],
+    ]
+    assert looked.styles("alert").startswith("class:critical")
+    looked.navigator.page.model.sort_by("severity", descending=True)
+    assert "/home" in looked.rows()[0]
+    looked.navigator.filter("alert")
+    looked.navigator.open()
+    assert any(line.startswith("mountPoint  /") for line in looked.lines())
+    assert "org.example:filesystemFull" in looked.text
+
+
+def test_the_events_of_an_object_are_those_that_name_it(context: Context) -> None:
+    for mount in ("/home", "/", "/home"):
+        context.events.add(full_event(mount))
+    looked = Looked(context, "watch /home")
+    looked.navigator.tab(number=2)
+    looked.update()
+    assert "2 events" in looked.lines()[0]
+
+
+def test_an_event_page_keeps_a_limited_number(context: Context) -> None:
+    looked = Looked(context, "events -f")
+    page = looked.navigator.page
+    page.apply([full_event(f"/{number}") for number in range(KEPT + 500)])
+    assert len(page.model) == KEPT
+    page.apply([full_event("/last")])
+    assert len(page.model) == KEPT
+    assert "/last" in looked.rows()[0]
+
+
+def test_heartbeats_show_how_agents_are(context: Context, backend: FakeBackend) -> None:
+    now = time.time_ns()
+    broker = "amqp://127.0.0.1:5672"
+    context.heartbeats.add(HeartbeatRecord(ALPHA, now, now, 10, broker))
+    context.heartbeats.add(HeartbeatRecord(ALPHA, now, now + 20 * SECOND, 10, broker))
+    context.heartbeats.add(HeartbeatRecord(BETA, now - 40 * SECOND, now - 40 * SECOND, 10, broker))
+    backend.known_agents.append(agent("example.org:host:gamma"))
+    looked = Looked(context, "heartbeats -f")
+    states = {line.split()[0]: line.split()[1] for line in looked.rows()}
+    assert states == {ALPHA: "alive", BETA: "late", "example.org:host:gamma": "no"}
+    del backend.known_agents[1]
+    looked.update()
+    assert "gone" in next(line for line in looked.lines() if line.startswith(BETA))
+    assert "1 late or gone" in looked.lines()[0]
+    looked.navigator.open()
+    looked.update()
+    assert len(looked.rows()) == 2
+    assert looked.styles("20s") == "class:warning class:cursor"
+
+
+def test_top_sorts_by_the_rate(context: Context, backend: FakeBackend) -> None:
+    looked = Looked(context, "top filesystem by bytesRead")
+    looked.update()
+    for number, more in enumerate((100, 5000)):
+        item = backend.records[number]
+        values = {**item.values, "bytesRead": 1234567 + more}
+        backend.records[number] = attrs.evolve(item, values=values, updated=item.updated + SECOND)
+    looked.update()
+    assert "by bytesRead/s descending" in looked.lines()[0]
+    assert [line.split()[1] for line in looked.rows()] == ["/", "/home"]
+
+
+def test_texts_end_at_a_blank() -> None:
+    assert ended("name of the queue", 12) == "name of the…"
+    assert ended("name of the queue", 14) == "name of the…"
+    assert ended("longwordwithoutblanks", 8) == "longwor…"
+    assert ended("short", 8) == "short"
+    assert ended("short", 0) == ""

@@ -58,7 +58,7 @@ def test_ctrl_c_clears_the_line_and_ends_following(terminal: Terminal) -> None:
     terminal.sees(r"^qmf> nonsense")
     terminal.child.send("\x03")
     terminal.ready()
-    terminal.enter("events -f")
+    terminal.enter("events -f -p")
     terminal.sees(r"^Waiting for events")
     terminal.child.send("\x03")
     terminal.ready()

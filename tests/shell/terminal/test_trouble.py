@@ -107,11 +107,11 @@ def test_no_colour_at_the_prompt(url: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["events -f", "watch -n 0.2 memory", "heartbeats -f"])
 def test_ctrl_c_ends_a_script(url: str, tmp_path: Path, command: str) -> None:
-    with Terminal(["-b", url, "-c", command, "-c", "agents"], environment(tmp_path)) as terminal:
-        terminal.sees("Waiting for|q leave")
+    with Terminal(["-b", url, "-c", command, "-c", "list"], environment(tmp_path)) as terminal:
+        terminal.sees("q leave")
         terminal.child.send("\x03")
         assert terminal.end() == 130
-        assert "1 agent" not in terminal.raw
+        assert "Objects by class" not in terminal.raw
 
 
 def test_ctrl_c_without_a_terminal(url: str, tmp_path: Path) -> None:

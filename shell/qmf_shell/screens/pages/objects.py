@@ -53,6 +53,7 @@ class ObjectsSpec:
         predicate, test: the condition, for the agents and for here.
         only: keys of the objects that are meant; None for all.
         columns: names of the values shown; empty for the default.
+        more: the default columns are shown after `columns`.
         sort: name of the value that sorts, or None; with `by_rate` its growth per second.
         descending: the largest first.
         by_rate: see `sort`.
@@ -67,6 +68,7 @@ class ObjectsSpec:
     test: ObjectTest | None = None
     only: frozenset[ObjectKey] | None = None
     columns: Sequence[str] = ()
+    more: bool = False
     sort: str | None = None
     descending: bool = False
     by_rate: bool = False
@@ -242,7 +244,10 @@ class ObjectsPage(Page):
                 self.context, schemas, self._spec.all_integers, lambda: (self._now, self._update)
             )
             try:
-                shown = self._columns.default(self._spec.columns or default_columns(self.context, name, schemas, rows))
+                wanted = list(self._spec.columns)
+                if self._spec.more or not wanted:
+                    wanted += default_columns(self.context, name, schemas, rows)
+                shown = self._columns.default(wanted)
             except QmfError as error:
                 shown = self._columns.default(important_statistics(schemas, rows))
                 self.notes = (PageNote(str(error), bad=True),)

@@ -13,13 +13,15 @@ from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.value_cells import element_cells
+from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Cell, HiLoCell, Instant, MinMaxMeanCell, Quantity
 from qmf_shell.results.result import Role
+from qmf_shell.screens.fixed import TextPage
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rates import rate_cell
 from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
 from qmf_shell.screens.state import Page, PageNote
-from qmf_shell.screens.thresholds import level_of, limits_of, threshold_key
+from qmf_shell.screens.thresholds import level_of, limits_of
 from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean
@@ -78,7 +80,8 @@ class ValuesPage(Page):
             all_integers: every integer is a counter.
         """
         for item in targets:
-            context.ids.assign(item.identity, item.created)
+            if item.values:
+                context.ids.assign(item.identity, item.created)
         labels = [object_label(item.identity) for item in targets]
         title = labels[0] if len(labels) == 1 else f"{labels[0]} and {len(labels) - 1} more"
         super().__init__(context, title, TableModel(()), interval)
@@ -114,6 +117,8 @@ class ValuesPage(Page):
                 lambda row: row.meaning or None,
                 lambda row: row.meaning or None,
                 Role.FAINT,
+                spare=True,
+                prose=True,
                 desc="the description of the element",
             ),
         ]
@@ -134,6 +139,7 @@ class ValuesPage(Page):
             else:
                 self._gone.pop(key, None)
                 self._targets[number] = now
+                self.context.ids.assign(now.identity, now.created)
         cells = [element_cells(self.context, item) for item in self._targets]
         elements = list(dict.fromkeys(element for one in cells for element in one))
         rows = [
@@ -158,8 +164,6 @@ class ValuesPage(Page):
         self.notes = (PageNote(f"{which} gone since {self._clock(at)}: these are the last values", bad=True),)
 
     def _clock(self, at: int) -> str:
-        from qmf_shell.render.formatting import Formatter
-
         return Formatter(short=True).text(Instant(at))
 
     def _row(self, order: int, kind: str, name: str, cells: list[Cell], at: float) -> ValueRow:
@@ -205,17 +209,14 @@ class ValuesPage(Page):
             value = item.values.get(str(row.item))
             if isinstance(value, ObjectKey) and value.name:
                 return self._open_key(value)
-        return None
-
-    def set_thresholds(self, key: str, limits: Sequence[float]) -> None:
-        """See `Page.set_thresholds`."""
-        self.context.settings.thresholds[threshold_key(self.identity.class_key.name, key)] = tuple(limits)
+        texts = [Formatter().text(cell) for cell in row.cells]  # type: ignore[attr-defined]
+        return TextPage(self.context, str(row.item), "\n".join(texts))
 
     @property
     def summary(self) -> str:
         """See `Page.summary`."""
         number = self.context.ids.number(self.identity.key)
-        return f"id {number}" if len(self._targets) == 1 else ""
+        return f"id {number}" if len(self._targets) == 1 and number is not None else ""
 
 
 def _value_column(number: int, title: str, meaning: str) -> ScreenColumn:

@@ -1,0 +1,108 @@
+"""The classes with their numbers of objects."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Sequence
+
+from qmf.schema import ClassKey, Kind
+from qmf_shell.results.cells import Quantity
+from qmf_shell.results.result import CellForm, Role
+from qmf_shell.screens.model import TableModel
+from qmf_shell.screens.rows import Row, ScreenColumn
+from qmf_shell.screens.state import Page
+from qmf_shell.session.backend import ClassName
+from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_name, class_names
+from qmf_shell.session.own_objects import is_own_object, own_connections
+from qmf_shell.text import plural
+
+#: Seconds between updates, at least: each asks for all objects of all classes.
+SELDOM = 10.0
+
+_COLUMNS = (
+    ScreenColumn("class", "Class", lambda row: row.key[1], lambda row: row.key[1], Role.NAME, fixed=True),
+    ScreenColumn(
+        "objects",
+        "Objects",
+        lambda row: Quantity(row.item[0]),
+        lambda row: row.item[0],
+        right=True,
+        form=CellForm.BRIEF,
+    ),
+    ScreenColumn(
+        "destroyed",
+        "Destroyed",
+        lambda row: Quantity(row.item[1]),
+        lambda row: row.item[1],
+        right=True,
+        form=CellForm.BRIEF,
+        desc="since the session began",
+    ),
+    ScreenColumn("package", "Package", lambda row: row.key[0], lambda row: row.key[0], Role.FAINT),
+)
+
+
+class ClassesPage(Page):
+    """The classes of objects."""
+
+    empty = "No classes yet: no agent has sent one."
+
+    def __init__(
+        self,
+        context: Context,
+        interval: float,
+        open_class: Callable[[Sequence[ClassKey]], Page],
+        only: Sequence[ClassName] = (),
+    ) -> None:
+        """
+        Args:
+            context: the session.
+            interval: seconds between updates.
+            open_class: makes the page about the versions of a class.
+            only: the classes that are meant; none for all.
+        """
+        super().__init__(context, "classes", TableModel(_COLUMNS), max(interval, SELDOM))
+        self._open_class = open_class
+        self._only = only
+        self._everything = context.everything
+        self._keys: dict[ClassName, list[ClassKey]] = {}
+
+    def load(self) -> object:
+        """See `Page.load`."""
+        backend = self.context.backend
+        keys = sorted(key for key in backend.classes().items if key.kind is Kind.DATA)
+        names = [name for name in class_names(keys) if not self._only or name in self._only]
+        objects = backend.objects(names).items if names else ()
+        if not self._everything:
+            own = own_connections(objects)
+            objects = [item for item in objects if not is_own_object(item, own)]
+        counts = collections.Counter(class_name(item.identity) for item in objects)
+        versions = {name: [key for key in keys if (key.package, key.name) == name] for name in names}
+        return versions, counts
+
+    def apply(self, news: object) -> None:
+        """See `Page.apply`."""
+        assert isinstance(news, tuple)
+        self._keys, counts = news
+        deletions = self.context.deletions
+        rows = []
+        for name in self._keys:
+            row = self.model.row(name)
+            if row is None:
+                row = Row(name, (0, 0), order=name, search=":".join(name).lower())
+            row.item = counts[name], deletions.of(name, everything=self._everything)
+            rows.append(row)
+        self.model.remove({row.key for row in self.model.rows} - {row.key for row in rows})
+        self.model.put(rows)
+        self.loaded = True
+
+    def open(self, row: Row) -> Page | object | None:
+        """See `Page.open`."""
+        keys = [keys for name, keys in self._keys.items() if name == row.key]
+        return self._open_class(keys[0]) if keys else None
+
+    @property
+    def summary(self) -> str:
+        """See `Page.summary`."""
+        return plural(len(self.model), "class", "classes")

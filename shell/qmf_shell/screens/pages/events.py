@@ -1,0 +1,182 @@
+"""Events as they come, the latest first; and one event in full."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from qmf.schema import Severity
+from qmf_shell.objects.value_cells import argument_cells, event_fields
+from qmf_shell.render.formatting import Formatter
+from qmf_shell.results.cells import Instant
+from qmf_shell.results.result import Role
+from qmf_shell.screens.fixed import FixedPage, TextPage
+from qmf_shell.screens.model import TableModel
+from qmf_shell.screens.rows import Row, ScreenColumn
+from qmf_shell.screens.state import Page
+from qmf_shell.session.backend import EventRecord, ObjectIdentity, ObjectKey
+from qmf_shell.session.context import Context
+from qmf_shell.session.own_objects import is_own_event
+from qmf_shell.text import plural
+
+#: Events that a page keeps at most.
+KEPT = 10_000
+
+EventTest = Callable[[EventRecord], bool]
+
+
+def severity_name(event: EventRecord) -> str:
+    """The severity of an event in words."""
+    return Severity(event.severity).schema_name if 0 <= event.severity <= 7 else str(event.severity)
+
+
+def mentions(event: EventRecord, identity: ObjectIdentity) -> bool:
+    """True if an event is about an object: an argument refers to it, or is its index or name."""
+    names = {identity.index, identity.title, identity.key.name} - {""}
+    return any(value == identity.key or (isinstance(value, str) and value in names) for value in event.values.values())
+
+
+def _event_columns(context: Context) -> list[ScreenColumn]:
+    return [
+        ScreenColumn(
+            "time", "Time", lambda row: Instant(row.item.timestamp), lambda row: row.key, Role.TIME, fixed=True
+        ),
+        ScreenColumn(
+            "severity",
+            "Severity",
+            lambda row: severity_name(row.item),
+            lambda row: row.item.severity,
+            Role.SEVERITY,
+            fixed=True,
+        ),
+        ScreenColumn(
+            "event",
+            "Event",
+            lambda row: row.item.name.rpartition(":")[2],
+            lambda row: row.item.name.rpartition(":")[2],
+            Role.NAME,
+        ),
+        ScreenColumn(
+            "arguments", "Arguments", lambda row: event_fields(context, row.item), lambda row: row.search, desc="values"
+        ),
+        ScreenColumn("agent", "Agent", lambda row: row.item.agent, lambda row: row.item.agent, Role.FAINT, spare=True),
+        ScreenColumn(
+            "package",
+            "Package",
+            lambda row: row.item.name.rpartition(":")[0],
+            lambda row: row.item.name.rpartition(":")[0],
+            Role.FAINT,
+            spare=True,
+        ),
+        ScreenColumn(
+            "broker", "Broker", lambda row: row.item.broker, lambda row: row.item.broker, Role.FAINT, spare=True
+        ),
+    ]
+
+
+class EventsPage(Page):
+    """Events as they come."""
+
+    empty = "No such events yet."
+
+    def __init__(
+        self,
+        context: Context,
+        passes: EventTest,
+        interval: float,
+        open_key: Callable[[ObjectKey], Page | None],
+        *,
+        title: str = "events",
+    ) -> None:
+        """
+        Args:
+            context: the session.
+            passes: True for the events that are wanted.
+            interval: seconds between updates.
+            open_key: makes the page about an object that an argument refers to.
+            title: its title.
+        """
+        model = TableModel(
+            _event_columns(context), {"time", "severity", "event", "arguments", "agent"}, sort="time", descending=True
+        )
+        super().__init__(context, title, model, interval)
+        self._passes = passes
+        self._everything = context.everything
+        self._open_key = open_key
+        self._seen = 0
+        self._number = 0
+        self._text = Formatter(short=True).text
+
+    def load(self) -> object:
+        """See `Page.load`."""
+        items, self._seen = self.context.events.since(self._seen)
+        wanted = [item for item in items if (self._everything or not is_own_event(item)) and self._passes(item)]
+        return wanted or None
+
+    def apply(self, news: object) -> None:
+        """See `Page.apply`."""
+        assert isinstance(news, list)
+        rows = []
+        for event in news:
+            self._number += 1
+            arguments = self._text(event_fields(self.context, event))
+            search = f"{event.name} {severity_name(event)} {arguments} {event.agent}".lower()
+            rows.append(Row(self._number, event, order=self._number, search=search))
+        self.model.put(rows)
+        self.model.remove(range(max(1, self._number - KEPT - len(rows)), self._number - KEPT + 1))
+        self.loaded = True
+
+    def open(self, row: Row) -> Page | object | None:
+        """See `Page.open`."""
+        return EventPage(self.context, row.item, self._open_key)
+
+    @property
+    def summary(self) -> str:
+        """See `Page.summary`."""
+        return plural(len(self.model), "event")
+
+
+class EventPage(FixedPage):
+    """One event in full."""
+
+    def __init__(self, context: Context, event: EventRecord, open_key: Callable[[ObjectKey], Page | None]) -> None:
+        """
+        Args:
+            context: the session.
+            event: the event.
+            open_key: makes the page about an object that an argument refers to.
+        """
+        columns = (
+            ScreenColumn("name", "Argument", lambda row: row.item[0], lambda row: row.order, Role.NAME, fixed=True),
+            ScreenColumn("value", "Value", lambda row: row.item[1], lambda row: row.order),
+            ScreenColumn(
+                "meaning", "Meaning", lambda row: row.item[2] or None, lambda row: row.item[2], Role.FAINT, prose=True
+            ),
+        )
+        schema = event.schema
+        meanings = {item.name: " ".join((item.desc or "").split()) for item in schema.arguments} if schema else {}
+        cells = argument_cells(context, schema.arguments if schema else (), event.values)
+        about = (
+            ("time", Instant(event.timestamp), ""),
+            ("severity", severity_name(event), ""),
+            ("event", event.name, " ".join((schema.desc or "").split()) if schema else ""),
+            ("agent", event.agent, ""),
+            ("broker", event.broker, ""),
+        )
+        entries = [*((name, cell, meanings.get(name, "")) for name, cell in cells.items()), *about]
+        rows = [Row(number, entry, order=number, search=str(entry[0]).lower()) for number, entry in enumerate(entries)]
+        super().__init__(context, event.name.rpartition(":")[2], columns, rows)
+        self._event = event
+        self._open_key = open_key
+
+    def open(self, row: Row) -> Page | object | None:
+        """The object that an argument refers to, or the whole text of a value."""
+        name, cell, _ = row.item
+        value = self._event.values.get(name)
+        if isinstance(value, ObjectKey) and value.name:
+            return self._open_key(value)
+        return TextPage(self.context, name, Formatter().text(cell))
+
+
+def event_test(identities: Sequence[ObjectIdentity]) -> EventTest:
+    """The test for events about some objects."""
+    return lambda event: any(mentions(event, identity) for identity in identities)

@@ -1,0 +1,198 @@
+"""The agents with their heartbeats, one per row; and the heartbeats of one agent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from qmf_shell.objects.heartbeat_states import HeartbeatState, heartbeat_states
+from qmf_shell.results.cells import Cell, Duration, Instant
+from qmf_shell.results.result import Role
+from qmf_shell.screens.model import TableModel
+from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
+from qmf_shell.screens.state import Page
+from qmf_shell.session.backend import HeartbeatRecord
+from qmf_shell.session.context import Context
+from qmf_shell.text import clean, plural
+
+#: Heartbeats of an agent that a page keeps at most.
+KEPT = 5000
+
+
+def _seconds(value: float) -> Cell:
+    return Duration(round(value * 1e9)) if value else None
+
+
+def _age(row: Row) -> Cell:
+    state: HeartbeatState = row.item
+    return Duration(state.age // 100_000_000 * 100_000_000) if state.last else None
+
+
+def _late(row: Row) -> Level:
+    return {"late": Level.WARNING, "gone": Level.CRITICAL}.get(row.item.state, Level.NORMAL)
+
+
+def _clock(item: HeartbeatRecord | None) -> Cell:
+    """By how much the agent's clock differs from ours, with the time that the heartbeat took."""
+    return None if item is None else Duration((item.timestamp - item.received) // 1_000_000 * 1_000_000)
+
+
+_AGENTS = (
+    ScreenColumn("agent", "Agent", lambda row: row.item.agent, lambda row: row.item.agent, Role.NAME, fixed=True),
+    ScreenColumn("state", "State", lambda row: row.item.state, lambda row: row.item.state, Role.SEVERITY),
+    ScreenColumn(
+        "ago", "Ago", _age, lambda row: row.item.age, right=True, level=_late, desc="since the last heartbeat"
+    ),
+    ScreenColumn(
+        "every",
+        "Every",
+        lambda row: _seconds(row.item.interval),
+        lambda row: row.item.interval,
+        right=True,
+        desc="the interval that the agent announces",
+    ),
+    ScreenColumn("seen", "Seen", lambda row: row.item.count, lambda row: row.item.count, right=True, desc="how many"),
+    ScreenColumn(
+        "clock",
+        "Clock",
+        lambda row: _clock(row.item.last),
+        lambda row: row.item.last.timestamp - row.item.last.received if row.item.last else None,
+        right=True,
+        desc="the agent's clock compared with this one",
+    ),
+    ScreenColumn(
+        "last",
+        "Last",
+        lambda row: Instant(row.item.last.received) if row.item.last else None,
+        lambda row: row.item.last.received if row.item.last else None,
+        Role.TIME,
+        desc="when the last heartbeat came",
+    ),
+    ScreenColumn("broker", "Broker", lambda row: row.item.broker, lambda row: row.item.broker, Role.FAINT, spare=True),
+)
+_BEATS = (
+    ScreenColumn("time", "Time", lambda row: Instant(row.item[0].received), lambda row: row.key, Role.TIME, fixed=True),
+    ScreenColumn(
+        "after",
+        "After",
+        lambda row: None if row.item[1] is None else Duration(row.item[1] // 1_000_000 * 1_000_000),
+        lambda row: row.item[1],
+        right=True,
+        level=lambda row: _gap(row.item),
+        desc="since the heartbeat before",
+    ),
+    ScreenColumn(
+        "every",
+        "Every",
+        lambda row: _seconds(row.item[0].interval),
+        lambda row: row.item[0].interval,
+        right=True,
+        desc="the interval that the agent announces",
+    ),
+    ScreenColumn(
+        "clock",
+        "Clock",
+        lambda row: _clock(row.item[0]),
+        lambda row: row.item[0].timestamp - row.item[0].received,
+        right=True,
+        desc="the agent's clock compared with this one",
+    ),
+)
+
+
+def _gap(item: tuple[HeartbeatRecord, int | None]) -> Level:
+    beat, gap = item
+    return Level.WARNING if gap is not None and beat.interval and gap > beat.interval * 1.5e9 else Level.NORMAL
+
+
+class HeartbeatsPage(Page):
+    """The agents."""
+
+    empty = "No agent has answered yet."
+
+    def __init__(
+        self, context: Context, wanted: str, interval: float, open_agent: Callable[[HeartbeatState], Page]
+    ) -> None:
+        """
+        Args:
+            context: the session.
+            wanted: only agents whose name contains this, in lower case.
+            interval: seconds between updates.
+            open_agent: makes the page about an agent.
+        """
+        super().__init__(context, "heartbeats", TableModel(_AGENTS), interval)
+        self._wanted = wanted
+        self._open_agent = open_agent
+
+    def load(self) -> object:
+        """See `Page.load`."""
+        return heartbeat_states(self.context, list(self.context.backend.agents()), self._wanted)
+
+    def apply(self, news: object) -> None:
+        """See `Page.apply`."""
+        assert isinstance(news, list)
+        model = self.model
+        rows = []
+        for state in news:
+            key = state.agent, state.broker
+            row = model.row(key)
+            if row is None:
+                row = Row(key, state, order=key, search=state.agent.lower())
+            row.item = state
+            row.mark = Mark.LOST if state.state == "gone" else Mark.NONE
+            rows.append(row)
+        model.remove({row.key for row in model.rows} - {row.key for row in rows})
+        model.put(rows)
+        self.loaded = True
+
+    def open(self, row: Row) -> Page | object | None:
+        """See `Page.open`."""
+        return self._open_agent(row.item)
+
+    @property
+    def summary(self) -> str:
+        """See `Page.summary`."""
+        bad = sum(row.item.state in ("late", "gone") for row in self.model.rows)
+        text = plural(len(self.model), "agent")
+        return f"{text}, {bad} late or gone" if bad else text
+
+
+class AgentBeatsPage(Page):
+    """The heartbeats of one agent, the latest first."""
+
+    empty = "No heartbeat yet."
+
+    def __init__(self, context: Context, agent: str, broker: str, interval: float) -> None:
+        """
+        Args:
+            context: the session.
+            agent, broker: name of the agent, and URL of its broker.
+            interval: seconds between updates.
+        """
+        super().__init__(context, clean(agent), TableModel(_BEATS, sort="time", descending=True), interval)
+        self._wanted = agent, broker
+        self._seen = 0
+        self._last: HeartbeatRecord | None = None
+
+    def load(self) -> object:
+        """See `Page.load`."""
+        items, self._seen = self.context.heartbeats.since(self._seen)
+        return [item for item in items if (item.agent, item.broker) == self._wanted]
+
+    def apply(self, news: object) -> None:
+        """See `Page.apply`."""
+        assert isinstance(news, list)
+        rows = []
+        for item in news:
+            gap = None if self._last is None else item.received - self._last.received
+            self._last = item
+            rows.append(Row(item.received, (item, gap), order=item.received, search=time.ctime(item.received / 1e9)))
+        self.model.put(rows)
+        if len(self.model) > KEPT:
+            self.model.remove(sorted(row.key for row in self.model.rows)[: len(self.model) - KEPT])  # type: ignore[type-var]
+        self.loaded = True
+
+    @property
+    def summary(self) -> str:
+        """See `Page.summary`."""
+        return plural(len(self.model), "heartbeat")

@@ -1,0 +1,137 @@
+"""The references of an object, and the references to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from qmf.schema import Kind
+from qmf_shell.objects.lookup import object_label
+from qmf_shell.objects.relations import references, referring
+from qmf_shell.results.result import Role
+from qmf_shell.screens.model import TableModel
+from qmf_shell.screens.rows import Row, ScreenColumn
+from qmf_shell.screens.state import Page
+from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
+from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_names
+from qmf_shell.text import natural_key, plural
+
+#: Seconds between updates, at least: each asks for all objects of all classes.
+SELDOM = 10.0
+
+
+@attrs.frozen
+class Relation:
+    """A reference in one direction.
+
+    Attributes:
+        direction: ``to``: a property of the object refers to another; ``from``: the other way round.
+        key: the other object.
+        name: of the property.
+        other: the other object, if it was found.
+    """
+
+    direction: str
+    key: ObjectKey
+    name: str
+    other: ObjectRecord | None
+
+
+def _class(row: Row) -> str:
+    other = row.item.other
+    return "not found" if other is None else str(other.identity.class_key.name)
+
+
+def _index(row: Row) -> str:
+    other = row.item.other
+    return str(row.item.key.name) if other is None else f"{other.identity.index} {other.identity.title}".strip()
+
+
+class ReferencesPage(Page):
+    """The references of an object, in both directions."""
+
+    def __init__(
+        self,
+        context: Context,
+        identity: ObjectIdentity,
+        interval: float,
+        open_object: Callable[[ObjectRecord], Page],
+    ) -> None:
+        """
+        Args:
+            context: the session.
+            identity: the object.
+            interval: seconds between updates.
+            open_object: makes the page about an object.
+        """
+        ids = context.ids
+        columns = (
+            ScreenColumn(
+                "direction",
+                "Direction",
+                lambda row: row.item.direction,
+                lambda row: row.item.direction,
+                fixed=True,
+                desc="to: it refers to the other; from: the other refers to it",
+            ),
+            ScreenColumn(
+                "id",
+                "ID",
+                lambda row: ids.number(row.item.key),
+                lambda row: ids.number(row.item.key),
+                Role.ID,
+                right=True,
+            ),
+            ScreenColumn("class", "Class", _class, _class),
+            ScreenColumn("index", "Index", _index, _index, Role.NAME),
+            ScreenColumn("property", "Property", lambda row: row.item.name, lambda row: row.item.name),
+        )
+        super().__init__(context, object_label(identity), TableModel(columns), max(interval, SELDOM))
+        self._identity = identity
+        self._open_object = open_object
+        self.empty = f"{object_label(identity)} has no references, in either direction."
+
+    def load(self) -> object:
+        """See `Page.load`."""
+        backend = self.context.backend
+        keys = sorted(key for key in backend.classes().items if key.kind is Kind.DATA)
+        objects = backend.objects(class_names(keys)).items
+        by_key = {item.identity.key: item for item in objects}
+        target = by_key.get(self._identity.key)
+        found = [
+            Relation("to", item.target, item.name, by_key.get(item.target))
+            for item in (references(target) if target is not None else ())
+        ]
+        back = referring(objects, self._identity.key)
+        return found + [Relation("from", item.owner.identity.key, item.name, item.owner) for item in back]
+
+    def apply(self, news: object) -> None:
+        """See `Page.apply`."""
+        assert isinstance(news, list)
+        model = self.model
+        rows = []
+        for item in news:
+            if item.other is not None:
+                self.context.ids.assign(item.other.identity, item.other.created)
+            key = item.direction, item.key, item.name
+            row = model.row(key)
+            if row is None:
+                row = Row(key, item)
+                row.order = (item.direction == "from", natural_key(f"{_class(row)} {_index(row)}"))
+                row.search = f"{_class(row)} {_index(row)} {item.name}".lower()
+            row.item = item
+            rows.append(row)
+        model.remove({row.key for row in model.rows} - {row.key for row in rows})
+        model.put(rows)
+        self.loaded = True
+
+    def open(self, row: Row) -> Page | object | None:
+        """See `Page.open`."""
+        return None if row.item.other is None else self._open_object(row.item.other)
+
+    @property
+    def summary(self) -> str:
+        """See `Page.summary`."""
+        return plural(len(self.model), "reference")
