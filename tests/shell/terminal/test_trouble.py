@@ -39,7 +39,7 @@ def test_an_agent_that_ends_during_a_view(tmp_path: Path) -> None:
         terminal.child.send("q")
         terminal.ready()
         terminal.enter("show 101")
-        terminal.sees(r"^error: object 101 \(memory physical\) is gone")
+        terminal.sees(r"^error: object 101 \(memory physical\) is (gone|lost)")
         terminal.ready()
         terminal.leave()
 
