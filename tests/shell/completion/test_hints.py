@@ -65,7 +65,7 @@ def hint_texts(text: str) -> tuple[str, str]:
         ("setprop 101 threshold=7", "threshold  uint8, percent, 1 to 100", "threshold"),
         ("set pager ", "pager  whether output longer than the terminal goes through a pager", "pager"),
         ("events -n ", "COUNT  how many to show; 0 means all", "COUNT"),
-        ("list --ac", "--active  leave out destroyed objects", "--active"),
+        ("list --ac", "--active  leave out destroyed and lost objects", "--active"),
         ("watch -", "-n, --interval SECONDS  -c, --count COUNT  -e, --exact  --all  -r, --rates  -p, --plain", ""),
     ],
 )
