@@ -39,7 +39,15 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/testing": {"qmf.agent", "qmf.console", "qmf.protocol", "qmf.codec", "qmf.schema", "qmf.bus"},
     # The console only for `--from-agent`, when it is asked for.
     "codegen/qmf_codegen": {"qmf.schema", "qmf.console", "qmf.bus", "qmf.connecting"},
-    "shell/qmf_shell": {"qmf.console", "qmf.schema", "qmf.connecting", "qmf.broker", "qmf.hostagent", "qmf.pipeline"},
+    "shell/qmf_shell": {
+        "qmf.console",
+        "qmf.schema",
+        "qmf.connecting",
+        "qmf.broker",
+        "qmf.hostagent",
+        "qmf.bus",
+        "qmf.pipeline",
+    },
 }
 OPEN = {
     "qmf",

@@ -2,7 +2,8 @@
 
 `files` is the only module that knows how a lake keeps its files; `database` runs queries on them in this process, by
 DuckDB. `reader` is what programs use; `presence`, `states`, `series`, `schemas` and `rows` are its parts, `records` the
-values that it returns.
+values that it returns. `replaying` publishes a recording on a bus again, with agents of `replay_agent`, from the rows
+of `replay_rows`.
 
 Times are nanoseconds since 1970. Objects and events have the time of their agent's clock, agents the recorder's.
 """

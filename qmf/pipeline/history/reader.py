@@ -13,6 +13,7 @@ from qmf.pipeline.history.database import Database
 from qmf.pipeline.history.files import LakeFiles
 from qmf.pipeline.history.presence import AGAIN, NEARBY, AgentChange, Presences, presences
 from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedSeries, RecordedState
+from qmf.pipeline.history.replay_rows import ReplayRow, replay_rows
 from qmf.pipeline.history.rows import ClassRows, any_values
 from qmf.pipeline.history.schemas import AnySchema, key_of, schema_of
 from qmf.pipeline.history.series import SeriesReader
@@ -21,6 +22,9 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion
 from qmf.pipeline.lake.layout import day
 from qmf.schema import ClassKey, Kind
+
+#: Nanoseconds of a recording that are read at once.
+_REPLAY_STEP = 600 * 10**9
 
 
 class LakeReader:
@@ -220,3 +224,14 @@ class LakeReader:
         for time, severity, agent, package, name, values in self._database.each(sql, paths, (first, last)):
             key = ClassKey(package or "", name or "event", Kind.EVENT)
             yield RecordedEvent(key, time, 7 if severity is None else severity, agent or "", any_values(values))
+
+    def replay(self, first: int, last: int) -> Iterator[ReplayRow]:
+        """All publications of objects, events and changes of agents in the order in which the recorder received them.
+
+        Args:
+            first, last: times by the recorder's clock, the first excluded.
+        """
+        versions = [version for _, (version, _) in sorted(self._versions.items())]
+        for begin in range(first, last, _REPLAY_STEP):
+            end = min(last, begin + _REPLAY_STEP)
+            yield from replay_rows(self._files, self._database, versions, begin, end)

@@ -18,6 +18,7 @@ from qmf_shell.commands.list import LIST
 from qmf_shell.commands.plot import PLOT
 from qmf_shell.commands.quit import QUIT
 from qmf_shell.commands.refs import REFS
+from qmf_shell.commands.replay import REPLAY
 from qmf_shell.commands.schema import SCHEMA
 from qmf_shell.commands.set import ALIAS, RECORD, SET
 from qmf_shell.commands.setprop import SETPROP
@@ -29,7 +30,7 @@ from qmf_shell.commands.watch import WATCH
 
 _LOOKING = (AGENTS, LIST, SHOW, SCHEMA, FIND, TREE, REFS)
 _FOLLOWING = (WATCH, TOP, PLOT, EVENTS, HEARTBEATS)
-_PAST = (AT, DIFF, HISTORY)
+_PAST = (AT, DIFF, HISTORY, REPLAY)
 _ACTING = (CALL, SETPROP, EXPORT)
 _SESSION = (SET, COLUMNS, ALIAS, RECORD, SOURCE, CLEAR, HELP, QUIT)
 

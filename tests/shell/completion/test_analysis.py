@@ -45,6 +45,8 @@ WHERE = Keywords(SELECTION_WORDS[:1])
 
 EVENT_WORDS = Keywords((*SELECTION_WORDS[:1], *PERIOD_WORDS))
 
+SPEED = ("speed", "seconds of the recording per second")
+
 AT_COMMANDS = Keywords(tuple((name, REGISTRY.find(name).summary) for name in COMMANDS))
 
 MANY = Keywords((SELECTION_WORDS[0], ("all", "all objects of the class")))
@@ -80,6 +82,9 @@ ALL_COLUMNS = Keywords((("all", "everything"),))
         ("at yesterday 14:05 li", AT_COMMANDS, "li", 19),
         ("at -10m list fi", ClassNames(True, False), "fi", 13),
         ("at -10m watch fi", NoCompletion(), "fi", 14),
+        ("replay ", AnyOf((NoCompletion(), Keywords((*PERIOD_WORDS, SPEED)))), "", 7),
+        ("replay from 13:00 sp", Keywords((PERIOD_WORDS[1], SPEED)), "sp", 18),
+        ("replay from 13:00 speed ", NoCompletion(), "", 24),
         ("diff -10m ", Keywords(TIME_WORDS), "", 10),
         ("diff -10m now fi", TARGET, "fi", 14),
         ("diff 14:00 14:05 queue co", AnyOf((ObjectNames("queue"), Keywords(SELECTION_WORDS))), "co", 23),
