@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 import ssl
 import uuid
 from collections.abc import Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from qmf._version import __version__
+from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
 from qmf.broker.links.connection import ServerConnection
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
@@ -22,6 +24,7 @@ from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import QueueLimits
+from qmf.broker.process_control import ProcessControl
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.resumption import LINK_RESUMPTION
 from qmf.bus.engine.values import MAX_FRAME, MAX_MESSAGE, ConnectionSettings
@@ -73,6 +76,7 @@ class Broker:
     Attributes:
         host: address or name that it listens on.
         counters: totals; read them, but don't write.
+        process: what consoles may change in the process of the broker, or None.
     """
 
     def __init__(
@@ -91,6 +95,12 @@ class Broker:
         open_timeout: float = OPEN_TIMEOUT,
         max_frame: int = MAX_FRAME,
         max_message: int = MAX_MESSAGE,
+        publishes: bool = True,
+        backlog: int = BACKLOG,
+        connection_limits: ConnectionLimits | None = None,
+        expiry_interval: float = EXPIRY_INTERVAL,
+        listening: socket.socket | None = None,
+        process: ProcessControl | None = None,
     ) -> None:
         """Args:
 
@@ -108,8 +118,15 @@ class Broker:
         idle_timeout: seconds without a frame after which a client counts as dead; None for never.
         open_timeout: seconds that a client has for its handshakes.
         max_frame, max_message: largest frame and message that are accepted, in bytes.
+        publishes: the broker's own agent publishes changes; otherwise consoles have to query.
+        backlog: connections that may wait to be accepted.
+        connection_limits: numbers of clients at the same time; None for no limits.
+        expiry_interval: seconds between removals of messages whose time to live has ended.
+        listening: a socket to use instead of `host` and `port`; the broker closes it.
+        process: what consoles may change in the process of the broker; None for nothing.
         """
         self.host = host
+        self.process = process
         self.counters = BrokerCounters()
         self._port = port
         self._queues = tuple(queues)
@@ -129,6 +146,12 @@ class Broker:
         self._users = None if users is None else Users(users)
         self._name = name
         self._interval = management
+        self._publishes = publishes
+        self._backlog = backlog
+        self._connection_limits = connection_limits or ConnectionLimits()
+        self._connection_counts = ConnectionCounts(self._connection_limits)
+        self._expiry_interval = expiry_interval
+        self._socket = listening
         self._management: ManagementAgent | None = None
         self._open_timeout = open_timeout
         self._registry: NodeRegistry | None = None
@@ -173,19 +196,24 @@ class Broker:
         self._registry.on_deleted = self._on_node_deleted
         self._resumable = ResumableLinks(self._registry)
         self._listening = True
-        self._expiry = loop.call_later(EXPIRY_INTERVAL, self._expire)
+        self._expiry = loop.call_later(self._expiry_interval, self._expire)
         try:
+            place: dict[str, Any] = (
+                {"host": self.host, "port": self._port} if self._socket is None else {"sock": self._socket}
+            )
             self._server = await loop.create_server(
                 self._accept,
-                self.host,
-                self._port,
-                backlog=BACKLOG,
+                **place,
+                backlog=self._backlog,
                 ssl=self._ssl,
                 ssl_handshake_timeout=self._open_timeout if self._ssl is not None else None,
             )
-        except (OSError, UnicodeError, OverflowError) as error:
+        except (OSError, UnicodeError, OverflowError, ValueError) as error:
             raise ListenError(self.host, self._port, _reason(error)) from error
-        self._port = self._server.sockets[0].getsockname()[1]
+        address = self._server.sockets[0].getsockname()
+        self._port = address[1]
+        if self._socket is not None:
+            self.host = address[0]
         log.info("listening on %s", self.url)
         if self._interval is not None:
             try:
@@ -239,7 +267,15 @@ class Broker:
         from qmf.broker.management.agent import ManagementAgent
 
         self._management = ManagementAgent(
-            registry, name=self._name, host=self.host, port=self._port, backlog=BACKLOG, interval=interval
+            registry,
+            name=self._name,
+            host=self.host,
+            port=self._port,
+            backlog=self._backlog,
+            max_connections=self._connection_limits.total,
+            interval=interval,
+            publishes=self._publishes,
+            process=self.process,
         )
         await self._management.start()
 
@@ -251,6 +287,7 @@ class Broker:
             self._resumable,
             self._engine(),
             open_timeout=self._open_timeout,
+            counts=self._connection_counts,
             on_start=self._on_connection_start,
             on_end=self._connections.discard,
         ).transport
@@ -259,7 +296,7 @@ class Broker:
         """Remove the messages whose time to live has ended; one that is the next to be delivered is removed earlier."""
         assert self._registry is not None
         self._registry.expire()
-        self._expiry = asyncio.get_running_loop().call_later(EXPIRY_INTERVAL, self._expire)
+        self._expiry = asyncio.get_running_loop().call_later(self._expiry_interval, self._expire)
 
     def _on_node_deleted(self, node: Queue | Exchange) -> None:
         for connection in list(self._connections):

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import contextlib
 import logging
+import signal
+import socket
 import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qmf._event_loop import on_end_signals, run
-from qmf.broker.daemon.options import options_parser
-from qmf.broker.daemon.security import print_hash, warnings
+from qmf.broker.connection_limits import ConnectionLimits
+from qmf.broker.daemon.background import Ready, start_in_background
+from qmf.broker.daemon.config_file import ConfigError
+from qmf.broker.daemon.foreign_options import check_foreign_options
+from qmf.broker.daemon.interfaces import InterfaceError, address_of
+from qmf.broker.daemon.log_options import log_output, log_writer
+from qmf.broker.daemon.log_output import LogOutputError, LogWriter
+from qmf.broker.daemon.log_rules import RuleError
+from qmf.broker.daemon.options import parse
+from qmf.broker.daemon.pid_files import DaemonError, held, port_file, running, stop
+from qmf.broker.daemon.process_control import DaemonControl
+from qmf.broker.daemon.security import print_hash
+from qmf.broker.daemon.security import warnings as security_warnings
 from qmf.broker.links.users import UsersError, read_users
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import Broker, ListenError
@@ -19,55 +34,162 @@ from qmf.connecting.tls import TlsError, load_own_certificate
 
 #: Exit code when the broker could not start because of its options; the one of argparse.
 USAGE = 2
+#: Exit code of `--check`, `--quit` and `--daemon` when there is no broker.
+NOT_RUNNING = 1
+
+log = logging.getLogger("qmf.broker")
+
+
+class _OptionsError(Exception):
+    """Options are wrong, or contradict each other."""
+
+
+#: What ends the program with one line.
+_ERRORS = (
+    ConfigError,
+    InterfaceError,
+    ListenError,
+    LogOutputError,
+    RuleError,
+    TlsError,
+    UsersError,
+    _OptionsError,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the broker until SIGINT or SIGTERM.
+    """Run the broker until SIGINT or SIGTERM, or in the background; or check or stop the one in the background.
 
     Args:
         argv: arguments without the program's name; by default those of the process.
 
     Returns:
-        0 after a clean end; 2 when it could not start: the reason is on standard error then.
+        0 after a clean end, and when a broker in the background was started, found or stopped; 1 when there is none
+        or it could not be started or stopped; 2 when the broker could not start: the reason is on standard error then.
     """
-    options = options_parser().parse_args(argv)
-    logging.basicConfig(
-        level=logging.DEBUG if options.verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    logging.getLogger("asyncio").setLevel(logging.WARNING)
     try:
+        options = parse(argv)
+        errors, warnings = check_foreign_options(options)
+        if errors:
+            raise _OptionsError(errors[0])
         if options.hash_password is not None:
             print_hash(options.hash_password)
             return 0
-        users = read_users(options.users) if options.users else None
-        for text in warnings(options.host, users=users, tls=options.tls_cert is not None, file=options.users):
-            print(f"qmf-broker: warning: {text}", file=sys.stderr)
-        broker = Broker(
-            options.host,
-            options.port,
-            queues=options.queue,
-            domains=options.domain,
-            limits=QueueLimits(options.max_messages, options.max_bytes),
-            ssl_context=_ssl_context(options.tls_cert, options.tls_key),
-            users=users,
-            management=options.management_interval if options.management else None,
-        )
-        run(_serve(broker))
-    except (ListenError, UsersError, TlsError) as error:
+        if options.check or options.quit or options.kill:
+            return _control(options)
+        return _start(options, warnings)
+    except _ERRORS as error:
         print(f"qmf-broker: {error}", file=sys.stderr)
         return USAGE
+    except DaemonError as error:
+        print(f"qmf-broker: {error}", file=sys.stderr)
+        return NOT_RUNNING
     except KeyboardInterrupt:
         return 0  # before the signal handlers were in place
+
+
+def _control(options: argparse.Namespace) -> int:
+    """`--check`, `--quit` and `--kill`."""
+    path = options.pidfile or port_file(options.pid_dir, options.port)
+    if options.check:
+        pid = running(path)
+        if pid is None:
+            return NOT_RUNNING
+        print(pid)
+        return 0
+    if stop(path, signal.SIGKILL if options.kill else signal.SIGINT, options.wait):
+        return 0
+    raise DaemonError(f"no broker is running: {path}")
+
+
+def _start(options: argparse.Namespace, warnings: Sequence[str]) -> int:
+    _check(options)
+    writer, output = log_writer(options), log_output(options)
+    users = read_users(options.users) if options.users else None
+    broker = _broker(options, writer, users)
+    tls = options.tls_cert is not None
+    warnings = [*warnings, *security_warnings(broker.host, users=users, tls=tls, file=options.users)]
+    if options.daemon and not output.files and not output.syslog:
+        warnings.append("there is no syslog, so nothing is logged; use --log-to-file")
+    for warning in warnings:
+        print(f"qmf-broker: warning: {warning}", file=sys.stderr)
+    if not options.daemon:
+        with writer.writing(output):
+            run(_serve(broker, options, None))
+        return 0
+
+    def run_child(ready: Ready) -> int:
+        with writer.writing(output):
+            for warning in warnings:
+                log.warning("%s", warning)
+            run(_serve(broker, options, ready))
+        return 0
+
+    listening = start_in_background(run_child, options.wait, options.close_fd)
+    if options.port == 0:
+        print(listening)
     return 0
 
 
-async def _serve(broker: Broker) -> None:
-    stop = asyncio.Event()
-    with on_end_signals(stop.set):
+def _check(options: argparse.Namespace) -> None:
+    """Refuse options that contradict each other."""
+    if options.auth and not options.users:
+        raise _OptionsError("--auth yes needs --users: the file with names and passwords")
+    if options.auth is False and options.users:
+        raise _OptionsError("--auth no and --users: give one of them")
+    if options.require_encryption and not options.tls_cert:
+        raise _OptionsError("--require-encryption needs --tls-cert")
+
+
+async def _serve(broker: Broker, options: argparse.Namespace, ready: Ready | None) -> None:
+    stop_event = asyncio.Event()
+    if isinstance(broker.process, DaemonControl):
+        broker.process.on_shutdown = stop_event.set
+    logging.getLogger("asyncio").setLevel(logging.WARNING)
+    with on_end_signals(stop_event.set), contextlib.ExitStack() as files:
         async with broker:
-            print(f"Listening on {broker.url}", flush=True)
-            await stop.wait()
+            if options.pidfile is not None:
+                files.enter_context(held(options.pidfile))
+            if ready is not None:
+                files.enter_context(held(port_file(options.pid_dir, broker.port)))
+                ready(str(broker.port))
+            else:
+                print(f"Listening on {broker.url}", flush=True)
+            await stop_event.wait()
+
+
+def _broker(options: argparse.Namespace, writer: LogWriter, users: Mapping[str, str] | None) -> Broker:
+    manages = options.management if options.mgmt_enable is None else options.mgmt_enable
+    return Broker(
+        address_of(options.host),
+        options.port,
+        queues=options.queue,
+        domains=options.domain,
+        limits=QueueLimits(options.max_messages, options.max_bytes or None),
+        ssl_context=_ssl_context(options.tls_cert, options.tls_key),
+        users=users,
+        management=options.management_interval if manages else None,
+        publishes=options.mgmt_publish and options.mgmt_qmf2,
+        open_timeout=options.max_negotiate_time / 1000,
+        backlog=options.connection_backlog,
+        connection_limits=ConnectionLimits(
+            options.max_connections, options.connection_limit_per_ip, options.connection_limit_per_user
+        ),
+        expiry_interval=options.queue_purge_interval,
+        listening=_listening(options.socket_fd),
+        process=DaemonControl(writer),
+    )
+
+
+def _listening(descriptor: int | None) -> socket.socket | None:
+    if descriptor is None:
+        return None
+    try:
+        found = socket.socket(fileno=descriptor)
+    except OSError as error:
+        raise _OptionsError(f"--socket-fd {descriptor}: {error.strerror}") from error
+    found.setblocking(False)
+    return found
 
 
 def _ssl_context(certificate: str | None, key: str | None) -> ssl.SSLContext | None:

@@ -1,37 +1,41 @@
-"""The command line of `qmf-broker`."""
+"""The command line of `qmf-broker`: its own options, and those of qpidd under their names."""
 
 from __future__ import annotations
 
 import argparse
-import math
+from collections.abc import Sequence
+from pathlib import Path
 
 from qmf._version import __version__
+from qmf.broker.daemon.config_file import config_arguments
+from qmf.broker.daemon.foreign_options import add_foreign_options
+from qmf.broker.daemon.pid_files import default_folder
+from qmf.broker.daemon.values import duration, number, port, positive, yes_or_no
 from qmf.broker.nodes.settings import QueueLimits
+from qmf.broker.server import BACKLOG, EXPIRY_INTERVAL, OPEN_TIMEOUT
 from qmf.bus.url import AMQP_PORT
 
-#: Longest interval in seconds that the management schema can express.
-MAX_INTERVAL = 65_535
+#: What is logged unless rules are given.
+DEFAULT_RULE = "notice+"
 
 
 def options_parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
-    limits = QueueLimits()
     parser = argparse.ArgumentParser(
         prog="qmf-broker",
         description="A small AMQP 1.0 broker with the exchanges that QMF needs. Stop it with Ctrl-C.",
+        epilog="Options of Apache qpidd have its names and meanings; yes|no may be written true|false or 1|0 as well.",
+        allow_abbrev=False,
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s: this machine only)")
-    parser.add_argument("--port", type=_port, default=AMQP_PORT, help="TCP port; 0 for any free one (%(default)s)")
+    parser.add_argument(
+        "--host", "--interface", default="127.0.0.1", help="address or interface to listen on (%(default)s)"
+    )
+    parser.add_argument("-p", "--port", type=port, default=AMQP_PORT, help="TCP port; 0 for any free one (%(default)s)")
     parser.add_argument("--queue", action="append", default=[], metavar="NAME", help="create a queue of this name")
     parser.add_argument(
         "--domain", action="append", default=[], metavar="NAME", help="create the exchanges of this QMF domain"
     )
-    parser.add_argument(
-        "--max-messages", type=_positive, default=limits.count, metavar="N", help="messages per queue (%(default)s)"
-    )
-    parser.add_argument(
-        "--max-bytes", type=_positive, default=limits.size, metavar="N", help="bytes per queue (%(default)s)"
-    )
+    _add_limits(parser)
     parser.add_argument("--users", metavar="FILE", help="allow only these users: lines name:hash, or name:password")
     parser.add_argument(
         "--hash-password",
@@ -47,33 +51,164 @@ def options_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--management-interval",
-        type=_seconds,
+        "--mgmt-pub-interval",
+        type=duration,
         default=10.0,
         metavar="SECONDS",
         help="time between two publications of that agent (%(default)g)",
     )
-    parser.add_argument("--verbose", action="store_true", help="log to standard error what happens")
-    parser.add_argument("--version", action="version", version=f"qmf-broker {__version__}")
+    parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
+    parser.add_argument("-v", "--version", action="version", version=f"qmf-broker {__version__}")
+    _add_broker_options(parser)
+    _add_log_options(parser)
+    _add_daemon_options(parser)
+    add_foreign_options(parser)
     return parser
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: a number from 0 to 65535")
-    return int(text)
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options; those of a configuration file where the command line has none.
+
+    Raises:
+        ConfigError: the configuration file cannot be used.
+    """
+    import sys
+
+    words = sys.argv[1:] if argv is None else list(argv)
+    parser = options_parser()
+    options = parser.parse_args(words)
+    if options.config is not None:
+        # What comes later replaces what was given before.
+        options = parser.parse_args([*config_arguments(options.config, parser), *words])
+    return options
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
-    return int(text)
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    limits = QueueLimits()
+    parser.add_argument(
+        "--max-messages", type=positive, default=limits.count, metavar="N", help="messages per queue (any number)"
+    )
+    parser.add_argument(
+        "--max-bytes",
+        "--default-queue-limit",
+        type=number,
+        default=limits.size,
+        metavar="N",
+        help="bytes per queue; 0 for no limit (%(default)s)",
+    )
 
 
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds <= MAX_INTERVAL:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0, up to {MAX_INTERVAL}")
-    return seconds
+def _add_broker_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("options of qpidd: broker")
+    add = group.add_argument
+    add("--config", metavar="FILE", help="read options from this file: lines name=value")
+    add(
+        "--connection-backlog",
+        type=positive,
+        default=BACKLOG,
+        metavar="N",
+        help="connections that may wait to be accepted (%(default)s)",
+    )
+    add("--max-connections", type=number, default=0, metavar="N", help="connections at most; 0 for no limit (0)")
+    add("--connection-limit-per-ip", type=number, default=0, metavar="N", help="the same for one host")
+    add("--connection-limit-per-user", type=number, default=0, metavar="N", help="the same for one user")
+    add(
+        "--max-negotiate-time",
+        type=positive,
+        default=round(OPEN_TIMEOUT * 1000),
+        metavar="MILLISECONDS",
+        help="time that a client has for its handshakes (%(default)s)",
+    )
+    add(
+        "-m",
+        "--mgmt-enable",
+        type=yes_or_no,
+        metavar="yes|no",
+        help="run the broker's own QMF agent (yes)",
+    )
+    for name, text in (
+        ("--mgmt-publish", "that agent publishes changes, rather than only answering queries (yes)"),
+        ("--mgmt-qmf2", "it does so over QMF v2 (yes)"),
+    ):
+        add(name, type=yes_or_no, default=True, metavar="yes|no", help=text)
+    add(
+        "--queue-purge-interval",
+        type=duration,
+        default=EXPIRY_INTERVAL,
+        metavar="SECONDS",
+        help="time between removals of expired messages (%(default)g)",
+    )
+    add(
+        "--auth",
+        type=yes_or_no,
+        metavar="yes|no",
+        help="yes: insist on --users; no: let everybody in (as --users says)",
+    )
+    add("--require-encryption", action="store_true", help="insist on --tls-cert")
+
+
+def _add_log_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("options of qpidd: logging").add_argument
+    add("-t", "--trace", action="store_true", help="log everything")
+    add(
+        "--log-enable",
+        action="append",
+        default=[],
+        metavar="RULE",
+        help=f"log these messages: LEVEL[+-][:PATTERN]; several times ({DEFAULT_RULE}). Levels are trace, debug, info, "
+        "notice, warning, error, critical; a pattern is a category, such as Broker, or a part of a module's name",
+    )
+    add("--log-disable", action="append", default=[], metavar="RULE", help="but not these; several times")
+    for name, default, text in (
+        ("time", True, "the time"),
+        ("level", True, "the level"),
+        ("category", True, "the category"),
+        ("source", False, "file and line of the code"),
+        ("thread", False, "the thread"),
+        ("function", False, "the function"),
+        ("hires-timestamp", False, "the time with fractions of seconds"),
+    ):
+        shown = "yes" if default else "no"
+        add(f"--log-{name}", type=yes_or_no, default=default, metavar="yes|no", help=f"lines have {text} ({shown})")
+    add("--log-prefix", default="", metavar="STRING", help="lines begin with this text")
+    add(
+        "--log-output",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="log to stderr, stdout, syslog or a file; replaces the default of the options that follow",
+    )
+    add(
+        "--log-to-stderr",
+        type=yes_or_no,
+        metavar="yes|no",
+        help="log to standard error (yes, unless in the background)",
+    )
+    add("--log-to-stdout", type=yes_or_no, default=False, metavar="yes|no", help="log to standard output (no)")
+    add("--log-to-file", action="append", default=[], metavar="FILE", help="append the log to this file")
+    add("--log-to-syslog", type=yes_or_no, metavar="yes|no", help="log to syslog (no, unless in the background)")
+    add("--syslog-name", default="qmf-broker", metavar="NAME", help="name in the syslog (%(default)s)")
+    add("--syslog-facility", default="LOG_DAEMON", metavar="LOG_XXX", help="facility of the syslog (%(default)s)")
+
+
+def _add_daemon_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("options of qpidd: daemon").add_argument
+    add("-d", "--daemon", action="store_true", help="run in the background, and return when clients can connect")
+    add("--pid-dir", type=Path, default=default_folder(), metavar="DIR", help="folder of process ids (%(default)s)")
+    add("--pidfile", type=Path, metavar="FILE", help="write the process id to this file")
+    add("--close-fd", type=number, action="append", default=[], metavar="FD", help="close this in the background")
+    add(
+        "-w",
+        "--wait",
+        type=duration,
+        default=600.0,
+        metavar="SECONDS",
+        help="time that --daemon and --quit wait (%(default)g)",
+    )
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument(
+        "-c", "--check", action="store_true", help="print the process id of the broker on --port; 1 if there is none"
+    )
+    action.add_argument("-q", "--quit", action="store_true", help="stop that broker")
+    action.add_argument("-k", "--kill", action="store_true", help="stop it by SIGKILL")
+    add("--socket-fd", type=number, metavar="FD", help="listen on this socket, which is open already")

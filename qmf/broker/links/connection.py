@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from qmf.broker.connection_limits import ConnectionCounts
 from qmf.broker.links.client_links import ClientLinks
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
@@ -46,6 +47,7 @@ class ServerConnection:
         engine: Engine,
         *,
         open_timeout: float,
+        counts: ConnectionCounts,
         on_start: Callable[[ServerConnection], None],
         on_end: Callable[[ServerConnection], None],
     ) -> None:
@@ -54,6 +56,7 @@ class ServerConnection:
         registry, resumable: of the broker.
         engine: of this connection.
         open_timeout: seconds that the client has for its handshakes.
+        counts: the open connections of the broker, with their limits.
         on_start: called once, when the client is connected; never when its TLS handshake fails.
         on_end: called once after that, when the connection is gone.
         """
@@ -62,6 +65,7 @@ class ServerConnection:
         self._registry = registry
         self._links = ClientLinks(self, self.transport, registry, resumable)
         self._open_timeout = open_timeout
+        self._counts = counts
         self._on_start = on_start
         self._on_end = on_end
         self._address = "unknown"
@@ -70,6 +74,7 @@ class ServerConnection:
         #: Runs until the client's open.
         self._timer: asyncio.TimerHandle | None = None
         self._failed = False
+        self._refused = False
 
     def __str__(self) -> str:
         return f"{self.info.container or 'client'} at {self._address}"
@@ -105,6 +110,8 @@ class ServerConnection:
 
     def on_event(self, event: EngineEvent) -> None:
         """See `TransportOwner`."""
+        if self._refused:
+            return
         match event:
             case Delivery():
                 self._links.on_delivery(event)
@@ -134,6 +141,7 @@ class ServerConnection:
             log.debug("lost: %s: %s", self, error)
         self._links.on_disconnected()
         if self._info is not None:
+            self._counts.remove(_host(self._address), self._info.user)
             self._registry.observer.on_disconnected(self)
         self.ended.set_result(None)
         self._on_end(self)
@@ -141,11 +149,19 @@ class ServerConnection:
     # Details
 
     def _on_opened(self, event: ConnectionOpened) -> None:
-        self._stop_timer()
         engine = self.transport.engine
         mechanism = engine.sasl_mechanism or ""
         user = engine.user if isinstance(engine, SaslEngine) else ""
-        self._info = ClientInfo(self._address, event.container, user, mechanism, event.properties)
+        info = ClientInfo(self._address, event.container, user, mechanism, event.properties)
+        if reason := self._counts.add(_host(self._address), user):
+            # The timer goes on: it ends a client that does not answer the close.
+            self._refused = True
+            self._log_failure(reason)
+            engine.close("amqp:resource-limit-exceeded", reason)
+            self.transport.flush_soon()
+            return
+        self._stop_timer()
+        self._info = info
         log.debug("connected: %s", self)
         self._registry.observer.on_connected(self)
 
@@ -165,3 +181,7 @@ class ServerConnection:
             self._failed = True
             self._registry.counters.failures += 1
             log.log(level, "dropped %s: %s", self, reason)
+
+
+def _host(address: str) -> str:
+    return address.rpartition(":")[0]

@@ -17,6 +17,7 @@ from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.values import clip
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerObserver, BrokerObservers
+from qmf.broker.process_control import ProcessControl
 
 log = logging.getLogger("qmf.broker")
 
@@ -33,7 +34,17 @@ class ManagementAgent:
     """The agent of one broker, from `start` to `close`, on the broker's loop."""
 
     def __init__(
-        self, registry: NodeRegistry, *, name: str | None, host: str, port: int, backlog: int, interval: float
+        self,
+        registry: NodeRegistry,
+        *,
+        name: str | None,
+        host: str,
+        port: int,
+        backlog: int,
+        max_connections: int,
+        interval: float,
+        publishes: bool,
+        process: ProcessControl | None,
     ) -> None:
         """Add objects for what exists, and observe the broker from now on. To be created before the first client
         connects.
@@ -42,7 +53,10 @@ class ManagementAgent:
             registry: of the broker.
             name: of the broker, the instance in its agent's name; None for the machine's name and the port.
             host, port, backlog: of the listening socket.
+            max_connections: limit of connections; 0 for none.
             interval: seconds between publications.
+            publishes: changes are published; otherwise consoles have to query.
+            process: what consoles may change in the process of the broker; None for nothing.
 
         Raises:
             CallerError: the interval is not positive.
@@ -56,13 +70,16 @@ class ManagementAgent:
             instance=clip(name or f"{platform.node() or host}:{port}", MAX_INSTANCE),
             aliases=(ALIAS,),
             interval=interval,
+            publish_data=publishes,
             access=self._sampler.access,
             clock=SamplingClock(self._sampler),
         )
         self._agent.register(*CLASSES, *EVENTS)
         listening = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         objects = ObjectPublisher(self._agent, self._sampler, registry, listening)
-        objects.publish_existing(port=port, backlog=backlog, interval=interval)
+        objects.publish_existing(
+            process, port=port, backlog=backlog, max_connections=max_connections, interval=interval, publishes=publishes
+        )
         registry.observer = BrokerObservers(objects, EventPublisher(self._agent, registry, listening))
 
     async def start(self) -> None:

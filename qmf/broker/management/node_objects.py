@@ -22,6 +22,7 @@ from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.nodes.settings import ExchangeSettings
+from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model
 
 #: Name of the broker object, as with qpidd: programs rely on it.
@@ -56,26 +57,40 @@ class ManagedBroker(model.Broker, SampledObject):
     """The broker, with totals over all queues, deleted ones included."""
 
     def __init__(
-        self, system: model.System, registry: NodeRegistry, *, port: int, backlog: int, interval: float
+        self,
+        system: model.System,
+        registry: NodeRegistry,
+        process: ProcessControl | None,
+        *,
+        port: int,
+        backlog: int,
+        max_connections: int,
+        interval: float,
+        publishes: bool,
     ) -> None:
         """Args:
 
         system: that it runs on.
         registry: of the broker.
+        process: what consoles may change in the process of the broker; None for nothing.
         port, backlog: of the listening socket.
+        max_connections: limit of connections; 0 for none.
         interval: seconds between publications.
+        publishes: changes are published.
         """
         super().__init__(
             name=BROKER,
             systemRef=system,
             port=port,
             workerThreads=1,
+            maxConns=min(65_535, max_connections),
             connBacklog=backlog,
-            mgmtPublish=True,
+            mgmtPublish=publishes,
             mgmtPubInterval=min(65_535, max(1, math.ceil(interval))),
             version=sstr(__version__),
         )
         self._registry = registry
+        self._process = process
         self._administration = Administration(registry)
         self._started = registry.clock()
 
@@ -142,14 +157,38 @@ class ManagedBroker(model.Broker, SampledObject):
         """See the schema."""
         self._administration.redirect(sourceQueue, targetQueue)
 
+    def getLogLevel(self) -> model.BrokerGetLogLevelResult:
+        """See the schema."""
+        return model.BrokerGetLogLevelResult(level=self._controlled("getLogLevel").log_rules)
+
+    def setLogLevel(self, level: str) -> None:
+        """See the schema."""
+        try:
+            self._controlled("setLogLevel").set_log_rules(level)
+        except ValueError as error:
+            raise MethodError(str(error)) from error
+
+    def getLogHiresTimestamp(self) -> model.BrokerGetLogHiresTimestampResult:
+        """See the schema."""
+        precise = self._controlled("getLogHiresTimestamp").precise_times
+        return model.BrokerGetLogHiresTimestampResult(logHires=precise)
+
+    def setLogHiresTimestamp(self, logHires: bool) -> None:
+        """See the schema."""
+        self._controlled("setLogHiresTimestamp").set_precise_times(logHires)
+
+    def shutdown(self) -> None:
+        """See the schema."""
+        self._controlled("shutdown").shut_down()
+
+    def _controlled(self, method: str) -> ProcessControl:
+        if self._process is None:
+            raise MethodError(f"Broker.{method} is not supported by this broker: it runs within another program")
+        return self._process
+
     connect = unsupported("Broker.connect")
-    setLogLevel = unsupported("Broker.setLogLevel")
-    getLogLevel = unsupported("Broker.getLogLevel")
     getTimestampConfig = unsupported("Broker.getTimestampConfig")
     setTimestampConfig = unsupported("Broker.setTimestampConfig")
-    getLogHiresTimestamp = unsupported("Broker.getLogHiresTimestamp")
-    setLogHiresTimestamp = unsupported("Broker.setLogHiresTimestamp")
-    shutdown = unsupported("Broker.shutdown")
 
     def _qmf_set_property(self, name: str, value: object) -> Never:  # noqa: ARG002
         raise MethodError(f"setting Broker.{name} is not supported by this broker")

@@ -21,6 +21,7 @@ from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.observer import BrokerClient, BrokerObserver, ClientLink
+from qmf.broker.process_control import ProcessControl
 from qmf.models.broker import agent as model
 
 #: All classes that consoles can query, whether or not there are objects.
@@ -71,16 +72,37 @@ class ObjectPublisher(BrokerObserver):
         sampler.add("Session", self._sessions.sample)
         sampler.add("Subscription", self._subscriptions.sample)
 
-    def publish_existing(self, *, port: int, backlog: int, interval: float) -> None:
+    def publish_existing(
+        self,
+        process: ProcessControl | None,
+        *,
+        port: int,
+        backlog: int,
+        max_connections: int,
+        interval: float,
+        publishes: bool,
+    ) -> None:
         """Add objects for what exists from the start. Called once, before all other methods.
 
         Args:
+            process: what consoles may change in the process of the broker; None for nothing.
             port, backlog: of the listening socket.
+            max_connections: limit of connections; 0 for none.
             interval: seconds between publications.
+            publishes: changes are published.
         """
         registry = self._registry
         system = ManagedSystem()
-        broker = ManagedBroker(system, registry, port=port, backlog=backlog, interval=interval)
+        broker = ManagedBroker(
+            system,
+            registry,
+            process,
+            port=port,
+            backlog=backlog,
+            max_connections=max_connections,
+            interval=interval,
+            publishes=publishes,
+        )
         vhost = self._vhost = ManagedVhost(broker)
         self._systems.add("", system)
         self._brokers.add("", broker)

@@ -11,6 +11,7 @@ from support.recording import Inbox, message
 from support.waiting import until
 
 from qmf.broker import QueueLimits
+from qmf.broker.connection_limits import ConnectionLimits
 from qmf.bus import Binding
 from qmf.errors import LinkError, RemoteError
 from qmf.models.broker import console as remote
@@ -133,3 +134,44 @@ async def test_echo_works_and_unsupported_methods_are_refused() -> None:
         ):
             with pytest.raises(RemoteError, match=f"{re.escape(name)} is not supported by this broker"):
                 await refused
+
+
+class Control:
+    """A `ProcessControl` that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.log_rules = "notice+"
+        self.precise_times = False
+        self.ended = False
+
+    def set_log_rules(self, text: str) -> None:
+        if text == "loud":
+            raise ValueError("log rule 'loud'")
+        self.log_rules = text
+
+    def set_precise_times(self, precise: bool) -> None:
+        self.precise_times = precise
+
+    def shut_down(self) -> None:
+        self.ended = True
+
+
+async def test_the_process_is_controlled() -> None:
+    control = Control()
+    async with managed(process=control) as (_, client):
+        (it,) = await client.objects(remote.Broker)
+        assert (await it.getLogLevel()).level == "notice+"
+        await it.setLogLevel("debug+:Broker")
+        assert (await it.getLogLevel()).level == "debug+:Broker"
+        with pytest.raises(RemoteError, match="log rule 'loud'"):
+            await it.setLogLevel("loud")
+        await it.setLogHiresTimestamp(True)
+        assert (await it.getLogHiresTimestamp()).logHires is True
+        await it.shutdown()
+        assert control.ended
+
+
+async def test_limits_and_publishing_are_shown() -> None:
+    async with managed(publishes=False, connection_limits=ConnectionLimits(total=7), backlog=5) as (_, client):
+        (it,) = await client.objects(remote.Broker)
+        assert (it.maxConns, it.connBacklog, it.mgmtPublish) == (7, 5, False)
