@@ -268,6 +268,7 @@ def _interact(opened: OpenSession, screen: Screen) -> int:
     refresher = NameRefresher(opened.context.backend)
     repl = Repl(opened.context, screen, refresher, history=open_history(history_path(os.environ)))
     opened.on_change(refresher.request_classes)
+    opened.on_switch(refresher.use)
     opened.on_change(repl.redraw)
     _greet(opened, screen)
     _collect_garbage()

@@ -7,6 +7,7 @@ from qmf_shell.commands.at import AT
 from qmf_shell.commands.call import CALL
 from qmf_shell.commands.clear import CLEAR
 from qmf_shell.commands.columns import COLUMNS
+from qmf_shell.commands.connect import CONNECT, USE
 from qmf_shell.commands.diff import DIFF
 from qmf_shell.commands.events import EVENTS
 from qmf_shell.commands.export import EXPORT
@@ -32,7 +33,7 @@ _LOOKING = (AGENTS, LIST, SHOW, SCHEMA, FIND, TREE, REFS)
 _FOLLOWING = (WATCH, TOP, PLOT, EVENTS, HEARTBEATS)
 _PAST = (AT, DIFF, HISTORY, REPLAY)
 _ACTING = (CALL, SETPROP, EXPORT)
-_SESSION = (SET, COLUMNS, ALIAS, RECORD, SOURCE, CLEAR, HELP, QUIT)
+_SESSION = (CONNECT, USE, SET, COLUMNS, ALIAS, RECORD, SOURCE, CLEAR, HELP, QUIT)
 
 #: All commands, in the order in which `help` shows them.
 COMMANDS = (*_LOOKING, *_FOLLOWING, *_PAST, *_ACTING, *_SESSION)

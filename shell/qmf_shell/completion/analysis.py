@@ -18,6 +18,7 @@ from qmf_shell.completion.kinds import (
     CommandNames,
     CompletionKind,
     CompletionRequest,
+    ContextNames,
     EventValueNames,
     FileNames,
     Keywords,
@@ -155,6 +156,7 @@ _INDEPENDENT: Mapping[ParameterKind, CompletionKind] = {
     ParameterKind.CLASS: ClassNames(objects=True, events=False),
     ParameterKind.ANY_CLASS: ClassNames(objects=True, events=True),
     ParameterKind.TARGET: AnyOf((ObjectNames(None), ClassNames(objects=True, events=False))),
+    ParameterKind.CONTEXT: ContextNames(),
     ParameterKind.SETTING: SettingNames(),
     ParameterKind.FILE: FileNames(),
 }

@@ -54,7 +54,8 @@ class LineCompleter(Completer):
         """The data for suggestions at this moment."""
         context = self._context
         aliases = tuple(context.settings.aliases.items())
-        return CompletionData(self._refresher.snapshot, context.ids, context.registry, aliases)
+        contexts = [(item.name, item.urls) for item in context.settings.contexts.by_name.values()]
+        return CompletionData(self._refresher.snapshot, context.ids, context.registry, aliases, contexts)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
         """Completions at the cursor."""

@@ -26,12 +26,14 @@ class CompletionData:
         ids: short ids.
         registry: commands.
         aliases: words, each with the text that it stands for.
+        contexts: names of contexts, each with the URLs of its brokers.
     """
 
     snapshot: NameSnapshot
     ids: ShortIds
     registry: Registry[Context]
     aliases: Sequence[tuple[str, str]] = ()
+    contexts: Sequence[tuple[str, Sequence[str]]] = ()
 
 
 def classes_of(data: CompletionData, target: str) -> list[ClassSchema]:

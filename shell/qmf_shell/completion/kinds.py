@@ -123,6 +123,11 @@ class EventValueNames:
 
 
 @attrs.frozen
+class ContextNames:
+    """Named contexts of the settings file."""
+
+
+@attrs.frozen
 class SettingNames:
     """A setting of this program."""
 
@@ -168,6 +173,7 @@ CompletionKind = (
     | SettableNames
     | SettableValue
     | EventValueNames
+    | ContextNames
     | SettingNames
     | SettingValue
     | FileNames

@@ -24,6 +24,7 @@ from qmf_shell.completion.kinds import (
     CommandNames,
     CompletionKind,
     CompletionRequest,
+    ContextNames,
     EventValueNames,
     FileNames,
     Keywords,
@@ -119,6 +120,8 @@ def _candidates(kind: CompletionKind, data: CompletionData, typed: str) -> Itera
         case MethodNames(target):
             methods = {item.name: item for schema in classes_of(data, target) for item in schema.methods}
             return [Candidate(item.name, about_method(item)) for item in methods.values()]
+        case ContextNames():
+            return [Candidate(name, ", ".join(urls)) for name, urls in data.contexts]
         case SettingNames():
             return [Candidate(item.name, item.help) for item in SETTINGS]
         case SettingValue(name):

@@ -52,6 +52,7 @@ class ParameterKind(enum.Enum):
     SETTABLE = "settable"  #: NAME=VALUE of a read-write property of the object that an earlier parameter names
     SETTING = "setting"  #: a setting of this program
     SETTING_VALUE = "setting value"  #: a value of the setting that an earlier parameter names
+    CONTEXT = "context"  #: a named context of the settings file
     FILE = "file"
     CHOICE = "choice"  #: one of the parameter's choices
     TIME = "time"  #: one or several words, see `parsing.times`; only before the other parameters

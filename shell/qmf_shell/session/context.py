@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
-from qmf.connecting import ConnectionContext
+from qmf.connecting import BrokerTarget, ConnectionContext
 from qmf.errors import DisconnectedError
 from qmf.schema import ClassKey
 from qmf_shell.parsing.registry import Registry
@@ -64,6 +64,7 @@ class Context:
         settings: the user's settings.
         connection: the named context that the brokers are of, or None.
         lake: the lake that the command line names, or none; see `past`.
+        switch: goes on with other brokers, of a named context or of none; None where the session has no brokers.
         prompter: asks the user; None: there is no terminal.
         report: called with the progress of long work, in a few words; must be quick, may be called from any thread.
         warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied before
@@ -83,6 +84,7 @@ class Context:
     columns: ColumnMemory = attrs.field(factory=ColumnMemory)
     connection: ConnectionContext | None = None
     lake: LakeSource = attrs.field(factory=LakeSource)
+    switch: Callable[[Sequence[BrokerTarget], ConnectionContext | None], None] | None = None
     prompter: Prompter | None = None
     report: Callable[[str], None] = _ignore
     warnings: list[str] = attrs.field(factory=list)

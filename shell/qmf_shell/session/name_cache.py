@@ -83,6 +83,14 @@ class NameRefresher:
         """Call `listener` on the refresher's thread after each new snapshot; it replaces an earlier listener."""
         self._listener = listener
 
+    def use(self, backend: Backend) -> None:
+        """Go on with the names of other brokers. Returns at once."""
+        with self._wake:
+            self._backend, self.snapshot = backend, NameSnapshot()
+            self._objects_at, self._fresh = -FRESH, FRESH
+            self._classes_wanted = True
+            self._wake.notify()
+
     def start(self) -> None:
         """Start the thread. A second call does nothing."""
         with self._wake:
@@ -126,18 +134,23 @@ class NameRefresher:
 
     def _refresh(self, objects: bool) -> None:
         schemas: dict[ClassKey, ClassSchema | EventSchema | None] = {}
-        for key in self._backend.classes().items:
+        backend = self._backend
+        for key in backend.classes().items:
             try:
-                schemas[key] = self._backend.schema(key)
+                schemas[key] = backend.schema(key)
             except QmfError as error:
                 logger.debug("no schema of %s: %s", key, error)
                 schemas[key] = None
+        if backend is not self._backend:
+            return  # of other brokers meanwhile
         self.snapshot = attrs.evolve(self.snapshot, schemas=schemas)
         if not objects:
             return
         began = time.monotonic()
         names = class_names(sorted(key for key in schemas if key.kind is Kind.DATA))
-        found = self._backend.objects(names).items if names else ()
+        found = backend.objects(names).items if names else ()
+        if backend is not self._backend:
+            return
         # The derived attributes are computed here, on this thread, so that Tab need not compute them.
         self.snapshot = NameSnapshot(schemas, tuple(item.identity for item in found))
         self._objects_at = time.monotonic()

@@ -32,6 +32,9 @@ class Prompter(Protocol):
     def confirm(self, question: str) -> bool:
         """True if the user answers yes."""
 
+    def secret(self, question: str) -> str | None:
+        """Ask for a text that is not shown; None if the user cancelled."""
+
 
 class TerminalPrompter:
     """Asks on the terminal."""
@@ -62,6 +65,16 @@ class TerminalPrompter:
                 return prompt(f"{question}: ", validator=QmfValidator(), validate_while_typing=False) or default or ""
         except (KeyboardInterrupt, EOFError):
             raise PromptCancelledError("cancelled: nothing was called") from None
+
+    def secret(self, question: str) -> str | None:
+        """See `Prompter.secret`."""
+        from prompt_toolkit import prompt
+
+        try:
+            with self._exclusive():
+                return prompt(question, is_password=True)
+        except (KeyboardInterrupt, EOFError):
+            return None
 
     def confirm(self, question: str) -> bool:
         """See `Prompter.confirm`."""

@@ -83,6 +83,9 @@ class FakePrompter:
         self.asked.append(question)
         return self.yes
 
+    def secret(self, question: str) -> str | None:
+        raise AssertionError(question)
+
 
 def test_missing_arguments_are_asked_for(context: Context, backend: FakeBackend) -> None:
     prompter = context.prompter = FakePrompter(["seven", "-1", "7", "hello world"])

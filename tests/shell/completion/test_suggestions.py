@@ -56,7 +56,7 @@ OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "c
     [
         ("s", ["show", "schema", "setprop", "set", "source"]),
         ("q", ["quit", "q"]),
-        ("list -", ["--active", "--wide", "--exact", "--all", "--help"]),
+        ("list -", ["--active", "--lost", "--wide", "--exact", "--all", "--help"]),
         ("list fi", ["filesystem"]),
         ("list FI", ["filesystem"]),
         ("list system", ["filesystem"]),
@@ -143,3 +143,10 @@ def test_no_more_than_a_menu_can_hold(listed: Context) -> None:
 def test_an_unknown_schema_is_no_obstacle(listed: Context) -> None:
     assert offered(listed, "list fi", NameSnapshot(schemas={FILESYSTEM.key: None})) == ["filesystem"]
     assert offered(listed, "call 101 ", NameSnapshot(schemas={FILESYSTEM.key: None})) == ["where", "all"]
+
+
+def test_contexts_are_offered(listed: Context) -> None:
+    contexts = (("lab", ("amqp://mq1", "amqp://mq2")), ("production", ("amqps://mq3",)))
+    data = CompletionData(SNAPSHOT, listed.ids, standard(), contexts=contexts)
+    found = suggest(analyse("use l", standard()), data)
+    assert [(item.text, item.meta) for item in found] == [("lab", "amqp://mq1, amqp://mq2")]
