@@ -26,6 +26,7 @@ class OutgoingLink:
         selector: see `Consumer`.
         link: the engine's.
         transfers: messages sent, repeated ones included.
+        presettled: see `ClientLink`.
     """
 
     def __init__(self, transport: AmqpTransport, link: Link, queue: Queue, selector: Selector | None = None) -> None:
@@ -33,6 +34,7 @@ class OutgoingLink:
         self.selector = selector
         self.link = link
         self.transfers = 0
+        self.presettled = link.presettled
         self._transport = transport
         self._unsettled: dict[int, Entry] = {}
         #: Messages with an outcome within a transaction.
@@ -47,11 +49,6 @@ class OutgoingLink:
     def session(self) -> Hashable:
         """See `ClientLink`."""
         return self.link.session_id
-
-    @property
-    def presettled(self) -> bool:
-        """See `ClientLink`."""
-        return self.link.presettled
 
     def attach(self) -> None:
         """Receive from the queue from now on."""
@@ -75,7 +72,7 @@ class OutgoingLink:
         delivery_tag = self._transport.engine.send(self.link, entry.message.data)
         self._transport.flush_soon()
         self.transfers += 1
-        if not self.link.presettled:
+        if not self.presettled:
             self._unsettled[delivery_tag] = entry
 
     def unsettled(self) -> tuple[int, int]:

@@ -173,6 +173,11 @@ class TopicExchange(Exchange):
     def _on_unbound(self, binding: Binding) -> None:
         self._table.remove(binding.spec.key, binding)
 
+    def route(self, message: Message) -> Sequence[Binding]:
+        """See `Exchange`."""
+        # As fast as possible: most messages of QMF pass here.
+        return super().route(message) if self._repeated else self._table.match(message.subject)
+
     def _matching(self, message: Message) -> Sequence[Binding]:
         return self._table.match(message.subject)
 

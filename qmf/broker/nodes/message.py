@@ -6,6 +6,7 @@ layout; the codec reads messages in any other layout, and the application proper
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 import attrs
@@ -172,9 +173,36 @@ _HEADER, _PROPERTIES, _APPLICATION = b"\x00\x53\x70", b"\x00\x53\x73", b"\x00\x5
 _BODY = (b"\x00\x53\x75", b"\x00\x53\x76", b"\x00\x53\x77")
 
 
+#: Heads whose fields are remembered: most senders send many messages with the same one. And the longest of them.
+_HEADS, _MAX_HEAD = 1_000, 200
+
+
 def _read_common_layout(data: bytes, now: float) -> Message:
     pos = 0
-    expires_at = to = subject = None
+    if data.startswith(_HEADER):
+        pos = _end_of_list(data, 3)
+    repeated = True
+    if data.startswith(_PROPERTIES, pos):
+        # With a message id, no other message has the same head.
+        repeated = data[pos + 3] == _LIST8 and data[pos + 6] == _NULL
+        pos = _end_of_list(data, pos + 3)
+    head = data[:pos]
+    to, subject, ttl, correlated, durable, priority = (
+        _remembered_head(head) if repeated and pos <= _MAX_HEAD else _read_head(head)
+    )
+    if data.startswith(_APPLICATION, pos):
+        _, _, pos = _compound(data, pos + 3, _MAP8, _MAP32)
+    if not data.startswith(_BODY, pos):
+        raise _OtherLayoutError("another section than expected")
+    return Message(data, to, subject, None, None if ttl is None else now + ttl, correlated, durable, priority)
+
+
+def _read_head(data: bytes) -> tuple[str | None, str, float | None, bool, bool, int]:
+    """The fields of the sections before the application properties: to, subject, time to live in seconds, whether there
+    is a correlation id, durable, priority.
+    """
+    pos = 0
+    ttl = to = subject = None
     correlated = durable = False
     priority = 4
     if data.startswith(_HEADER):
@@ -188,7 +216,6 @@ def _read_common_layout(data: bytes, now: float) -> Message:
             pos = _end_of_value(data, pos)
         if count > 2:
             ttl = _number(data, pos)
-            expires_at = None if ttl is None else now + ttl / 1000
         pos = end
     if data.startswith(_PROPERTIES, pos):
         count, pos, end = _compound(data, pos + 3, _LIST8, _LIST32)
@@ -201,12 +228,15 @@ def _read_common_layout(data: bytes, now: float) -> Message:
             correlated = data[pos] != _NULL
         if pos > end:
             raise _OtherLayoutError("a field longer than its section")
-        pos = end
-    if data.startswith(_APPLICATION, pos):
-        _, _, pos = _compound(data, pos + 3, _MAP8, _MAP32)
-    if not data.startswith(_BODY, pos):
-        raise _OtherLayoutError("another section than expected")
-    return Message(data, to, subject or "", None, expires_at, correlated, durable, priority)
+    return to, subject or "", None if ttl is None else ttl / 1000, correlated, durable, priority
+
+
+_remembered_head = functools.lru_cache(maxsize=_HEADS)(_read_head)
+
+
+def _end_of_list(data: bytes, pos: int) -> int:
+    """Position behind the list at `pos`."""
+    return pos + 2 + data[pos + 1] if data[pos] == _LIST8 else _compound(data, pos, _LIST8, _LIST32)[2]
 
 
 def _compound(data: bytes, pos: int, short: int, long: int) -> tuple[int, int, int]:

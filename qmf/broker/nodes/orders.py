@@ -47,6 +47,10 @@ class Order(abc.ABC):
     def __len__(self) -> int:
         """Number of entries."""
 
+    def __bool__(self) -> bool:
+        """True if there are entries."""
+        return len(self) > 0
+
     def on_browsed(self, entry: Entry) -> None:  # noqa: B027 - most orders need nothing
         """A browser has read an entry."""
 
@@ -114,6 +118,9 @@ class FifoOrder(Order):
 
     def __len__(self) -> int:
         return self._available
+
+    def __bool__(self) -> bool:
+        return self._available > 0
 
     def _compact(self) -> None:
         kept: deque[Entry] = deque()

@@ -80,6 +80,9 @@ class Queue:
         self._selectors = 0
         self._browsers: list[Browser] = []
         self._observers: tuple[EntryObserver, ...] = ()
+        #: A message that comes while nothing waits may be delivered at once.
+        self._is_plain = False
+        self._check_plain()
         self.groups = (
             MessageGroups(settings.group_key, timestamps=settings.group_timestamp) if settings.group_key else None
         )
@@ -120,6 +123,7 @@ class Queue:
     def observe(self, observer: EntryObserver) -> None:
         """Notify an observer of what happens to entries from now on."""
         self._observers = (*self._observers, observer)
+        self._is_plain = False
 
     # Messages that come
 
@@ -130,9 +134,7 @@ class Queue:
             False when the queue is full and refuses the message. A message that the queue's filter leaves out is not
             refused.
         """
-        if self.redirected is not None:
-            return self.redirected.put(message)
-        return self.put(message)
+        return self.put(message) if self.redirected is None else self.redirected.put(message)
 
     def put(self, message: Message) -> bool:
         """Enqueue a message here, even if the queue is redirected; see `enqueue`."""
@@ -148,12 +150,38 @@ class Queue:
         if self.pager is not None and not self.fits(1, size):
             message = self.pager(message)
         self._position += 1
+        if (
+            self._is_plain
+            and message.expires_at is None
+            and not self._order
+            and (consumer := self._next_ready()) is not None
+        ):
+            self._pass(message, size, consumer)
+            return True
         if self.settings.sequence_key:
             message = message.with_annotation(self.settings.sequence_key, self._position & 0xFFFFFFFF)
         self._add(Entry(message, self._position, size))
         if self._given_up:
             self._reroute_given_up()
         return True
+
+    def _pass(self, message: Message, size: int, consumer: Consumer) -> None:
+        """Deliver a message at once, without putting it into the order of the queue."""
+        counters = self.counters
+        counters.enqueues += 1
+        counters.enqueued_bytes += size
+        counters.acquires += 1
+        self._broker_counters.delivered += 1
+        entry = Entry(message, self._position, size)
+        if consumer.presettled:
+            entry.state = GONE
+        else:
+            entry.state = ACQUIRED
+            entry.acquirer = consumer
+            self._acquired[entry] = None
+            self._count += 1
+            self._size += size
+        consumer.deliver(entry)
 
     def recover(self, message: Message, record: int) -> Entry:
         """Put a message of a durable queue back that was recorded before the broker started; observers see it."""
@@ -413,12 +441,14 @@ class Queue:
         """Deliver to this consumer, too. What waits already is delivered by the next `dispatch`."""
         self._consumers.append(consumer)
         self._selectors += consumer.selector is not None
+        self._check_plain()
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Deliver nothing more to this consumer. Does nothing when it was removed before."""
         if consumer in self._consumers:
             self._consumers.remove(consumer)
             self._selectors -= consumer.selector is not None
+            self._check_plain()
 
     def waiting(self) -> list[Entry]:
         """The available entries, in their order."""
@@ -435,11 +465,13 @@ class Queue:
     def add_browser(self, browser: Browser) -> None:
         """Notify a browser of the messages that will be stored."""
         self._browsers.append(browser)
+        self._check_plain()
 
     def remove_browser(self, browser: Browser) -> None:
         """Notify a browser no more."""
         if browser in self._browsers:
             self._browsers.remove(browser)
+            self._check_plain()
 
     def dispatch(self) -> None:
         """Deliver available messages to the consumers that are ready, in turn."""
@@ -481,6 +513,17 @@ class Queue:
             if consumer.presettled:
                 self._remove(entry)
         consumer.deliver(entry)
+
+    def _check_plain(self) -> None:
+        """Find out whether what comes may be delivered at once when nothing waits."""
+        self._is_plain = (
+            not self._observers
+            and not self._browsers
+            and not self._selectors
+            and not self.settings.sequence_key
+            and isinstance(self._order, FifoOrder)
+            and self._values is None
+        )
 
     def _next_ready(self) -> Consumer | None:
         """The next consumer that is ready."""

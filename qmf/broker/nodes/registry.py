@@ -60,6 +60,8 @@ class RoutingResult(enum.Enum):
     QUEUE_FULL = "queue full"  #: a queue that it was for refused it; others may have it
 
 
+_ROUTED, _DISCARDED, _QUEUE_FULL = RoutingResult
+
 #: What an address names.
 Node = Exchange | Queue | DefaultExchange
 
@@ -393,27 +395,24 @@ class NodeRegistry:
         if node is None:
             self.counters.discarded += 1
             log.debug("discarded a message to %r, which is neither an exchange nor a queue", message.to)
-            return RoutingResult.DISCARDED
+            return _DISCARDED
         if isinstance(node, Queue):
-            if self._put(node, message):
+            if node.enqueue(message):
                 node.counters.by_name += 1
-                return RoutingResult.ROUTED
+                if node.flow is not None and node.flow.stopped:
+                    self.stopped = node.flow
+                return _ROUTED
+            self.refusal = (node.redirected or node).refusal(message)
             self.counters.rejected += 1
-            return RoutingResult.QUEUE_FULL
+            return _QUEUE_FULL
         result = self._publish_to_exchange(node, message)
-        if result is RoutingResult.QUEUE_FULL:
+        if result is _ROUTED:
+            return result
+        if result is _QUEUE_FULL:
             self.counters.rejected += 1
-        elif result is RoutingResult.DISCARDED:
+        else:
             self.counters.discarded += 1
         return result
-
-    def _put(self, queue: Queue, message: Message) -> bool:
-        if not queue.enqueue(message):
-            self.refusal = (queue.redirected or queue).refusal(message)
-            return False
-        if queue.flow is not None and queue.flow.stopped:
-            self.stopped = queue.flow
-        return True
 
     def _publish_to_exchange(self, exchange: Exchange | DefaultExchange, message: Message) -> RoutingResult:
         counters, size = exchange.counters, len(message.data)
@@ -429,22 +428,27 @@ class NodeRegistry:
             found = exchange.route(message)
         copies = 0
         for binding in found:
-            if self._put(binding.queue, message):
+            queue = binding.queue
+            if queue.enqueue(message):
                 binding.matched += 1
                 copies += 1
+                if queue.flow is not None and queue.flow.stopped:
+                    self.stopped = queue.flow
+            else:
+                self.refusal = (queue.redirected or queue).refusal(message)
         if copies:
             if copies > 1:
                 counters.copies += copies - 1
                 counters.copies_bytes += (copies - 1) * size
-            return RoutingResult.ROUTED if copies == len(found) else RoutingResult.QUEUE_FULL
+            return _ROUTED if copies == len(found) else _QUEUE_FULL
         counters.discarded += 1
         counters.discarded_bytes += size
         if found:
-            return RoutingResult.QUEUE_FULL
+            return _QUEUE_FULL
         alternate = None if isinstance(exchange, DefaultExchange) else exchange.alternate
         if alternate is not None:
             return self._publish_to_alternate(alternate, message)
-        return RoutingResult.DISCARDED
+        return _DISCARDED
 
     def _publish_to_alternate(self, exchange: Exchange, message: Message) -> RoutingResult:
         """Publish what another exchange could not route; the alternate exchange of this one is not used then."""
@@ -456,7 +460,7 @@ class NodeRegistry:
 
     def send_to_alternate(self, exchange: Exchange, message: Message) -> bool:
         """Publish a message that a queue does not keep; False if no queue has it."""
-        return self._publish_to_exchange(exchange, message) is RoutingResult.ROUTED
+        return self._publish_to_exchange(exchange, message) is _ROUTED
 
     @staticmethod
     def _send_again(source: Queue, taken: Sequence[Entry], send: Callable[[Message], bool]) -> int:
