@@ -43,7 +43,10 @@ class Expected:
         if "plots" in self.varies:
             wanted, seen = _flat(wanted), _flat(seen)
         patterns = [None if line.strip() == "..." else re.compile(_pattern(line, self.varies)) for line in wanted]
-        reached = _match(patterns, _sorted_like(patterns, seen) if self.any_order else seen)
+        if self.any_order:
+            patterns.sort(key=lambda pattern: pattern is None)
+            seen = _sorted_like(patterns, seen)
+        reached = _match(patterns, seen)
         if reached is None:
             return ""
         line, at = reached

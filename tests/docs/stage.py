@@ -130,7 +130,9 @@ class Stage:
             self.url = process.wait_for("amqp://").split()[-1]
         elif text.startswith("qmf-host-agent"):
             process.wait_for("Host agent")
-        elif command.expected is not None:
+        elif text.startswith("qmf-printevents"):
+            process.wait_for("brokerConnected")
+        if command.expected is not None and command.expected.text:
             return self.until_it_fits(command.expected, patience, lambda: "\n".join(process.said()))
         return ""
 

@@ -121,6 +121,7 @@ def test_lines_in_any_order() -> None:
     expected = Expected("a 1\nb\n", ("numbers",), any_order=True)
     assert expected.difference("b\na 2\n") == ""
     assert expected.difference("b\nc\n").startswith("  expected: a 1\n")
+    assert Expected("...\na\nb\n", any_order=True).difference("b\nc\na\n") == ""
     assert expected.difference("b\na 2\nc\n").startswith("  expected: nothing more\n  printed:  c\n")
 
 
