@@ -66,7 +66,11 @@ def run(context: Context, args: BoundArguments) -> Result:
     shared = _shared_names(context, known)
     events = [event for event in context.events.recent() if wanted.passes(event) and context.shows_event(event)]
     shown = events[-most:] if most else events
-    notes = [f"{len(events) - len(shown)} earlier ones; events -n 0 shows all"] if len(shown) < len(events) else []
+    notes = (
+        [f"{plural(len(events) - len(shown), 'earlier one')}; events -n 0 shows all"]
+        if len(shown) < len(events)
+        else []
+    )
     notes += [f"not connected to {item.name}" for item in context.backend.statuses if not item.connected]
     return Table(
         columns,
@@ -104,7 +108,7 @@ def _recorded(context: Context, args: BoundArguments, period: Period) -> Table:
         tuple(_cells(past, event, shared) for event in kept),
         title=plural(len(kept), "event"),
         empty="No such events were recorded in this period.",
-        note=f"{left:,} earlier ones; events -n 0 shows all" if left else None,
+        note=f"{plural(left, 'earlier one')}; events -n 0 shows all" if left else None,
     )
 
 

@@ -13,7 +13,7 @@ from qmf.errors import NotFoundError
 from qmf.schema import Kind
 from qmf_shell.commands.show import show_objects
 from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
-from qmf_shell.objects.default_columns import default_columns
+from qmf_shell.objects.default_columns import compound_statistics, default_columns
 from qmf_shell.objects.ended import (
     LOST_SHOWN,
     EndedObject,
@@ -205,7 +205,8 @@ def _shown_columns(context: Context, selected: SelectedObjects, selection: Parse
     chosen = column_names(selection)
     if selection.columns:
         return chosen
-    return list(dict.fromkeys([*chosen, *default_columns(context, selected.name, selected.schemas, selected.shown)]))
+    found = default_columns(context, selected.name, selected.schemas, selected.shown)
+    return list(dict.fromkeys([*chosen, *(compound_statistics(selected.schemas) if selection.wide else ()), *found]))
 
 
 def _headings(values: Sequence[ValueColumn], selection: ParsedSelection) -> list[TableColumn]:
@@ -214,7 +215,7 @@ def _headings(values: Sequence[ValueColumn], selection: ParsedSelection) -> list
     columns = []
     for value in values:
         column = value.column_as(CellForm.WIDE if selection.wide else CellForm.BRIEF)
-        asked = selection.wide or bool(selection.columns) or value.field.name.lower() in named
+        asked = bool(selection.columns) or value.field.name.lower() in named
         columns.append(attrs.evolve(column, spare=not asked and value.field.element.lower() not in named))
     return columns
 

@@ -9,12 +9,13 @@ from collections.abc import Sequence
 import attrs
 
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
-from qmf_shell.objects.fields import ObjectField, find_field
+from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import seconds_option
+from qmf_shell.render.units import per_second
 from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import LiveView, Plot, PlotSeries
 from qmf_shell.session.backend import ObjectRecord
@@ -79,15 +80,19 @@ class _Drawing:
         points = self.points.setdefault(field.name, collections.deque())
         value = None if now is None else now.values.get(field.name)
         number: float | None = float(value) if isinstance(value, int | float) else None
-        name, cell = clean(field.name), self._cell(field, value)
+        name, cell, unit = clean(field.name), self._cell(field, value), field.unit
+        if field.type is not None and field.type.base in TIME_TYPES:
+            unit = "nanosecond" if field.type.base == "deltaTime" else None
         if field.counter and not self.total and field.type is not None:
             epoch = self.target.identity.key.epoch
             number = self.rates.update(field.name, field.type, value, at, epoch)
-            name, cell = f"{name} per second", None if number is None else Quantity(round(number, 3), field.unit)
+            unit = per_second(field.unit)
+            shown = unit if field.unit else None
+            name, cell = f"{name} per second", None if number is None else Quantity(round(number, 3), shown)
         points.append((at, number))
         while points and points[0][0] < at - self.span:
             points.popleft()
-        return PlotSeries(name, tuple(points), cell)
+        return PlotSeries(name, tuple(points), cell, unit)
 
     def _cell(self, field: ObjectField, value: object) -> Cell:
         if field.type is None:

@@ -14,6 +14,9 @@ from qmf_shell.session.context import Context
 SHOWN = 8
 #: Objects that are looked at to find out which values differ.
 _EXAMINED = 500
+#: The rank of statistics that are zero; these are shown only if there are fewer others than so many.
+_ZERO = 2
+_ENOUGH = 4
 
 
 def remembered_columns(context: Context, name: ClassName, schemas: Sequence[ClassSchema]) -> list[str]:
@@ -28,8 +31,9 @@ def remembered_columns(context: Context, name: ClassName, schemas: Sequence[Clas
 def important_statistics(
     schemas: Sequence[ClassSchema], objects: Sequence[ObjectRecord], most: int = SHOWN
 ) -> list[str]:
-    """The statistics of a class that matter: those that differ between its objects, then those that are not zero, then
-    the others; each in the order of the schema.
+    """The statistics of a class that matter: those that differ between its objects, then those that are not zero.
+
+    If these are few, others follow. Each group is in the order of the schema.
 
     Args:
         schemas: versions of the class.
@@ -40,13 +44,20 @@ def important_statistics(
     order = list(dict.fromkeys(item.name for schema in schemas for item in schema.statistics))
     examined = list(islice(objects, _EXAMINED))
     ranks = {name: _rank(statistics[name], examined) for name in order}
-    return sorted(order, key=lambda name: ranks[name])[:most]
+    chosen = sorted(order, key=lambda name: ranks[name])[:most]
+    return [name for at, name in enumerate(chosen) if ranks[name] < _ZERO or at < _ENOUGH]
 
 
 def _rank(item: Statistic, objects: Sequence[ObjectRecord]) -> int:
     entry = item.entries[-1 if item.type.style is Style.MMA else 0].name
     values = {value for one in objects if isinstance(value := one.values.get(entry), int | float)}
-    return 0 if len(values) > 1 else 1 if any(values) else 2
+    return 0 if len(values) > 1 else 1 if any(values) or not objects else _ZERO
+
+
+def compound_statistics(schemas: Sequence[ClassSchema]) -> list[str]:
+    """The statistics of a class with several values, such as a high and a low one, in the order of the schema."""
+    found = (item for schema in schemas for item in schema.statistics if item.type.style in (Style.HILO, Style.MMA))
+    return list(dict.fromkeys(item.name for item in found))
 
 
 def default_columns(

@@ -126,7 +126,10 @@ def plan_columns(
         return widths[at]
 
     def fitted(shown: Sequence[int], limits: _Leasts) -> ColumnPlan | None:
-        found = fit_widths([widths[at] for at in shown], [least(at, limits) for at in shown], room)
+        wanted, leasts = [widths[at] for at in shown], [least(at, limits) for at in shown]
+        # Spare columns are narrowed before others.
+        only_spare = [low if columns[at].spare else width for at, low, width in zip(shown, leasts, wanted, strict=True)]
+        found = fit_widths(wanted, only_spare, room) or fit_widths(only_spare, leasts, room)
         return None if found is None else ColumnPlan(tuple(shown), tuple(found))
 
     everything = list(range(len(columns)))
@@ -143,7 +146,8 @@ def plan_columns(
         shown = [at for at in shown if at != last]
     tight = _Leasts(SHORT, NARROWEST)
     return (
-        fitted(needed, _Leasts(SHORT))
+        fitted(everything, _Leasts(COMFORTABLE, READABLE))
+        or fitted(needed, _Leasts(SHORT))
         or fitted(everything, _Leasts(SHORT, READABLE))
         or fitted(needed, tight)
         or fitted(filled, tight)

@@ -8,6 +8,7 @@ unit's whole name: ``1,028,243,456 octets``. Prefixes are decimal: 1 kB is 1000 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from qmf_shell.text import clean
 
@@ -33,6 +34,8 @@ _COUNTED = frozenset(
     | {"connection", "queue", "consumer", "transaction", "subscription", "binding", "exchange", "alert", "row", "rule"}
     | {"request", "step"}
 )
+#: From so many of the largest prefix on, a power of ten is written instead.
+_BEYOND = 1_000_000
 #: From this number on, counts are shortened in tables.
 _LONG_COUNT = 10_000
 #: From this number on, values with a symbol are shortened where they stand alone.
@@ -101,6 +104,8 @@ def scaled(value: int | float, symbol: str = "") -> str:
     while size >= 999.5 and at < len(_PREFIXES) - 1:
         size /= 1000
         at += 1
+    if size >= _BEYOND:
+        return f"{value:.3g} {symbol}".rstrip()
     number = f"{size:,.0f}" if size >= 1000 else _short(size) if size >= 1 or not size else f"{size:.3g}"
     return f"{'-' if value < 0 else ''}{number} {_PREFIXES[at]}{symbol}".rstrip()
 
@@ -133,6 +138,15 @@ def brief_quantity(value: int | float, unit: str | None) -> str:
         symbol, factor = _SYMBOLS[unit]
         return scaled(value * factor, symbol)
     return _brief_number(value)
+
+
+def brief_scale(values: Sequence[int | float], unit: str | None) -> list[str]:
+    """The marks of a scale as `brief_quantity`; with more digits if some would be the same otherwise."""
+    texts = [brief_quantity(value, unit) for value in values]
+    if len(set(texts)) == len(texts):
+        return texts
+    symbol, factor = ("%", 1) if unit in PERCENT else _SYMBOLS.get(unit or "", ("", 1))
+    return [f"{number_text(value * factor)} {symbol}".rstrip() for value in values]
 
 
 def _brief_number(value: int | float) -> str:

@@ -157,11 +157,13 @@ class PlotSeries:
         name: of the value drawn.
         points: seconds and values, oldest first; None where there was no value.
         cell: the latest value.
+        unit: of the values; lines with the same unit share an axis.
     """
 
     name: str
     points: tuple[tuple[float, float | None], ...]
     cell: Cell = None
+    unit: str | None = None
 
 
 @attrs.frozen

@@ -13,6 +13,8 @@ from qmf_shell.session.context import Context
 from shell.fakes import FILESYSTEM, FakeBackend, filesystem
 from shell.line_runner import failure, printed, run
 
+from qmf.schema import TYPES, Statistic
+
 
 def test_a_choice_applies_to_lists_and_views(context: Context) -> None:
     printed(context, "columns filesystem label, openFiles")
@@ -80,6 +82,22 @@ def test_statistics_that_differ_come_first() -> None:
     assert important_statistics([FILESYSTEM], [alike, alike]) == ["openFiles", "latency", "uptime", "bytesRead"]
     assert important_statistics([FILESYSTEM], [one, other], 2) == ["bytesRead", "openFiles"]
     assert important_statistics([FILESYSTEM], [alike, other], 2) == ["openFiles", "uptime"]
+
+
+def test_statistics_that_are_zero_are_shown_only_if_there_are_few_others() -> None:
+    names = ("a", "b", "c", "d", "e", "f")
+    schema = attrs.evolve(FILESYSTEM, statistics=tuple(Statistic(name=name, type=TYPES["count32"]) for name in names))
+    one = attrs.evolve(filesystem("/"), schema=schema, values={**dict.fromkeys(names, 0), "c": 7})
+    assert important_statistics([schema], [one]) == ["c", "a", "b", "d"]
+    more = attrs.evolve(one, values={**dict.fromkeys(names, 1), "f": 0})
+    assert important_statistics([schema], [more, more]) == ["a", "b", "c", "d", "e"]
+
+
+def test_wide_shows_statistics_with_all_their_values(context: Context) -> None:
+    lines = printed(context, "list filesystem wide")
+    assert lines[1].split() == ["ID", "Index", "openFiles", "latency", "bytesRead", "uptime"]
+    assert "12 (high 20, low 3)" in lines[-1]
+    assert "3.2ms (min 80µs, max 12.5ms, 4 samples)" in lines[-1]
 
 
 def test_a_remembered_value_that_the_class_no_longer_has_is_left_out(context: Context, backend: FakeBackend) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import threading
 
-from qmf_shell.modes.executor import evaluate
+import attrs
+from qmf_shell.modes.executor import LineOutcome, evaluate, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.results.result import Result, ResultStream
 from qmf_shell.session.context import Context
-from shell.fakes import (
-    full_event,
-)
+from shell.fakes import full_event, make_output
 from shell.line_runner import failure, printed, run
 
 
@@ -42,6 +41,25 @@ def test_follow_prints_new_events_of_the_class(context: Context) -> None:
         context.events.add(full_event("/after"))
         reader.join(0.01)
     assert "/after" in str(got[0])
+
+
+def test_an_event_is_one_line(context: Context) -> None:
+    name = f"qmf-{'0123456789-' * 6}end"
+    values = {"rhost": "qpid.127.0.0.1:5672-127.0.0.1:60528", "user": "ops", "qName": name, "altEx": "", "args": {}}
+    event = attrs.evolve(full_event(), name="org.apache.qpid.broker:queueDeclare", values=values, schema=None)
+    context.events.add(event)
+    context.events.add(full_event("/short"))
+    output = make_output(width=80)
+    context.settings = output.screen.settings
+    assert execute("events", context, output.screen) is LineOutcome.DONE
+    assert len(output.lines) == 5
+    assert all(len(line) <= 80 for line in output.lines)
+    assert "qName=qmf-012" in output.lines[3]
+    assert "altEx" not in output.lines[3]
+    assert "mountPoint=/short" in output.lines[4]
+    whole = " ".join(printed(context, "events -l"))
+    assert name in whole
+    assert 'altEx=""' in whole
 
 
 def test_events_filters(context: Context) -> None:

@@ -66,3 +66,51 @@ def test_any_values_can_be_drawn(values: list[float | None], braille: bool) -> N
     assert len(text_lines) == 12
     if not braille:
         assert all(line.isascii() for line in text_lines)
+
+
+def lines_of(series: list[PlotSeries], *, braille: bool = True, height: int = 24) -> list[str]:
+    return picture(series, 60, height, braille=braille)
+
+
+def line(name: str, values: range, unit: str | None = None) -> PlotSeries:
+    return PlotSeries(name, tuple((float(at), float(value)) for at, value in enumerate(values)), values[-1], unit)
+
+
+def test_lines_are_told_apart_without_colours() -> None:
+    text = lines_of([line("up", range(60)), line("down", range(60, 0, -1)), line("flat", range(0, 600, 10))])
+    for sign, name in zip("●▲■", ("up", "down", "flat"), strict=True):
+        assert any(row.startswith(f"{sign}─ {name}") for row in text)
+        assert sum(row.count(sign) for row in text[1:-4]) >= 3
+    (alone,) = (row for row in lines_of([line("up", range(60))]) if "up" in row)
+    assert alone.startswith("── up")
+
+
+def test_each_unit_has_an_axis() -> None:
+    text = lines_of([line("free", range(10**6, 10**7, 10**5), "octet"), line("depth", range(90), "message")])
+    marks = [row.split("┤")[0].strip() for row in text if "┤" in row]
+    assert marks[0] == "10 MB"
+    assert marks[-1] == "0"
+    assert "100" in marks
+    assert text.index(next(row for row in text if row.strip() == "messages")) > marks.index("10 MB")
+    assert len(text) <= 24
+    both = lines_of([line("used", range(90), "message"), line("depth", range(90), "message")])
+    assert not [row for row in both if row.strip() == "messages"]
+
+
+def test_units_without_braille() -> None:
+    text = lines_of([line("a", range(5000), "octet"), line("b", range(90), "percent")], braille=False)
+    assert all(row.isascii() for row in text)
+    assert [row.split("|")[0].strip() for row in text if "6 kB" in row or "100 %" in row] == ["6 kB", "100 %"]
+
+
+def test_marks_differ() -> None:
+    for unit, symbol in ((None, ""), ("octet", " B"), ("percent", " %")):
+        text = picture([PlotSeries("x", tuple((float(n), 26.34 + n / 1000) for n in range(60)), 26.4, unit)])
+        marks = [row.split("┤")[0].strip() for row in text if "┤" in row]
+        assert len(set(marks)) == len(marks)
+        assert f"26.4{symbol}" in marks
+
+
+def test_large_numbers_take_little_room() -> None:
+    text = picture([PlotSeries("x", ((0.0, 0.0), (1.0, 3e38)), 3e38)])
+    assert max(len(row.split("┤")[0]) for row in text if "┤" in row) < 12
