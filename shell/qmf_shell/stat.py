@@ -78,7 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--exact", action="store_true", help="numbers with every digit, not such as 12.5 MB")
     add("-L", "--limit", metavar="COUNT", type=count, help="show at most so many rows")
     output = parser.add_mutually_exclusive_group()
-    for name in ("json", "csv", "table"):
+    for name in ("json", "csv", "yaml", "table"):
         output.add_argument(
             f"--{name}", action="store_const", const=name, dest="output", default="table", help=f"print as {name}"
         )

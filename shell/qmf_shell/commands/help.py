@@ -23,7 +23,8 @@ def _summary(commands: tuple[AnyCommand, ...]) -> Table:
         _USAGE,
         rows,
         title="Commands",
-        note="`help COMMAND` or `COMMAND --help` explains one. Tab completes what you type.",
+        note="`help COMMAND` or `COMMAND --help` explains one. Tab completes what you type. Every command takes "
+        "--json, --csv, --yaml or --table; | PROGRAM, > FILE and >> FILE take its output; ; separates commands.",
     )
 
 

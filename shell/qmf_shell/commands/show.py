@@ -17,8 +17,8 @@ from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.object_names import class_name
-from qmf_shell.text import clean
+from qmf_shell.session.object_names import class_name, class_names
+from qmf_shell.text import clean, plural
 
 
 def run(context: Context, args: BoundArguments) -> Result:
@@ -29,7 +29,9 @@ def run(context: Context, args: BoundArguments) -> Result:
     selection = parse_selection(args.words[1:])
     found = [item for chosen in select_objects(context, keys, selection) for item in chosen.shown]
     if not found:
-        return Notice(f"No objects of {clean(args.texts[0])}.")
+        lost = len(context.lost.of(class_names(keys), everything=context.everything))
+        note = f" {plural(lost, 'object')} of an agent that is gone: list --lost" if lost else ""
+        return Notice(f"No objects of {clean(args.texts[0])}.{note}")
     return _shown(found, context, args)
 
 

@@ -71,6 +71,13 @@ class Suggestion:
     start: int
 
 
+#: What every command takes.
+_FORMATS = [
+    Candidate(f"--{name}", f"this result as {shown}", raw=True, anywhere=False)
+    for name, shown in (("json", "JSON"), ("csv", "CSV"), ("yaml", "YAML"), ("table", "a table"))
+]
+
+
 def suggest(request: CompletionRequest, data: CompletionData) -> list[Suggestion]:
     """The names that begin with the typed text, the best first; if there are none, those that contain it."""
     prefix = request.prefix.lower()
@@ -111,7 +118,7 @@ def _candidates(kind: CompletionKind, data: CompletionData, typed: str) -> Itera
             return commands + [Candidate(name, f"alias of {text}", anywhere=False) for name, text in data.aliases]
         case OptionNames(command):
             options = [Candidate(item.names[-1], item.help, item.names[:-1], raw=True) for item in command.options]
-            return [*options, Candidate("--help", "explain the command", raw=True)]
+            return [*options, *_FORMATS, Candidate("--help", "explain the command", raw=True)]
         case OptionValue(option):
             severities = option.value == "SEVERITY"
             return [Candidate(name, anywhere=False) for name in list(SEVERITIES)[:8]] if severities else []

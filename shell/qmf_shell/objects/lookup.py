@@ -127,7 +127,7 @@ def find_object(
 
     Raises:
         NotFoundError: no object has this name.
-        GoneError: the object with that short id no longer exists.
+        GoneError: the object with that short id no longer exists; or only a lost one has this name.
         AmbiguousError: several objects have this name; or it is a class with several objects.
     """
     within = class_names(classes)
@@ -166,8 +166,18 @@ def _search(
     if len(found) > 1:
         raise _ambiguous(context, text, found)
     if not found:
+        _refuse_lost(context, text, within)
         raise NotFoundError("object", clean(text), [clean(item.identity.index) for item in seen])
     return found[0]
+
+
+def _refuse_lost(context: Context, text: str, within: Sequence[ClassName]) -> None:
+    """Say so if no existing object has a name, but a lost one."""
+    for item in context.lost.of():
+        identity = item.identity
+        if text in names_of(identity) and (not within or class_name(identity) in within):
+            number = context.ids.number(identity.key) or context.ids.assign(identity, item.created)
+            raise GoneError(number, object_label(identity), clean(identity.key.agent))
 
 
 def _preferred(found: Sequence[ObjectRecord], prefer: Callable[[ClassSchema], bool] | None) -> Sequence[ObjectRecord]:

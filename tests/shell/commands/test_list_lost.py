@@ -85,6 +85,9 @@ def test_a_lost_object_takes_no_name_from_one_that_exists(context: Context, back
     assert printed(context, "show /")[0] == "org.example:filesystem /"
     backend.records = [item for item in backend.records if item.identity.index != "/home"]
     assert "no object '/home'" in failure(context, "show /home")
+    assert failure(context, "show nosuch") == "error: no object 'nosuch'"
+    lose(context, backend, "/usr")
+    assert failure(context, "show /usr").endswith(f"(filesystem /usr) is lost: its agent {BETA} is gone")
     backend.records.append(filesystem("/home", "example.org:host:gamma"))
     lose(context, backend, "/home", "example.org:host:alpha")
     assert "example.org:host:gamma" in "\n".join(printed(context, "show /home"))

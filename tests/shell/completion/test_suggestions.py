@@ -46,6 +46,8 @@ def offered(context: Context, text: str, snapshot: NameSnapshot = SNAPSHOT) -> l
 
 CLASSES = ["com.other:process", "filesystem", "org.example:process"]
 
+FORMATS = ["--json", "--csv", "--yaml", "--table"]
+
 WORDS = [word for word, _ in SELECTION_WORDS]
 
 OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "columns", "limit", "active", "wide"]
@@ -56,7 +58,7 @@ OPERATORS = ["=", "!=", "<", "<=", ">", ">=", "~", "!~", "and", "or", "sort", "c
     [
         ("s", ["show", "schema", "setprop", "set", "source"]),
         ("q", ["quit", "q"]),
-        ("list -", ["--active", "--lost", "--wide", "--exact", "--all", "--help"]),
+        ("list -", ["--active", "--lost", "--wide", "--exact", "--all", *FORMATS, "--help"]),
         ("list fi", ["filesystem"]),
         ("list FI", ["filesystem"]),
         ("list system", ["filesystem"]),
