@@ -1,0 +1,62 @@
+"""The broker's data folder: held by one process at a time, whose id is in its lock file."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from qmf.broker.store.errors import StoreError, StoreLocked
+
+#: Files in the data folder.
+LOCK = "lock"
+DATABASE = "store.sqlite"
+
+
+class DataFolder:
+    """A data folder that this process holds until `close`. The lock ends with the process, however that ends."""
+
+    def __init__(self, path: Path) -> None:
+        """Create the folder where it is missing, and lock it.
+
+        Raises:
+            StoreLocked: another process holds it.
+            StoreError: it cannot be created or written to.
+        """
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock: int | None = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(path, f"the data folder cannot be used: {error.strerror}") from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.read(self._lock, 32).decode("ascii", "replace").strip()
+            self.close()
+            raise StoreLocked(path, f"the data folder is in use by process {holder or 'of unknown number'}") from error
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+
+    @property
+    def database(self) -> Path:
+        """The store's file."""
+        return self.path / DATABASE
+
+    def close(self) -> None:
+        """Let go of the folder. A second call does nothing."""
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            os.close(lock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,76 @@
+"""What is written together: a unit is on the disk whole, or not at all."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+
+import attrs
+
+
+class Kind(enum.Enum):
+    """What a definition defines; the value is in the file."""
+
+    QUEUE = "queue"
+    EXCHANGE = "exchange"
+    BINDING = "binding"
+    SUBSCRIPTION = "subscription"
+
+
+@attrs.frozen
+class StoredMessage:
+    """A message in a queue of the store.
+
+    Attributes:
+        id: unique in the store; larger than those of all earlier ones.
+        queue: id of its queue's definition.
+        position: order in the queue.
+        expires: seconds since 1970 at which its time to live ends; None for never.
+        data: the encoded message.
+    """
+
+    id: int
+    queue: int
+    position: int
+    expires: float | None
+    data: bytes
+
+
+@attrs.frozen
+class Definition:
+    """A node or another thing that is there again after a start.
+
+    Attributes:
+        id: unique in the store.
+        kind: what is defined.
+        name: unique among those of its kind.
+        fields: names and AMQP values.
+    """
+
+    id: int
+    kind: Kind
+    name: str
+    fields: Mapping[str, object]
+
+
+@attrs.define(eq=False)
+class Unit:
+    """Changes that belong together. Within a unit definitions come first, then messages, then removals.
+
+    Attributes:
+        defined: definitions to write; one of the same id is replaced.
+        undefined: ids of definitions to remove, with the messages of those that are queues.
+        messages: to write.
+        removed: ids of messages to remove.
+        lasting: the unit is tried again until it is written: what was acknowledged or deleted is gone from the
+            broker already. Others fail once.
+    """
+
+    defined: list[Definition] = attrs.field(factory=list)
+    undefined: list[int] = attrs.field(factory=list)
+    messages: list[StoredMessage] = attrs.field(factory=list)
+    removed: list[int] = attrs.field(factory=list)
+    lasting: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.defined or self.undefined or self.messages or self.removed)

@@ -1,0 +1,106 @@
+"""Writing units: a thread that makes one transaction of all that came while the last one was written (group commit)."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sqlite3
+import threading
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from qmf.broker.store.database import as_store_error, transaction
+from qmf.broker.store.encoding import encode_fields
+from qmf.broker.store.errors import StoreError
+from qmf.broker.store.unit import Unit
+
+#: Called in the writer's thread with the units that were written, and with those that failed and why.
+Report = Callable[[Sequence[Unit], Sequence[Unit], StoreError | None], None]
+
+
+class Writer:
+    """The thread that owns the connection for writing."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, report: Report) -> None:
+        """Args:
+
+        connection: to write with; closed at the end.
+        path: of the file, for error texts.
+        report: what became of a batch.
+        """
+        self._connection = connection
+        self._path = path
+        self._report = report
+        self._batches: queue.SimpleQueue[Sequence[Unit] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="qmf-broker-store", daemon=True)
+        self._thread.start()
+
+    def write(self, batch: Sequence[Unit]) -> None:
+        """Write units in one transaction; the result is reported. Returns at once."""
+        self._batches.put(batch)
+
+    def close(self) -> None:
+        """Write what is left, end the thread, and close the connection."""
+        self._batches.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (batch := self._batches.get()) is not None:
+            error = self._try(batch)
+            lasting = [unit for unit in batch if unit.lasting]
+            if error is None:
+                self._report(batch, (), None)
+            elif lasting and len(lasting) < len(batch) and self._try(lasting) is None:
+                # What is removed makes room on a full disk.
+                self._report(lasting, [unit for unit in batch if not unit.lasting], error)
+            else:
+                self._report((), batch, error)
+        with contextlib.suppress(sqlite3.Error):  # a store that cannot be tidied up is read from its log next time
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
+
+    def _try(self, batch: Sequence[Unit]) -> StoreError | None:
+        try:
+            with transaction(self._connection):
+                write_units(self._connection, batch)
+        except sqlite3.Error as error:
+            return as_store_error(self._path, error)
+        return None
+
+
+def write_units(connection: sqlite3.Connection, units: Sequence[Unit]) -> None:
+    """Write units in their order, those without definitions together.
+
+    Raises:
+        sqlite3.Error: as of SQLite.
+    """
+    plain: list[Unit] = []
+    for unit in units:
+        if unit.defined or unit.undefined:
+            _write_messages(connection, plain)
+            plain.clear()
+            _write_definitions(connection, unit)
+        plain.append(unit)
+    _write_messages(connection, plain)
+
+
+def _write_definitions(connection: sqlite3.Connection, unit: Unit) -> None:
+    connection.executemany("DELETE FROM message WHERE queue = ?", [(id,) for id in unit.undefined])
+    connection.executemany("DELETE FROM definition WHERE id = ?", [(id,) for id in unit.undefined])
+    connection.executemany(
+        "INSERT OR REPLACE INTO definition (id, kind, name, fields) VALUES (?, ?, ?, ?)",
+        [(each.id, each.kind.value, each.name, encode_fields(each.fields)) for each in unit.defined],
+    )
+
+
+def _write_messages(connection: sqlite3.Connection, units: Sequence[Unit]) -> None:
+    connection.executemany(
+        "INSERT INTO message (id, queue, position, expires, checksum, data) VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (each.id, each.queue, each.position, each.expires, zlib.crc32(each.data), each.data)
+            for unit in units
+            for each in unit.messages
+        ],
+    )
+    connection.executemany("DELETE FROM message WHERE id = ?", [(id,) for unit in units for id in unit.removed])
