@@ -10,6 +10,7 @@ import socket
 import ssl
 import uuid
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,6 +35,7 @@ from qmf.errors import NetworkError
 
 if TYPE_CHECKING:
     from qmf.broker.management.agent import ManagementAgent
+    from qmf.broker.store.persistence import Persistence
 
 log = logging.getLogger("qmf.broker")
 
@@ -91,6 +93,7 @@ class Broker:
         users: Mapping[str, str] | None = None,
         name: str | None = None,
         management: float | None = None,
+        data_dir: Path | None = None,
         idle_timeout: float | None = IDLE_TIMEOUT,
         open_timeout: float = OPEN_TIMEOUT,
         max_frame: int = MAX_FRAME,
@@ -115,6 +118,8 @@ class Broker:
         name: container id; unique by default.
         management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
             consoles. None for no agent: its modules are not loaded then.
+        data_dir: folder for durable queues, exchanges and messages, which are there again at the next start; created where
+            it is missing. None for a broker that keeps nothing.
         idle_timeout: seconds without a frame after which a client counts as dead; None for never.
         open_timeout: seconds that a client has for its handshakes.
         max_frame, max_message: largest frame and message that are accepted, in bytes.
@@ -154,6 +159,8 @@ class Broker:
         self._socket = listening
         self._management: ManagementAgent | None = None
         self._open_timeout = open_timeout
+        self._data_dir = data_dir
+        self._persistence: Persistence | None = None
         self._registry: NodeRegistry | None = None
         self._resumable: ResumableLinks | None = None
         self._server: asyncio.Server | None = None
@@ -182,17 +189,22 @@ class Broker:
 
         Raises:
             ListenError: the port is in use, or the host is not an address of this machine.
+            NotStored: the data folder is in use by another process, cannot be written to, or is damaged.
             CallerError: the interval of the management is not positive.
         """
         loop = asyncio.get_running_loop()
         self._registry = NodeRegistry(
-            queues=self._queues,
             domains=self._domains,
             limits=self._limits,
             counters=self.counters,
             clock=loop.time,
             call_later=loop.call_later,
         )
+        if self._data_dir is not None:
+            self._open_data_dir(self._data_dir, self._registry)
+        for name in self._queues:
+            if self._registry.find(name) is None:  # otherwise it is durable, and there since an earlier start
+                self._registry.declare_queue(name)
         self._registry.on_deleted = self._on_node_deleted
         self._resumable = ResumableLinks(self._registry)
         self._listening = True
@@ -209,6 +221,7 @@ class Broker:
                 ssl_handshake_timeout=self._open_timeout if self._ssl is not None else None,
             )
         except (OSError, UnicodeError, OverflowError, ValueError) as error:
+            await self._close_data_dir()
             raise ListenError(self.host, self._port, _reason(error)) from error
         address = self._server.sockets[0].getsockname()
         self._port = address[1]
@@ -251,6 +264,7 @@ class Broker:
         with contextlib.suppress(TimeoutError):
             # Newer asyncio waits for unfinished TLS handshakes, too; those end by their own time-out.
             await asyncio.wait_for(server.wait_closed(), CLOSE_PATIENCE)
+        await self._close_data_dir()
         log.info("closed %s", self.url)
 
     async def __aenter__(self) -> Self:
@@ -261,6 +275,17 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    def _open_data_dir(self, path: Path, registry: NodeRegistry) -> None:
+        # Imported here, so that a broker that stores nothing does not load it.
+        from qmf.broker.store.persistence import Persistence
+
+        self._persistence = Persistence(path, registry)
+
+    async def _close_data_dir(self) -> None:
+        persistence, self._persistence = self._persistence, None
+        if persistence is not None:
+            await persistence.close()
 
     async def _start_management(self, registry: NodeRegistry, interval: float) -> None:
         # Imported here, so that a broker without management loads neither agent nor models.

@@ -27,7 +27,9 @@ from qmf.broker.daemon.pid_files import DaemonError, held, port_file, running, s
 from qmf.broker.daemon.process_control import DaemonControl
 from qmf.broker.daemon.security import print_hash
 from qmf.broker.daemon.security import warnings as security_warnings
+from qmf.broker.daemon.store_commands import run_store_command
 from qmf.broker.links.users import UsersError, read_users
+from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import Broker, ListenError
 from qmf.connecting.tls import TlsError, load_own_certificate
@@ -46,6 +48,7 @@ class _OptionsError(Exception):
 
 #: What ends the program with one line.
 _ERRORS = (
+    NotStored,
     ConfigError,
     InterfaceError,
     ListenError,
@@ -75,6 +78,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.hash_password is not None:
             print_hash(options.hash_password)
             return 0
+        if options.check_store or options.salvage_store is not None:
+            if options.data_dir is None:
+                raise _OptionsError("--check-store and --salvage-store need --data-dir")
+            return run_store_command(options.data_dir, options.salvage_store)
         if options.check or options.quit or options.kill:
             return _control(options)
         return _start(options, warnings)
@@ -169,6 +176,7 @@ def _broker(options: argparse.Namespace, writer: LogWriter, users: Mapping[str, 
         ssl_context=_ssl_context(options.tls_cert, options.tls_key),
         users=users,
         management=options.management_interval if manages else None,
+        data_dir=options.data_dir,
         publishes=options.mgmt_publish and options.mgmt_qmf2,
         open_timeout=options.max_negotiate_time / 1000,
         backlog=options.connection_backlog,

@@ -57,6 +57,24 @@ def options_parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="time between two publications of that agent (%(default)g)",
     )
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="keep durable queues, exchanges and messages in this folder; without it, nothing is kept",
+    )
+    parser.add_argument(
+        "--no-data-dir", dest="data_dir", action="store_const", const=None, help="keep nothing (the default)"
+    )
+    parser.add_argument(
+        "--check-store", action="store_true", help="read the whole store of --data-dir, report what it holds, and end"
+    )
+    parser.add_argument(
+        "--salvage-store",
+        type=Path,
+        metavar="NEW-DIR",
+        help="copy what can be read of a damaged store in --data-dir to a new folder, and end",
+    )
     parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
     parser.add_argument("-v", "--version", action="version", version=f"qmf-broker {__version__}")
     _add_broker_options(parser)

@@ -27,7 +27,7 @@ from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import Node, NodeRegistry
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.observer import BrokerClient
-from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, TransactionFailed
+from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed
 from qmf.bus.engine.events import Delivery, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
@@ -330,19 +330,23 @@ class ClientLinks:
 
     def _on_request(self, event: Delivery) -> None:
         """A message to the coordinator."""
-        engine, link = self._transport.engine, event.link
-        outcome, condition, description = Outcome.ACCEPTED, "", ""
-        declared = None
         try:
-            declared = self._coordinator.request(event.data)
+            self._coordinator.request(event.data, lambda result: self._answer_request(event, result))
         except TransactionFailed as error:
-            outcome, condition, description = Outcome.REJECTED, error.condition, error.description
-        if declared is not None:
-            self._coordinator_links[link].add(declared.id)
-        if event.delivery_tag is not None:
-            if declared is not None:
-                engine.declare(link, event.delivery_tag, declared.id)
-            else:
-                engine.settle(link, event.delivery_tag, outcome, condition, description)
-        engine.add_credit(link, 1)
+            self._answer_request(event, error)
+        self._transport.engine.add_credit(event.link, 1)
+        self._transport.flush_soon()
+
+    def _answer_request(self, event: Delivery, result: Declared | TransactionFailed | None) -> None:
+        engine, link, tag = self._transport.engine, event.link, event.delivery_tag
+        if isinstance(result, Declared):
+            self._coordinator_links[link].add(result.id)
+        if tag is None:
+            return
+        if isinstance(result, Declared):
+            engine.declare(link, tag, result.id)
+        elif result is None:
+            engine.settle(link, tag, Outcome.ACCEPTED)
+        else:
+            engine.settle(link, tag, Outcome.REJECTED, result.condition, result.description)
         self._transport.flush_soon()

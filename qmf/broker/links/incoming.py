@@ -6,6 +6,8 @@ from collections.abc import Hashable
 
 from qmf.broker.links.routing import publish_message, read_and_resolve, reject
 from qmf.broker.nodes.flow_control import FlowControl
+from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.registry import Node, NodeRegistry
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
@@ -91,6 +93,9 @@ class IncomingLink:
         except DecodeError as error:
             self._settle(event, *reject(self._registry, error))
             return
+        if message.durable and self._registry.recorder is not None:
+            self._publish_durable(event, message, node, self._registry.recorder)
+            return
         outcome, condition, description = publish_message(self._registry, message, node)
         if message.correlated and self._batchable and outcome is Outcome.ACCEPTED and event.delivery_tag is not None:
             self._transport.accept_later(self.link, event.delivery_tag)
@@ -99,6 +104,30 @@ class IncomingLink:
             self._settle(event, outcome, condition, description)
         if self._registry.stopped is not None:
             self._wait(self._registry.stopped)
+
+    def _publish_durable(self, event: Delivery, message: Message, node: Node | None, recorder: Recorder) -> None:
+        """Route a message, and settle it when it is on the disk, if a durable queue has it."""
+        recorder.flush()
+        result = publish_message(self._registry, message, node)
+        if self._registry.stopped is not None:
+            self._wait(self._registry.stopped)
+        if result[0] is not Outcome.ACCEPTED:
+            recorder.flush()  # other queues may have it
+            self._finish_delivery(event, *result)
+        elif not recorder.close_unit(lambda error: self._on_stored(event, error)):
+            self._finish_delivery(event, *result)
+
+    def _on_stored(self, event: Delivery, error: NotStored | None) -> None:
+        if error is None:
+            self._finish_delivery(event, Outcome.ACCEPTED, "", "")
+        else:
+            self._finish_delivery(
+                event, Outcome.REJECTED, "amqp:resource-limit-exceeded", f"cannot store: {error.reason}"
+            )
+
+    def _finish_delivery(self, event: Delivery, outcome: Outcome, condition: str, description: str) -> None:
+        """A message that was to be stored has an outcome."""
+        self._settle(event, outcome, condition, description)
 
     def on_transactional(self, event: Delivery, coordinator: Coordinator) -> None:
         """Keep a message for the end of its transaction, settle it, and give credit for the next ones."""

@@ -8,6 +8,7 @@ import attrs
 
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.selectors import Selector
 from qmf.bus.engine.events import OutcomeReceived
 from qmf.bus.engine.link import Link
@@ -52,6 +53,8 @@ class OutgoingLink:
 
     def attach(self) -> None:
         """Receive from the queue from now on."""
+        # The client learns when its acknowledgements are on the disk.
+        self.link.holding = self.queue.recorder is not None
         self.queue.add_consumer(self)
 
     def begin(self) -> None:
@@ -83,10 +86,28 @@ class OutgoingLink:
     def on_outcome(self, event: OutcomeReceived) -> None:
         """The client settled a message. A released or modified one goes back to the queue, the others are done."""
         entry = self._unsettled.pop(event.delivery_tag, None)
-        if entry is not None:
+        if not event.final:
+            self._settle_held(entry, event)
+        elif entry is not None:
             self.settle(entry, event)
         else:
             self.queue.dispatch()
+
+    def _settle_held(self, entry: Entry | None, event: OutcomeReceived) -> None:
+        """The client accepts a message, and waits until the broker has settled it: when that is stored."""
+        link, recorder = self.link, self.queue.recorder
+        engine = self._transport.engine
+
+        def settle(_: NotStored | None = None) -> None:
+            engine.settle_sent(link, event.delivery_tag, event.outcome)
+            self._transport.flush_soon()
+
+        if recorder is not None:
+            recorder.flush()
+        if entry is not None:
+            self.settle(entry, event)
+        if recorder is None or not recorder.close_unit(settle):
+            settle()
 
     def settle(self, entry: Entry, event: OutcomeReceived, *, transactional: bool = False) -> None:
         """Let the outcome of a message take effect."""
@@ -151,6 +172,11 @@ class LinkAcquisition:
     link: OutgoingLink
     entry: Entry
     event: OutcomeReceived
+
+    def record(self, recorder: Recorder) -> None:
+        """See `Acquisition`."""
+        if self.event.outcome is Outcome.ACCEPTED:
+            recorder.acknowledge(self.entry)
 
     def commit(self) -> None:
         """See `Acquisition`."""

@@ -15,7 +15,7 @@ import attrs
 
 from qmf.broker.links.incoming import CREDIT_WINDOW, IncomingLink
 from qmf.broker.links.outgoing import OutgoingLink
-from qmf.broker.links.routing import route_message
+from qmf.broker.links.routing import publish_message, read_and_resolve, reject
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import Node, NodeRegistry
@@ -24,6 +24,7 @@ from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.values import Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
+from qmf.errors import DecodeError
 
 #: Messages that a client may hold unsettled on a link that can be resumed.
 MAX_UNSETTLED = 1_000
@@ -93,19 +94,32 @@ class ResumableIncomingLink(IncomingLink):
 
     def on_delivery(self, event: Delivery) -> None:
         """Route a message. The client settles one that was accepted; any other one may be sent again, unchanged."""
-        tag = event.delivery_tag
-        if tag is None:
+        if event.delivery_tag is None:
             super().on_delivery(event)
             return
-        if tag not in self._accepted:
-            result = route_message(self._registry, event.data, self.node, relay=self._relay)
-            if result[0] is not Outcome.ACCEPTED:
-                self._settle(event, *result)
-                return
-            self._accepted.add(tag)
+        if event.delivery_tag in self._accepted:
+            self._finish_delivery(event, Outcome.ACCEPTED, "", "")
+            return
+        try:
+            message, node = read_and_resolve(self._registry, event.data, self.node, relay=self._relay)
+        except DecodeError as error:
+            self._settle(event, *reject(self._registry, error))
+            return
+        if message.durable and self._registry.recorder is not None:
+            self._publish_durable(event, message, node, self._registry.recorder)
+        else:
+            self._finish_delivery(event, *publish_message(self._registry, message, node))
+
+    def _finish_delivery(self, event: Delivery, outcome: Outcome, condition: str, description: str) -> None:
+        """See `IncomingLink`. One that was accepted is remembered until the client settles it."""
+        if outcome is not Outcome.ACCEPTED or event.delivery_tag is None:
+            self._settle(event, outcome, condition, description)
+            return
+        self._accepted.add(event.delivery_tag)
         self.transfers += 1
-        self._transport.engine.set_outcome(self.link, tag, Outcome.ACCEPTED)
-        self._transport.flush_soon()
+        if event.link is self.link:  # otherwise the link was resumed since, and the client sends the message again
+            self._transport.engine.set_outcome(self.link, event.delivery_tag, Outcome.ACCEPTED)
+            self._transport.flush_soon()
 
     def on_confirmed(self, delivery_tag: int) -> None:
         """The client has settled a message, and will not send it again."""

@@ -16,7 +16,7 @@ from qmf.broker.management.objects import CLASSES, ObjectPublisher
 from qmf.broker.management.sampling import SamplingClock, StatisticsSampler
 from qmf.broker.management.values import clip
 from qmf.broker.nodes.registry import NodeRegistry
-from qmf.broker.observer import BrokerObserver, BrokerObservers
+from qmf.broker.observer import BrokerObservers
 from qmf.broker.process_control import ProcessControl
 
 log = logging.getLogger("qmf.broker")
@@ -80,7 +80,8 @@ class ManagementAgent:
         objects.publish_existing(
             process, port=port, backlog=backlog, max_connections=max_connections, interval=interval, publishes=publishes
         )
-        registry.observer = BrokerObservers(objects, EventPublisher(self._agent, registry, listening))
+        self._before = registry.observer
+        registry.observer = BrokerObservers(self._before, objects, EventPublisher(self._agent, registry, listening))
 
     async def start(self) -> None:
         """Announce the agent to consoles."""
@@ -89,6 +90,6 @@ class ManagementAgent:
 
     async def close(self) -> None:
         """Sign off from consoles, and stop observing the broker. A second call does nothing."""
-        self._registry.observer = BrokerObserver()
+        self._registry.observer = self._before
         self._sampler.sample()
         await self._agent.close()

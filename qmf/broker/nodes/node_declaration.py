@@ -141,6 +141,23 @@ def _read(
     return NodeDeclaration(queue=queue, delete_on_close=lifetime is Lifetime.ON_CLOSE)
 
 
+def properties_of(node: Queue | Exchange) -> dict[str, object]:
+    """The properties with which `read_node_declaration` gives the declaration of a node that exists."""
+    settings = node.settings
+    properties: dict[str, object] = {**settings.arguments, "durable": settings.durable}
+    if settings.alternate:
+        properties["alternate-exchange"] = settings.alternate
+    if isinstance(settings, ExchangeSettings):
+        properties |= {"exchange-type": settings.kind, "auto-delete": settings.auto_delete}
+        return properties
+    properties |= {"supported-dist-modes": "move", "exclusive": settings.exclusive}
+    if settings.auto_delete:
+        properties["lifetime-policy"] = next(
+            policy for policy, lifetime in _LIFETIMES.items() if lifetime is settings.lifetime
+        )
+    return properties
+
+
 def _lifetime(arguments: Arguments) -> Lifetime | None:
     value = arguments.pop("lifetime-policy")
     policy = value.descriptor if isinstance(value, DescribedProperty) else value

@@ -20,6 +20,7 @@ from qmf.broker.nodes.limits import overflow_of
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.orders import FifoOrder, Order
 from qmf.broker.nodes.priorities import PriorityOrder
+from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.settings import OverflowPolicy, QueueSettings
 
 _UNLIMITED = 1 << 62
@@ -36,7 +37,10 @@ class Queue:
         redirected: the queue that gets the messages of this one, and this one its messages; None for none.
         redirect_source: of the two, it is the one whose messages were to be redirected.
         filter: the messages that it keeps; None for all.
-        pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed.
+        pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed, or
+            None if the disk is full.
+        recorder: of a durable queue; None for any other.
+        held: while a transaction is committed: entries that come are not available before `release_held`; else None.
         on_limit: called when a queue with the policy `SELF_DESTRUCT` is full.
     """
 
@@ -56,7 +60,9 @@ class Queue:
         self.redirected: Queue | None = None
         self.redirect_source = False
         self.filter: Callable[[Message], bool] | None = None
-        self.pager: Callable[[Message], Message] | None = None
+        self.pager: Callable[[Message], Message | None] | None = None
+        self.recorder: Recorder | None = None
+        self.held: list[Entry] | None = None
         self.on_limit: Callable[[], None] = lambda: None
         self._broker_counters = broker_counters
         self._clock = clock
@@ -148,7 +154,10 @@ class Queue:
                 self._reroute_given_up()
             return self._drops(message)
         if self.pager is not None and not self.fits(1, size):
-            message = self.pager(message)
+            paged = self.pager(message)
+            if paged is None:
+                return self._drops(message)
+            message = paged
         self._position += 1
         if (
             self._is_plain
@@ -251,6 +260,11 @@ class Queue:
         if displaced is not None:
             counters.replaced += 1
             self._replace(displaced, in_place=displaced is entry)
+        if self.held is not None:
+            if added is entry:
+                self._acquire(entry, None)
+                self.held.append(entry)
+            return
         if added is entry:
             for browser in self._browsers:
                 browser.on_stored(entry)
@@ -300,6 +314,15 @@ class Queue:
         for entry in entries:
             if entry.state is ACQUIRED:
                 self._restore(entry)
+        self.dispatch()
+
+    def release_held(self, entries: Iterable[Entry]) -> None:
+        """Entries that came while `held` was set are available now; those that have left the queue are left out."""
+        for entry in entries:
+            if entry.state is ACQUIRED:
+                self._restore(entry)
+                for browser in self._browsers:
+                    browser.on_stored(entry)
         self.dispatch()
 
     def reject(self, entry: Entry) -> None:

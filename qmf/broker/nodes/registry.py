@@ -28,6 +28,7 @@ from qmf.broker.nodes.lifetimes import CallLater, Lifetimes
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.node_declaration import NodeDeclaration, NodeDeclarationError
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.selectors import SelectorError, compile_selector
 from qmf.broker.nodes.settings import (
     SUBSCRIPTION_LIMITS,
@@ -92,7 +93,7 @@ class NodeRegistry:
         clock: returns seconds; for times to live.
         observer: notified of what is created and deleted; may be replaced.
         on_deleted: called after a node was deleted; may be replaced.
-        keeps_durable: durable nodes can be created, since something records them.
+        recorder: records durable nodes and their messages; None for a broker that has no durable nodes.
         stopped: the flow control of a queue that got the message published last, and is too long; None if none is.
         refusal: why the message published last was refused; empty if it was not.
     """
@@ -123,7 +124,7 @@ class NodeRegistry:
         self.clock = clock
         self.observer = BrokerObserver()
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
-        self.keeps_durable = False
+        self.recorder: Recorder | None = None
         self.stopped: FlowControl | None = None
         self.refusal = ""
         self.limits = limits or QueueLimits()
@@ -200,7 +201,7 @@ class NodeRegistry:
         self._check_name(name)
         settings = settings or QueueSettings(limits=self.limits)
         self._check_durable(durable=settings.durable)
-        if settings.overflow is OverflowPolicy.FLOW_TO_DISK and not self.keeps_durable:
+        if settings.overflow is OverflowPolicy.FLOW_TO_DISK and self.recorder is None:
             raise NodeDeclarationError("qpid.policy_type: flow-to-disk needs a data directory")
         alternate = self._alternate(settings.alternate)
         queue = Queue(name, settings, self.counters, self.clock)
@@ -499,7 +500,7 @@ class NodeRegistry:
             raise NameInUse(name)
 
     def _check_durable(self, *, durable: bool) -> None:
-        if durable and not self.keeps_durable:
+        if durable and self.recorder is None:
             raise NodeDeclarationError("durable: this broker keeps nothing over a restart")
 
     def _alternate(self, name: str) -> Exchange | None:

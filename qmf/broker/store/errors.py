@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qmf.errors import QmfError
+from qmf.broker.nodes.recorder import NotStored
 
 
-class StoreError(QmfError):
+class StoreError(NotStored):
     """The store cannot be opened, or cannot write.
 
     Attributes:

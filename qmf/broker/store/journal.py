@@ -1,7 +1,7 @@
 """The journal: turns what happens to durable queues and persistent messages into units of the store.
 
-Changes are collected until somebody closes the unit that they belong to: who publishes a message (`Journal.close_unit`),
-who ends a transaction, or the end of the loop's turn. Units are submitted in the order of what happened.
+Changes are collected until somebody closes the unit that they belong to: who publishes a message
+(`Journal.close_unit`), who ends a transaction, or the end of the loop's turn. Units are submitted in the order of what happened.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import attrs
 
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.store.errors import StoreError
-from qmf.broker.store.store import OnStored, Store
-from qmf.broker.store.unit import StoredMessage, Unit
+from qmf.broker.nodes.recorder import NotStored, OnStored
+from qmf.broker.store.store import Store
+from qmf.broker.store.unit import Definition, StoredMessage, Unit
 
 
 @attrs.define(eq=False)
@@ -26,10 +26,12 @@ class JournalUnit:
     Attributes:
         unit: what is written.
         entries: the messages of the unit in their queues.
+        acknowledged: entries that leave their queues when the unit is written, with their ids in the store.
     """
 
     unit: Unit = attrs.field(factory=Unit)
     entries: list[tuple[Queue, Entry]] = attrs.field(factory=list)
+    acknowledged: list[tuple[Entry, int]] = attrs.field(factory=list)
 
 
 class Journal:
@@ -54,6 +56,7 @@ class Journal:
 
     def attach(self, queue: Queue, definition: int) -> None:
         """Record what happens to a durable queue from now on."""
+        queue.recorder = self
         queue.observe(QueueJournal(self, queue, definition))
 
     def add_message(self, queue: Queue, definition: int, entry: Entry) -> None:
@@ -72,26 +75,28 @@ class Journal:
             entry.record = None
             self._close_soon()
 
-    def submit(self, unit: Unit) -> None:
-        """Write definitions: after what happened so far, and until it succeeds."""
-        self.flush()
-        unit.lasting = True
-        self._store.submit(unit)
+    def acknowledge(self, entry: Entry) -> None:
+        """See `Recorder`."""
+        if entry.record is not None:
+            self._current.acknowledged.append((entry, entry.record))
+            self.remove_message(entry)
+
+    def define(self, definition: Definition) -> None:
+        """Something durable was created."""
+        self._current.unit.defined.append(definition)
+        self._close_soon()
+
+    def undefine(self, id: int) -> None:
+        """Something durable was deleted; what else happens until the end of the turn belongs to that."""
+        self._current.unit.undefined.append(id)
+        self._close_soon()
 
     def flush(self) -> None:
-        """Close the current unit on behalf of nobody: it is written, however long that takes."""
+        """See `Recorder`."""
         self.close_unit(None)
 
     def close_unit(self, on_stored: OnStored | None) -> bool:
-        """Close the current unit and submit it. Who waits for it calls `flush` before the changes that belong to it.
-
-        Args:
-            on_stored: called when the unit is on the disk, or has failed: the messages that it brought have left
-                their queues then. None where nobody waits.
-
-        Returns:
-            False if there is nothing to write: `on_stored` is not called.
-        """
+        """See `Recorder`."""
         current = self._current
         if not current.unit:
             return False
@@ -99,14 +104,14 @@ class Journal:
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
-        if on_stored is None or not current.unit.messages:
+        if on_stored is None or not (current.unit.messages or current.acknowledged):
             current.unit.lasting = True
             self._store.submit(current.unit, on_stored)
         else:
             self._store.submit(current.unit, lambda error: self._on_stored(current, on_stored, error))
         return True
 
-    def _on_stored(self, closed: JournalUnit, on_stored: OnStored, error: StoreError | None) -> None:
+    def _on_stored(self, closed: JournalUnit, on_stored: OnStored, error: NotStored | None) -> None:
         if error is not None:
             self._withdraw(closed)
         on_stored(error)
@@ -118,8 +123,11 @@ class Journal:
             if entry.record is not None:
                 entry.record = None
                 queue.dequeue(entry)
-        if failed.unit.removed:
-            self._store.submit(Unit(removed=failed.unit.removed, lasting=True))
+        for entry, record in failed.acknowledged:
+            entry.record = record
+        kept = {record for _, record in failed.acknowledged}
+        if removed := [record for record in failed.unit.removed if record not in kept]:
+            self._store.submit(Unit(removed=removed, lasting=True))
 
     def _close_soon(self) -> None:
         if self._handle is None:

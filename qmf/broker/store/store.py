@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
+from qmf.broker.nodes.recorder import OnStored
 from qmf.broker.store.database import open_database
 from qmf.broker.store.errors import StoreError
 from qmf.broker.store.folder import DataFolder
@@ -18,9 +19,6 @@ log = logging.getLogger("qmf.broker.store")
 
 #: Seconds after which what could not be written, and must be, is tried again.
 RETRY = 1.0
-
-#: Called with None when a unit is on the disk, and with the reason when it is not and will not be.
-OnStored = Callable[[StoreError | None], None]
 
 
 class Store:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import attrs
 
+from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.registry import NodeRegistry
 from qmf.broker.refusal import AmqpRefusal
 from qmf.broker.transactions.transaction import QueueFull, Transaction
@@ -36,6 +37,10 @@ class Declared:
     id: bytes
 
 
+#: See `Coordinator.request`.
+OnDone = Callable[[Declared | TransactionFailed | None], None]
+
+
 class Coordinator:
     """The transactions of one client."""
 
@@ -55,15 +60,16 @@ class Coordinator:
             raise TransactionFailed("amqp:transaction:unknown-id", f"there is no open transaction {id.hex()}")
         return transaction
 
-    def request(self, data: bytes) -> Declared | None:
+    def request(self, data: bytes, on_done: OnDone) -> None:
         """Carry out a message to the coordinator.
 
-        Returns:
-            the transaction that was declared, or None for one that was discharged.
+        Args:
+            data: the message.
+            on_done: called once, with the transaction that was declared, or None for one that was discharged; or with
+                why a transaction could not be committed: it was rolled back.
 
         Raises:
-            TransactionFailed: the message is not understood, or a transaction could not be committed: it was rolled
-                back.
+            TransactionFailed: the message is not understood, or names no transaction, or a queue is full.
         """
         try:
             body = decode_message(data, text=False).body
@@ -73,10 +79,11 @@ class Coordinator:
         if not isinstance(body, Described) or not isinstance(fields, list):
             raise TransactionFailed("amqp:not-implemented", "the coordinator understands declare and discharge")
         if body.descriptor in _DECLARE:
-            return self._declare()
+            on_done(self._declare())
+            return
         if body.descriptor in _DISCHARGE and fields and isinstance(fields[0], bytes):
-            self._discharge(fields[0], fail=len(fields) > 1 and fields[1] is True)
-            return None
+            self._discharge(fields[0], on_done, fail=len(fields) > 1 and fields[1] is True)
+            return
         raise TransactionFailed("amqp:not-implemented", "the coordinator understands declare and discharge")
 
     def roll_back(self, ids: Iterable[bytes]) -> None:
@@ -94,14 +101,23 @@ class Coordinator:
         self._transactions[id] = Transaction(id)
         return Declared(id)
 
-    def _discharge(self, id: bytes, *, fail: bool) -> None:
+    def _discharge(self, id: bytes, on_done: OnDone, *, fail: bool) -> None:
         transaction = self.find(id)
         del self._transactions[id]
         if fail:
             transaction.roll_back()
+            on_done(None)
             return
+
+        def on_committed(error: NotStored | None) -> None:
+            if error is None:
+                on_done(None)
+            else:
+                reason = f"the transaction was rolled back: cannot store: {error.reason}"
+                on_done(TransactionFailed("amqp:transaction:rollback", reason))
+
         try:
-            transaction.commit(self._registry)
+            transaction.commit(self._registry, on_committed)
         except QueueFull as error:
             transaction.roll_back()
             raise TransactionFailed(

@@ -6,17 +6,23 @@ Knows nodes and messages, not links: what happens to a delivery at the end is de
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import attrs
 
+from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.recorder import NotStored, Recorder
 from qmf.broker.nodes.registry import Node, NodeRegistry
 
 
 class Acquisition(Protocol):
     """A delivery with an outcome that takes effect with a transaction."""
+
+    def record(self, recorder: Recorder) -> None:
+        """The outcome will take effect when the recorder's unit is stored."""
 
     def commit(self) -> None:
         """The outcome takes effect."""
@@ -51,11 +57,16 @@ class Transaction:
     sent: list[tuple[Node | None, Message]] = attrs.field(factory=list)
     acquisitions: list[Acquisition] = attrs.field(factory=list)
 
-    def commit(self, registry: NodeRegistry) -> None:
-        """Let everything take effect.
+    def commit(self, registry: NodeRegistry, on_committed: Callable[[NotStored | None], None]) -> None:
+        """Let everything take effect: at once, or when it is on the disk, if durable queues are concerned.
+
+        Args:
+            registry: of the broker.
+            on_committed: called with None when that has happened, with the reason if it could not be stored: nothing
+                has taken effect then.
 
         Raises:
-            QueueFull: a queue has no room; nothing has taken effect.
+            QueueFull: a queue has no room; nothing has taken effect, and `on_committed` is not called.
         """
         counts: Counter[Queue] = Counter()
         sizes: Counter[Queue] = Counter()
@@ -66,13 +77,51 @@ class Transaction:
         for queue, count in counts.items():
             if not queue.has_room(count, sizes[queue]):
                 raise QueueFull(queue.name)
+        recorder = registry.recorder
+        if recorder is None:
+            self._acknowledge()
+            self._publish(registry)
+            on_committed(None)
+            return
+        recorder.flush()
+        held = self._publish_held(registry, counts)
+        for acquisition in self.acquisitions:
+            acquisition.record(recorder)
+
+        def finish(error: NotStored | None) -> None:
+            if error is None:
+                self._acknowledge()
+                for queue, entries in held.items():
+                    queue.release_held(entries)
+            else:
+                self.roll_back()
+            on_committed(error)
+
+        if not recorder.close_unit(finish):
+            finish(None)
+
+    def _acknowledge(self) -> None:
         for acquisition in self.acquisitions:
             acquisition.commit()
+
+    def _publish(self, registry: NodeRegistry) -> None:
         for node, message in self.sent:
             for queue in registry.targets(node, message):
                 queue.counters.transactional_enqueues += 1
                 queue.counters.transactional_enqueued_bytes += len(message.data)
             registry.publish(node, message)
+
+    def _publish_held(self, registry: NodeRegistry, queues: Iterable[Queue]) -> dict[Queue, list[Entry]]:
+        """Publish the messages; they are in their queues, and not available yet."""
+        held: dict[Queue, list[Entry]] = {queue: [] for queue in queues}
+        for queue, entries in held.items():
+            queue.held = entries
+        try:
+            self._publish(registry)
+        finally:
+            for queue in held:
+                queue.held = None
+        return held
 
     def roll_back(self) -> None:
         """Let nothing take effect."""

@@ -111,9 +111,9 @@ async def left(url: str, queue: str) -> Counter[str]:
     return found
 
 
-async def _session(url: str, **options: bool) -> Session:
+async def _session(url: str, *, transactional: bool = False) -> Session:
     connection = await Connection.establish(url, timeout=60)
-    return await connection.session(**options)
+    return await connection.session(transactional=transactional)
 
 
 async def _send(url: str, ledger: Ledger) -> None:

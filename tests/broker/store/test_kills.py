@@ -1,4 +1,4 @@
-"""A broker that is killed under load: nothing accepted is lost, nothing acknowledged returns, transactions are whole."""
+"""A broker is killed under load: nothing accepted is lost, nothing acknowledged returns, transactions are whole."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.store.encoding import decode_fields, encode_fields
 from qmf.broker.store.errors import StoreError, StoreLocked
 from qmf.broker.store.folder import DataFolder
@@ -97,10 +98,10 @@ async def test_units_are_reported_in_their_order(tmp_path: Path) -> None:
 async def test_a_batch_that_fails_leaves_nothing_and_what_must_be_written_is_tried_again(tmp_path: Path) -> None:
     async with opened(tmp_path) as store:
         await stored(store, Unit(messages=[message(1), message(2)]))
-        errors: list[StoreError | None] = []
+        errors: list[NotStored | None] = []
         store.submit(Unit(messages=[message(3)]), errors.append)
         store.submit(Unit(messages=[message(1)]), errors.append)  # the id is taken
-        removed: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
+        removed: asyncio.Future[NotStored | None] = asyncio.get_running_loop().create_future()
         store.submit(Unit(removed=[1], lasting=True), removed.set_result)
         assert await asyncio.wait_for(removed, 30) is None
         await stored(store, Unit(messages=[message(4)]))

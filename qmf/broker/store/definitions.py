@@ -1,0 +1,146 @@
+"""Durable nodes and their bindings: recorded when they are created and deleted, and created again at a start."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.message import read_message
+from qmf.broker.nodes.node_declaration import NodeDeclarationError, properties_of, read_node_declaration
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import NameInUse, NodeRegistry, NoSuchExchange
+from qmf.broker.nodes.settings import OverflowPolicy
+from qmf.broker.observer import BrokerClient, BrokerObserver
+from qmf.broker.store.errors import StoreDamaged
+from qmf.broker.store.folder import DataFolder
+from qmf.broker.store.journal import Journal
+from qmf.broker.store.pages import MessagePages
+from qmf.broker.store.store import Store
+from qmf.broker.store.unit import Definition, Kind, StoredMessage
+from qmf.errors import DecodeError
+
+log = logging.getLogger("qmf.broker.store")
+
+#: Exchange, queue and key: identifies a binding.
+_BindingKey = tuple[str, str, str]
+
+
+class DefinitionRecorder(BrokerObserver):
+    """Records the durable nodes of a broker, and restores them."""
+
+    def __init__(
+        self, store: Store, journal: Journal, pages: MessagePages, registry: NodeRegistry, folder: DataFolder
+    ) -> None:
+        self._pages = pages
+        self._store = store
+        self._journal = journal
+        self._registry = registry
+        self._path = folder.database
+        self._nodes: dict[Queue | Exchange, int] = {}
+        self._bindings: dict[_BindingKey, int] = {}
+
+    def restore(self) -> None:
+        """Create the nodes, bindings and messages of the store. To be called before the recorder is an observer.
+
+        Raises:
+            StoreDamaged: something in the store cannot be restored; names it.
+        """
+        definitions = self._store.definitions
+        queues: dict[int, Queue] = {}
+        for each in definitions:
+            try:
+                if each.kind is Kind.BINDING:
+                    self._restore_binding(each)
+                elif isinstance(node := self._restore_node(each), Queue):
+                    queues[each.id] = node
+            except (NodeDeclarationError, NameInUse, NoSuchExchange, BindingRefused, KeyError, TypeError) as error:
+                raise StoreDamaged(
+                    self._path, f"{each.kind.value} {each.name!r} cannot be restored: {error}"
+                ) from error
+        self._restore_messages(queues, self._store.recover())
+
+    # Observer
+
+    def on_exchange_declared(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        if exchange.settings.durable:
+            self._nodes[exchange] = self._define(Kind.EXCHANGE, exchange.name, properties_of(exchange))
+
+    def on_exchange_deleted(self, exchange: Exchange, client: BrokerClient | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        self._forget(exchange, [key for key in self._bindings if key[0] == exchange.name])
+
+    def on_queue_declared(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        if queue.settings.durable:
+            self._nodes[queue] = self._define(Kind.QUEUE, queue.name, properties_of(queue))
+            self._journal.attach(queue, self._nodes[queue])
+        self._set_pager(queue)
+
+    def on_queue_deleted(self, queue: Queue, client: BrokerClient | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        self._forget(queue, [key for key in self._bindings if key[1] == queue.name])
+
+    def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        if queue.settings.durable and (exchange.settings.durable or self._registry.is_predeclared(exchange)):
+            fields = {"exchange": exchange.name, "queue": queue.name, "key": spec.key, "arguments": dict(spec.headers)}
+            key = (exchange.name, queue.name, spec.key)
+            self._bindings[key] = self._define(Kind.BINDING, "\n".join(key), fields)
+
+    def on_unbound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
+        """See `BrokerObserver`."""
+        if (id := self._bindings.pop((exchange.name, queue.name, spec.key), None)) is not None:
+            self._journal.undefine(id)
+
+    # Details
+
+    def _define(self, kind: Kind, name: str, fields: dict[str, object]) -> int:
+        id = self._store.next_definition_id()
+        self._journal.define(Definition(id, kind, name, fields))
+        return id
+
+    def _forget(self, node: Queue | Exchange, bindings: Iterable[_BindingKey]) -> None:
+        for key in bindings:
+            self._journal.undefine(self._bindings.pop(key))
+        if (id := self._nodes.pop(node, None)) is not None:
+            self._journal.undefine(id)
+
+    def _restore_node(self, definition: Definition) -> Queue | Exchange:
+        capabilities = ("queue",) if definition.kind is Kind.QUEUE else ("topic",)
+        declaration = read_node_declaration(capabilities, definition.fields, limits=self._registry.limits)
+        node = self._registry.create(definition.name, declaration)
+        self._nodes[node] = definition.id
+        if isinstance(node, Queue):
+            self._journal.attach(node, definition.id)
+            self._set_pager(node)
+        return node
+
+    def _set_pager(self, queue: Queue) -> None:
+        if queue.settings.overflow is OverflowPolicy.FLOW_TO_DISK:
+            queue.pager = self._pages.page
+
+    def _restore_binding(self, definition: Definition) -> None:
+        fields = definition.fields
+        exchange, queue = self._registry.find(str(fields["exchange"])), self._registry.find(str(fields["queue"]))
+        arguments = fields["arguments"]
+        if not isinstance(exchange, Exchange) or not isinstance(queue, Queue) or not isinstance(arguments, dict):
+            raise TypeError("its exchange or its queue is missing")
+        key = (exchange.name, queue.name, str(fields["key"]))
+        self._registry.bind(exchange, queue, BindingSpec(key[2], arguments))
+        self._bindings[key] = definition.id
+
+    def _restore_messages(self, queues: dict[int, Queue], messages: Iterable[StoredMessage]) -> None:
+        now, offset = self._registry.clock(), self._journal.offset
+        for stored in messages:
+            queue = queues.get(stored.queue)
+            if queue is None:
+                raise StoreDamaged(self._path, f"message {stored.id} is in queue {stored.queue}, which is not defined")
+            try:
+                message = read_message(stored.data, now)
+            except DecodeError as error:
+                raise StoreDamaged(self._path, f"message {stored.id} of queue {queue.name!r}: {error}") from error
+            message.expires_at = None if stored.expires is None else stored.expires - offset
+            queue.recover(message, stored.id)

@@ -1,0 +1,62 @@
+"""What a broker with a data folder has: the store, its journal, and the recorder of its definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.observer import BrokerObservers
+from qmf.broker.store.definitions import DefinitionRecorder
+from qmf.broker.store.folder import DataFolder
+from qmf.broker.store.journal import Journal
+from qmf.broker.store.pages import MessagePages
+from qmf.broker.store.store import Store
+
+
+class Persistence:
+    """The data folder of a broker, from its start to its end."""
+
+    def __init__(self, path: Path, registry: NodeRegistry) -> None:
+        """Open or create the data folder, and create what is in it. Belongs to the running loop.
+
+        Args:
+            path: of the data folder.
+            registry: of the broker; its durable nodes and messages are recorded from now on.
+
+        Raises:
+            StoreError: the folder is in use by another process, cannot be written to, or is damaged.
+        """
+        self._registry = registry
+        self._pages = MessagePages()
+        self._folder = DataFolder(path)
+        try:
+            self._store = Store(self._folder)
+            try:
+                self._restore()
+            except BaseException:
+                self._store.discard()
+                raise
+        except BaseException:
+            self._folder.close()
+            self._pages.close()
+            raise
+
+    def _restore(self) -> None:
+        registry = self._registry
+        self._journal = Journal(self._store, registry.clock)
+        recorder = DefinitionRecorder(self._store, self._journal, self._pages, registry, self._folder)
+        registry.recorder = self._journal
+        try:
+            recorder.restore()
+        except BaseException:
+            registry.recorder = None
+            raise
+        self._store.start()
+        registry.observer = BrokerObservers(registry.observer, recorder)
+
+    async def close(self) -> None:
+        """Write what is left, and let go of the folder."""
+        self._journal.flush()
+        await self._store.close()
+        self._pages.close()
+        self._folder.close()
