@@ -118,8 +118,8 @@ class Broker:
         name: container id; unique by default.
         management: seconds between publications of the broker's own agent, which shows its queues, clients and so on to
             consoles. None for no agent: its modules are not loaded then.
-        data_dir: folder for durable queues, exchanges and messages, which are there again at the next start; created where
-            it is missing. None for a broker that keeps nothing.
+        data_dir: folder for durable queues, exchanges and messages, which are there again at the next start;
+            created where it is missing. None for a broker that keeps nothing.
         idle_timeout: seconds without a frame after which a client counts as dead; None for never.
         open_timeout: seconds that a client has for its handshakes.
         max_frame, max_message: largest frame and message that are accepted, in bytes.

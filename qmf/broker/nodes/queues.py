@@ -37,8 +37,8 @@ class Queue:
         redirected: the queue that gets the messages of this one, and this one its messages; None for none.
         redirect_source: of the two, it is the one whose messages were to be redirected.
         filter: the messages that it keeps; None for all.
-        pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed, or
-            None if the disk is full.
+        pager: of a queue that flows to disk: stores a message, and returns one that reads its data when it is needed,
+            or None if the disk is full.
         recorder: of a durable queue; None for any other.
         held: while a transaction is committed: entries that come are not available before `release_held`; else None.
         on_limit: called when a queue with the policy `SELF_DESTRUCT` is full.

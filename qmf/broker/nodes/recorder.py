@@ -26,7 +26,8 @@ OnStored = Callable[[NotStored | None], None]
 class Recorder(Protocol):
     """Records what happens to durable queues.
 
-    Changes that belong together are a unit: on the disk whole, or not at all. Changes are part of the current unit. Who waits for some calls `flush` before them and `close_unit` after them.
+    Changes that belong together are a unit: on the disk whole, or not at all. Changes are part of the current unit. Who
+    waits for some calls `flush` before them and `close_unit` after them.
     """
 
     def flush(self) -> None:

@@ -86,7 +86,12 @@ class DefinitionRecorder(BrokerObserver):
     def on_bound(self, exchange: Exchange, queue: Queue, spec: BindingSpec, client: BrokerClient | None) -> None:  # noqa: ARG002
         """See `BrokerObserver`."""
         if queue.settings.durable and (exchange.settings.durable or self._registry.is_predeclared(exchange)):
-            fields = {"exchange": exchange.name, "queue": queue.name, "key": spec.key, "arguments": dict(spec.headers)}
+            fields: dict[str, object] = {
+                "exchange": exchange.name,
+                "queue": queue.name,
+                "key": spec.key,
+                "arguments": dict(spec.headers),
+            }
             key = (exchange.name, queue.name, spec.key)
             self._bindings[key] = self._define(Kind.BINDING, "\n".join(key), fields)
 

@@ -1,7 +1,8 @@
 """The journal: turns what happens to durable queues and persistent messages into units of the store.
 
 Changes are collected until somebody closes the unit that they belong to: who publishes a message
-(`Journal.close_unit`), who ends a transaction, or the end of the loop's turn. Units are submitted in the order of what happened.
+(`Journal.close_unit`), who ends a transaction, or the end of the loop's turn. Units are submitted in the order of
+what happened.
 """
 
 from __future__ import annotations

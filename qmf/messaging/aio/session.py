@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from qmf.bus.engine.session import EngineSession
@@ -250,9 +250,12 @@ class Session:
         if not await self.condition.wait_for(lambda: self._is_confirmed(deliveries), deadline_of(timeout)):
             raise Timeout(f"acknowledgements not confirmed within {timeout:g} s")
 
-    def _is_confirmed(self, deliveries: Iterable[ReceivedDelivery]) -> bool:
+    def _is_confirmed(self, deliveries: Sequence[ReceivedDelivery]) -> bool:
         missing = next((delivery for delivery in deliveries if not delivery.confirmed), None)
         if missing is None:
+            if any(delivery.stale for delivery in deliveries):
+                # The answer was lost with the connection. With one that reconnects, the messages come again.
+                self.check()
             return True
         self.check()
         if (error := missing.receiver.error) is not None:
