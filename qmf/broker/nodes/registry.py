@@ -501,7 +501,7 @@ class NodeRegistry:
 
     def _check_durable(self, *, durable: bool) -> None:
         if durable and self.recorder is None:
-            raise NodeDeclarationError("durable: this broker keeps nothing over a restart")
+            raise NodeDeclarationError("durable: this broker keeps nothing over a restart: it has no data directory")
 
     def _alternate(self, name: str) -> Exchange | None:
         if not name:
