@@ -37,7 +37,7 @@ COLUMNS, ROWS = 92, 40
 #: Stands in the picture in place of the broker's port; of as many digits as those that systems give.
 PORT = 55672
 #: Seconds to wait for the program to draw something.
-PATIENCE = 20.0
+PATIENCE = 60.0
 #: What each step types, and what must then be on the screen.
 STEPS = (
     ("list queue where depth > 100 sort depth desc\r", r"invoices +230"),
