@@ -73,6 +73,8 @@ class Database:
                 quiet = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
                 self._connection = duckdb.connect(":memory:", config=quiet)
                 self._connection.execute("set enable_progress_bar = false")
+                # A lake that is not compacted has thousands of files: each is opened once for its description.
+                self._connection.execute("set parquet_metadata_cache = true")
             return self._connection.cursor()
 
     def _run(self, sql: str, paths: Sequence[str], parameters: Sequence[object]) -> list[Row]:

@@ -54,11 +54,11 @@ class LakeFiles:
         self._present: dict[str, int] = {}
         self._by_folder: dict[str, list[LakeFile]] = {}
 
-    def refresh(self) -> None:
-        """See what was committed since."""
+    def refresh(self) -> bool:
+        """See what was committed since; True if there is anything."""
         last = self._lake.last_entry()
         if last == self._entry:
-            return
+            return False
         if self._entry and last - self._entry < 1000:
             apply(self._present, self._lake.entries(self._entry, last))
         else:
@@ -67,6 +67,7 @@ class LakeFiles:
         self._by_folder = {}
         for path in self._present:
             self._by_folder.setdefault(path.rpartition("/")[0] + "/", []).append(self._file(path))
+        return True
 
     def select(
         self,

@@ -44,6 +44,9 @@ class LakeReader:
         self._versions: dict[ClassKey, tuple[ClassVersion, str]] = {}
         self._schemas: dict[ClassKey, AnySchema] = {}
         self._schema_paths: frozenset[str] = frozenset()
+        #: What commands ask for several times, until something is committed.
+        self._edges: dict[str, int] = {}
+        self._presences: dict[int, Presences] = {}
 
     @property
     def root(self) -> Path:
@@ -64,7 +67,9 @@ class LakeReader:
 
     def refresh(self) -> None:
         """See what was committed since."""
-        self._files.refresh()
+        if self._files.refresh():
+            self._edges.clear()
+            self._presences.clear()
         paths = frozenset(self._files.select(RowKind.SCHEMAS))
         if paths != self._schema_paths:
             self._schema_paths = paths
@@ -111,6 +116,8 @@ class LakeReader:
         return self._edge("min", last=False)
 
     def _edge(self, which: str, *, last: bool) -> int:
+        if which in self._edges:
+            return self._edges[which]
         found: list[int] = []
         for kind in (RowKind.AGENTS, RowKind.HEARTBEATS):
             days = self._files.days(kind)
@@ -118,10 +125,20 @@ class LakeReader:
                 edge = days[-1 if last else 0]
                 sql = f"select {which}(_received_ns) from {{files}}"
                 found += [row[0] for row in self._database.query(sql, self._files.select(kind, first=edge, last=edge))]
-        return (max if last else min)(found, default=0)
+        edge_ns = self._edges[which] = (max if last else min)(found, default=0)
+        return edge_ns
 
     def presences(self, at: int) -> Presences:
         """The agents that were present."""
+        known = self._presences.get(at)
+        if known is None:
+            # Only the last few: a search in a period asks for many times.
+            while len(self._presences) > 8:
+                self._presences.pop(next(iter(self._presences)))
+            known = self._presences[at] = self._read_presences(at)
+        return known
+
+    def _read_presences(self, at: int) -> Presences:
         last = day(at)
         sql = (
             "select _run, _seq, _received_ns, _agent, _epoch, change, reason, interval from {files} "

@@ -50,20 +50,19 @@ class SeriesReader:
             columns = [item for item in version.columns if item.member in members]
             if columns:
                 rows += self._rows(version, columns, agent, name, first, last)
-        rows.sort(key=lambda item: item[0][:3])
+        # Rows of the same time stay in the order in which they were recorded.
+        rows.sort(key=lambda item: item[0][0])
         incidents = self._incidents(agent, first, last)
         samples: list[Sample] = []
         previous: Row | None = None
         breaks = [item.time for item in incidents if item.ends]
         for row, values in rows:
-            time, run, _, epoch, create, delete = row[:6]
+            time, epoch, create, delete = row[:4]
             if delete and delete <= last:
                 incidents.append(Incident(delete, "deleted", ends=True))
                 breaks.append(delete)
-            elif create and first < create <= time and (previous is None or previous[4] != create):
+            elif create and first < create <= time and (previous is None or previous[2] != create):
                 incidents.append(Incident(create, "created"))
-            if previous is not None and previous[1] != run:
-                incidents.append(Incident(started(run), "recorder started again"))
             broken = previous is not None and any(previous[0] <= at < time for at in breaks)
             if values:
                 samples.append(Sample(time, epoch or 0, values, begins=previous is None or broken))
@@ -74,41 +73,46 @@ class SeriesReader:
         self, version: ClassVersion, columns: Sequence[LakeColumn], agent: str, name: str, first: int, last: int
     ) -> list[tuple[Row, dict[str, object]]]:
         reading = ClassRows(columns)
-        kinds = {item.kind for item in columns}
-        # Rows without properties repeat them; rows without statistics have none.
-        wanted = {MemberKind.PROPERTY: "_properties", MemberKind.STATISTIC: "_statistics"}
-        which = " or ".join([*(wanted[kind] for kind in kinds), "_delete_ns > 0"])
+        repeated = {item.wire for item in columns if item.kind is not MemberKind.STATISTIC}
+        # Every column is read of every row nearby, so only what is needed: the columns of statistics are empty in rows
+        # without, but rows without properties repeat them.
+        flag = "_properties" if repeated else "false"
         key = (version.package, version.name, version.hash)
         paths = self._files.select(RowKind.OBJECTS, key, day(first), day(last))
         sql = (
-            f"select _ts_ns, _run, _seq, _epoch, _create_ns, _delete_ns, _properties, _statistics{reading.sql} "
-            f"from {{files}} where _object = ? and _agent = ? and _ts_ns between ? and ? and ({which})"
+            f"select _ts_ns, _epoch, _create_ns, _delete_ns, {flag}{reading.sql} "
+            "from {files} where _object = ? and _agent = ? and _ts_ns between ? and ?"
         )
         found: list[tuple[Row, dict[str, object]]] = []
         for row in self._database.query(sql, paths, (name, agent, first, last)):
-            sent = {MemberKind.PROPERTY: row[6], MemberKind.STATISTIC: row[7]}
-            values = reading.values(row[8:], agent)
-            wires = {item.wire for item in columns if sent[item.kind]}
-            found.append((row, {wire: value for wire, value in values.items() if wire in wires}))
+            values = reading.values(row[5:], agent)
+            if not row[4]:
+                values = {wire: value for wire, value in values.items() if wire not in repeated}
+            if values or row[3]:
+                found.append((row, values))
         return found
 
     def _incidents(self, agent: str, first: int, last: int) -> list[Incident]:
         """What happened to an agent, and to the recording of it."""
         days = day(first), day(last)
         sql = (
-            "select _received_ns, change, reason from {files} where _agent = ? and _received_ns between ? and ? "
+            "select _received_ns, change, reason, _run from {files} where _agent = ? and _received_ns between ? and ? "
             "order by _received_ns, _run, _seq"
         )
         found: list[Incident] = []
-        for time, change, reason in self._database.query(
+        runs: set[str] = set()
+        for time, change, reason, run in self._database.query(
             sql, self._files.select(RowKind.AGENTS, first=days[0], last=days[1]), (agent, first, last)
         ):
             if change == "restarted":
                 found.append(Incident(time, "agent restarted"))
             elif change == "removed":
                 found.append(Incident(time, _REMOVED.get(reason, "agent removed"), ends=True))
+            elif started(run) > first and run not in runs:
+                found.append(Incident(started(run), "recorder started"))
             else:
                 found.append(Incident(time, "agent found"))
+            runs.add(run)
         sql = (
             "select _received_ns, reason, count from {files} where (_agent = ? or _agent is null) "
             "and _received_ns between ? and ? order by _received_ns, _run, _seq"

@@ -64,7 +64,7 @@ class StateReader:
         """The objects that existed."""
         if not query.agents:
             return RecordedState(())
-        described = self._last(query, self._properties, "(_properties or _delete_ns > 0)")
+        described = self._last(query, self._properties, ("_properties", "_delete_ns > 0"))
         gone = {name for name, row in described.items() if 0 < row[5] <= query.at}
         measured = self._measured(query, [name for name in described if name not in gone])
         found: list[RecordedObject] = []
@@ -107,7 +107,7 @@ class StateReader:
             since = None if step is None else query.at - step
             missing = [name for name in existing if name not in found]
             named = [name[1] for name in missing] if found or existing else []
-            rows = self._last(query, self._statistics, "_statistics", since, until, named)
+            rows = self._last(query, self._statistics, ("_statistics",), since, until, named)
             found = {**rows, **found}
             # Objects of which only statistics are known are found in the first step, or if there are no others.
             if since is None or (found and all(name in found for name in existing)):
@@ -119,7 +119,7 @@ class StateReader:
         self,
         query: StateQuery,
         rows: ClassRows,
-        which: str,
+        which: Sequence[str],
         since: int | None = None,
         until: int | None = None,
         named: Collection[str] = (),
@@ -134,29 +134,29 @@ class StateReader:
         paths = self._files.select(RowKind.OBJECTS, self._key, first_day, last_day, runs)
         if not paths or not agents:
             return {}
-        where = ["_ts_ns <= ?", f"_run in {marks(runs)}", which]
-        parameters: list[object] = [until, *runs]
+        where = ["_ts_ns <= ?"]
+        parameters: list[object] = [until]
         if since is not None:
             where.append("_ts_ns >= ?")
             parameters.append(since)
         if query.only is not None:
-            where += ["_agent = ?", "_object = ?"]
-            parameters += query.only
+            where += ["_object = ?", "_agent = ?"]
+            parameters += reversed(query.only)
         elif named and len(named) <= _MOST_NAMED and since != query.at - _STEPS[0]:
             where.append(f"_object in {marks(list(named))}")
             parameters += named
-        # Rows from before the agent was found are about an earlier presence.
-        present = " or ".join(["(_run = ? and _agent = ? and _seq > ?)"] * len(agents)) if len(agents) <= 50 else "true"
-        if len(agents) <= 50:
-            for item in agents:
-                parameters += (item.run, item.agent, item.since)
-        common = ", ".join(_COMMON)
+        columns = f"{', '.join(_COMMON)}{rows.sql}, _run, _seq"
+        # One part for each condition: row groups without such rows are skipped by their statistics, which takes a
+        # condition on one column.
+        parts = [f"select {columns} from {{files}} where {' and '.join([one, *where])}" for one in which]
         sql = (
-            f"select {common}{rows.sql}, _run, _seq from {{files}} where {' and '.join(where)} and ({present}) "
+            f"select * from ({' union all '.join(parts)}) "
             "qualify row_number() over (partition by _agent, _object, _run order by _seq desc) = 1"
         )
+        parameters *= len(parts)
         found: dict[ObjectName, Row] = {}
         for row in self._database.query(sql, paths, parameters):
+            # Rows from before the agent was found are about an earlier presence.
             agent = query.agents.get(row[0])
             if agent is not None and row[-2] == agent.run and row[-1] > agent.since:
                 found[row[0], row[1]] = row

@@ -276,3 +276,20 @@ def test_a_damaged_file_is_named(shop: Shop, reader: LakeReader) -> None:
         path.write_bytes(b"nothing")
     with pytest.raises(LakeError, match="parquet"):
         reader.state(KEY, T * SECOND)
+
+
+def test_series_go_on_over_runs_of_the_recorder(tmp_path: Path) -> None:
+    first = Shop(tmp_path, run=f"{T * SECOND:020d}_1")
+    second = Shop(tmp_path, run=f"{(T + 100) * SECOND:020d}_1")
+    first.agent(T + 1, "added")
+    first.put((T + 2, 5), properties=True, name="one")
+    second.agent(T + 101, "added")
+    second.put((T + 102, 9), (T + 103, 10), properties=False, name="one")
+    with LakeReader(tmp_path) as reader:
+        reader.refresh()
+        found = reader.series([KEY], ("a", "one"), ["sales", "name"], (T + 1) * SECOND, (T + 200) * SECOND)
+    assert [dict(item.values) for item in found.samples] == [{"name": "one", "sales": 5}, {"sales": 9}, {"sales": 10}]
+    assert [(item.time // SECOND - T, item.what) for item in found.incidents] == [
+        (1, "agent found"),
+        (100, "recorder started"),
+    ]
