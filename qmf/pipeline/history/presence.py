@@ -80,13 +80,16 @@ class Presences:
     gap_since: int = 0
 
 
-def presences(at: int, changes: Iterable[AgentChange], beats: dict[str, tuple[int, int, int]]) -> Presences:
+def presences(
+    at: int, changes: Iterable[AgentChange], beats: dict[str, tuple[int, int, int]], earlier: int = 0
+) -> Presences:
     """The agents that were present.
 
     Args:
         at: the time.
         changes: all rows about agents up to that time, in order.
         beats: by run: times of its first heartbeat nearby, of its last one up to `at`, and of its last one nearby.
+        earlier: time of the last heartbeat before `at` if none is nearby; 0 if there is none at all.
     """
     by_run: dict[str, dict[str, Presence]] = {}
     for item in changes:
@@ -102,7 +105,7 @@ def presences(at: int, changes: Iterable[AgentChange], beats: dict[str, tuple[in
     cut = min((item.cut for item in agents.values() if item.cut), default=0)
     if cut:
         return Presences(agents, "the recorder had no connection", cut)
-    until = max((beats[run][1] for run in current if run in beats), default=0)
+    until = max((beats[run][1] for run in current if run in beats), default=earlier)
     if until and at - until > SILENT:
         return Presences(agents, "nothing was recorded", until)
     return Presences(agents)

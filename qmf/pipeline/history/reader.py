@@ -162,7 +162,19 @@ class LakeReader:
             run: (first, before or first, after)
             for run, first, before, after in self._database.query(sql, paths, (at, at - NEARBY, at + NEARBY))
         }
-        return presences(at, changes, beats)
+        return presences(at, changes, beats, 0 if beats else self._last_beat(at))
+
+    def _last_beat(self, at: int) -> int:
+        """Time of the last heartbeat before a time; 0 if there is none."""
+        last = day(at)
+        for date in reversed([date for date in self._files.days(RowKind.HEARTBEATS) if date <= last]):
+            sql = "select max(_received_ns) from {files} where _received_ns <= ?"
+            for (found,) in self._database.query(
+                sql, self._files.select(RowKind.HEARTBEATS, first=date, last=date), [at]
+            ):
+                if found is not None:
+                    return int(found)
+        return 0
 
     def agents(self, at: int) -> list[RecordedAgent]:
         """The agents that were present, by name."""

@@ -13,6 +13,8 @@ from qmf.pipeline.kinds import RowKind
 from qmf.pipeline.lake.columns import ClassVersion, LakeColumn, MemberKind
 from qmf.pipeline.lake.layout import day
 
+DELETED = "deleted"
+
 #: What a removal of an agent is called.
 _REMOVED = {
     "goodbye": "agent ended",
@@ -59,7 +61,7 @@ class SeriesReader:
         for row, values in rows:
             time, epoch, create, delete = row[:4]
             if delete and delete <= last:
-                incidents.append(Incident(delete, "deleted", ends=True))
+                incidents.append(Incident(delete, DELETED, ends=True))
                 breaks.append(delete)
             elif create and first < create <= time and (previous is None or previous[2] != create):
                 incidents.append(Incident(create, "created"))
@@ -67,7 +69,11 @@ class SeriesReader:
             if values:
                 samples.append(Sample(time, epoch or 0, values, begins=previous is None or broken))
                 previous = row
-        return RecordedSeries(tuple(samples), tuple(sorted(incidents, key=lambda item: item.time)))
+        # What happens to the agent after the end of the object is not about the object.
+        gone = max((item.time for item in incidents if item.what == DELETED), default=last)
+        known = max(gone, samples[-1].time) if samples else last
+        shown = [item for item in incidents if item.time <= known or gone == last]
+        return RecordedSeries(tuple(samples), tuple(sorted(shown, key=lambda item: item.time)))
 
     def _rows(
         self, version: ClassVersion, columns: Sequence[LakeColumn], agent: str, name: str, first: int, last: int

@@ -293,3 +293,23 @@ def test_series_go_on_over_runs_of_the_recorder(tmp_path: Path) -> None:
         (1, "agent found"),
         (100, "recorder started"),
     ]
+
+
+def test_long_after_the_recording_its_end_is_named(shop: Shop, reader: LakeReader) -> None:
+    shop.agent(T, "added")
+    shop.put((T + 1, 1), properties=True)
+    shop.beat(T + 10, T + 20)
+    reader.refresh()
+    late = reader.presences((T + 3 * 86_400) * SECOND)
+    assert (late.gap, late.gap_since) == ("nothing was recorded", (T + 20) * SECOND)
+    assert len(objects(reader, T + 3 * 86_400)) == 1
+
+
+def test_a_deleted_object_has_no_later_incidents(shop: Shop, reader: LakeReader) -> None:
+    shop.agent(T, "added")
+    shop.put((T + 1, 5), properties=True)
+    shop.put((T + 2, 5), properties=True, delete=T + 2)
+    shop.agent(T + 9, "restarted", epoch=2)
+    reader.refresh()
+    found = reader.series([KEY], ("a", "one"), ["sales"], T * SECOND, (T + 60) * SECOND)
+    assert [item.what for item in found.incidents] == ["agent found", "deleted"]
