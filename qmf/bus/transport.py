@@ -30,6 +30,10 @@ MAX_ACTIONS = 16
 MIN_READ_BUFFER = 4 * 1024
 MAX_READ_BUFFER = 256 * 1024
 
+#: Bytes of one write, at most; and those of the engine's output after which more is to be expected.
+MAX_WRITE = 256 * 1024
+MIN_OUTPUT = 4 * 1024
+
 #: Seconds that `accept_later` may take. Answers to requests come sooner, mostly; and whoever closes a connection after
 #: the last outcome does not notice it.
 ACCEPT_DELAY = 0.01
@@ -219,10 +223,21 @@ class AmqpTransport(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        while not self._paused and (data := self.engine.output()):
+        while not self._paused and (data := self._output()):
             transport.write(data)
         if not self._paused and self.engine.finished:
             self._close_transport()
+
+    def _output(self) -> bytes:
+        """The engine's output up to `MAX_WRITE` bytes or a little more, for one system call."""
+        data = self.engine.output()
+        if len(data) < MIN_OUTPUT:
+            return data
+        parts, size = [data], len(data)
+        while size < MAX_WRITE and (data := self.engine.output()):
+            parts.append(data)
+            size += len(data)
+        return b"".join(parts) if len(parts) > 1 else parts[0]
 
     def _close_transport(self) -> None:
         if self._transport is None or self._transport.is_closing():

@@ -40,6 +40,9 @@ static struct functions {
     int (*link_advance)(void *);
     int (*link_credit)(void *);
     size_t (*session_outgoing_bytes)(void *);
+    ssize_t (*transport_pending)(void *);
+    ssize_t (*transport_peek)(void *, char *, size_t);
+    void (*transport_pop)(void *, size_t);
 } pn;
 
 static int DELIVERY_EVENT, FLOW_EVENT;
@@ -65,7 +68,7 @@ typedef struct {
 enum { MESSAGE = 1, SETTLED_MESSAGE = 2, OUTCOME = 3, HELD_OUTCOME = 4, FLOW = 5 };
 
 /* Changes with what native.py and this file say to each other: a module that was compiled before is not used then. */
-static int version(void) { return 1; }
+static int version(void) { return 2; }
 
 static void bind(const uintptr_t *addresses, int delivery_event, int flow_event, uint64_t accepted,
                  uint64_t transactional)
@@ -213,4 +216,32 @@ static int readiness(uintptr_t link, uintptr_t session, size_t backlog)
     if (pn.link_credit((void *)link) <= 0)
         return 0;
     return pn.session_outgoing_bytes((void *)session) < backlog ? 1 : 2;
+}
+
+/*
+ * Write what there is for the peer to the buffer, which holds at least one frame, without the flow events that proton
+ * raises for its own output. Returns the number of bytes, and sets *more if an event is left.
+ */
+static size_t output(uintptr_t transport_address, uintptr_t collector_address, char *buffer, size_t size, int *more)
+{
+    void *transport = (void *)transport_address, *collector = (void *)collector_address;
+    size_t used = 0;
+    void *event;
+    *more = 0;
+    while (used < size) {
+        ssize_t count = pn.transport_pending(transport);
+        while ((event = pn.collector_peek(collector)) && pn.event_type(event) == FLOW_EVENT)
+            pn.collector_pop(collector);
+        *more = event != NULL;
+        if (count <= 0)
+            break;
+        if ((size_t)count > size - used)
+            count = (ssize_t)(size - used);
+        count = pn.transport_peek(transport, buffer + used, (size_t)count);
+        if (count <= 0)
+            break;
+        pn.transport_pop(transport, (size_t)count);
+        used += (size_t)count;
+    }
+    return used;
 }

@@ -50,6 +50,7 @@ class Engine(LinkLayer):
         self._transport_impl: Any = self._transport._impl
         self._collector_impl: Any = self._collector._impl
         self._collector_address = address(self._collector_impl)
+        self._transport_address = address(self._transport_impl)
         self._connection.collect(self._collector)
         self._configure()
         self._transport.bind(self._connection)
@@ -118,6 +119,11 @@ class Engine(LinkLayer):
 
     def output(self) -> bytes:
         """Bytes for the peer; empty when there is nothing to send now."""
+        if self._simple is not None:
+            output, more = self._simple.output(self._transport_address, self._collector_address)
+            if more:
+                self._collect(flow=False)
+            return output
         transport = self._transport_impl
         size = lib.pn_transport_pending(transport)
         # proton raises a flow event for every message that it encodes; only the peer's flow frames count.

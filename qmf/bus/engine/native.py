@@ -50,9 +50,12 @@ _FUNCTIONS = (
     "pn_link_advance",
     "pn_link_credit",
     "pn_session_outgoing_bytes",
+    "pn_transport_pending",
+    "pn_transport_peek",
+    "pn_transport_pop",
 )
 #: Of the module that fits; see `version` there.
-_VERSION = 1
+_VERSION = 2
 _TRANSACTIONAL = 0x34
 _RECORD = struct.Struct("=IIQII")
 #: Records of one call, and bytes of their messages: a read of the socket brings no more than that in most cases.
@@ -105,6 +108,19 @@ class Native:
         if not count:
             return (), scratch.bytes, bool(more[0])
         return _RECORD.iter_unpack(scratch.rows[: count * _RECORD.size]), scratch.bytes, bool(more[0])
+
+    def output(self, transport: int, collector: int) -> tuple[bytes, bool]:
+        """Take bytes for the peer, without the flow events that proton raises for its own output.
+
+        Args:
+            transport, collector: their addresses.
+
+        Returns:
+            some or all of the bytes, and whether an event is left.
+        """
+        scratch = self._scratch
+        size = self._lib.output(transport, collector, scratch.buffer, _BUFFER, scratch.more)
+        return scratch.bytes[:size], bool(scratch.more[0])
 
 
 class _Scratch(threading.local):

@@ -54,6 +54,10 @@ class SimpleEvents:
         number: int = self._native.readiness(link.address, link.session_address, backlog)
         return number
 
+    def output(self, transport: int, collector: int) -> tuple[bytes, bool]:
+        """See `Native.output`."""
+        return self._native.output(transport, collector)
+
     def collect(self, collector: int, *, flow: bool) -> bool:
         """Handle events.
 
