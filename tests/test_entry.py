@@ -74,6 +74,9 @@ def test_ctrl_c_while_a_command_loads_or_runs(where: str, tmp_path: Path) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGINT, "", "")
 
 
+#: What pyproject.toml says about the project.
+PROJECT: dict[str, Any] = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+
 #: Runs one command as if no extra were installed.
 _BARE = """
 import sys
@@ -90,20 +93,20 @@ sys.exit(getattr(_entry, command)())
 
 def optional_modules() -> set[str]:
     """The modules of everything that comes with an extra, as pyproject.toml lists it."""
-    extras = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    names = {re.split(r"[\[<>=~;]", item)[0] for items in extras["optional-dependencies"].values() for item in items}
+    extras = PROJECT["optional-dependencies"].values()
+    names = {re.split(r"[\[<>=~;]", item)[0] for items in extras for item in items}
     other = {"prompt-toolkit": "prompt_toolkit", "pyyaml": "yaml"}
     return {other.get(name, name) for name in names if name != "qmf"} | {"wcwidth", "numpy"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["broker", "codegen", "host_agent", "pipeline", "printevents", "shell", "stat"])
-@pytest.mark.parametrize(("option", "part"), [("--help", "usage: qmf-"), ("--version", __version__)])
+@pytest.mark.parametrize("command", sorted(PROJECT["scripts"]))
+@pytest.mark.parametrize(("option", "part"), [("--help", "usage: "), ("--version", __version__)])
 def test_help_and_version_need_no_extra(command: str, option: str, part: str) -> None:
     modules = ",".join(sorted(optional_modules()))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
-        [sys.executable, "-c", _BARE, modules, command, option],
+        [sys.executable, "-c", _BARE, modules, PROJECT["scripts"][command].partition(":")[2], option],
         env=environment,
         capture_output=True,
         text=True,

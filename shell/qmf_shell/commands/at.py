@@ -19,6 +19,7 @@ from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.history_backend import HistoryBackend, shell_event
 from qmf_shell.session.lake_source import NotRecordedError
+from qmf_shell.session.lost import LostObjects
 from qmf_shell.session.recent import RecentEvents
 from qmf_shell.text import listing
 
@@ -71,7 +72,15 @@ def past_context(context: Context, at: int) -> Context:
     if at < begin:
         raise NotRecordedError(*map(Formatter().instant, (at, begin)))
     backend = HistoryBackend(reader, lambda: at)
-    return attrs.evolve(context, backend=backend, deletions=backend.deletions, events=RecentEvents(), warnings=[])
+    return attrs.evolve(
+        context,
+        backend=backend,
+        deletions=backend.deletions,
+        events=RecentEvents(),
+        # What is lost now may have existed then, and what existed then may be lost now.
+        lost=LostObjects(),
+        warnings=[],
+    )
 
 
 def inside(context: Context, past: Context, work: Callable[[], Result]) -> Result:

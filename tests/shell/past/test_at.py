@@ -13,6 +13,7 @@ from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
 from qmf_shell.session.history_backend import PastError
+from qmf_shell.session.lost import LostObject
 from shell.fakes import FakeBackend, filesystem, make_output
 from shell.line_runner import failure, printed, run
 from shell.past.conftest import Put, T, when
@@ -142,3 +143,15 @@ def test_the_program_answers_without_a_broker(
     assert "one,10" in capsys.readouterr().out
     assert main(["--lake", str(tmp_path / "none"), "-c", "list"]) == 64
     assert "not a lake" in capsys.readouterr().err
+
+
+def test_what_is_lost_now_is_not_lost_in_the_past_and_stays_lost(past: Context, put: Put) -> None:
+    put("one", (1, 10))
+    put("two", (1, 20), (20, 30))
+    (one, _) = past.objects([("org.example.shop", "till")])
+    past.lost.add([LostObject(one.identity, one.created, T * 10**9)])
+    lines = printed(past, f"at {when(5)} list till columns sales")
+    assert lines[0] == "org.example.shop:till, 2 objects"
+    assert past.lost.get(one.identity.key) is not None
+    assert "lost" not in "\n".join(printed(past, f"at {when(5)} list"))
+    assert json.loads(run(past, f"at {when(5)} show one --json").lines[0])["index"] == "one"
