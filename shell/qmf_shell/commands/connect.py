@@ -10,7 +10,7 @@ from qmf.bus.url import parse_url
 from qmf.connecting import BrokerTarget, ConnectionContext, PasswordFinder, TlsFiles, targets_of, targets_of_context
 from qmf.errors import CallerError
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
-from qmf_shell.results.result import Notice, NoticeLevel, Result, Role, Table, TableColumn
+from qmf_shell.results.result import Notice, NoticeLevel, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.text import clean, listing, plural
 
@@ -43,18 +43,18 @@ def run_connect(context: Context, args: BoundArguments) -> Result:
             for item in context.backend.statuses
         )
         return Table(_BROKERS, rows, title="Connections")
-    options = args.options
+    options, notes = args.options, list[str]()
     files = {name: Path(options[name]).expanduser() for name in ("ca", "cert", "key") if name in options}
     targets = targets_of(
         urls,
         user=options.get("user"),
         tls=TlsFiles(**files, insecure="insecure" in options),
         domain=options.get("domain"),
-        passwords=_passwords(context),
+        passwords=_passwords(context, notes),
     )
     if any(parse_url(url).password for url in urls):
-        context.warnings.append("a password in a URL stays in the history: with --user NAME you are asked for it")
-    return _switch(context, targets, None)
+        notes.append("A password in a URL stays in the history; with --user NAME you are asked for it.")
+    return _switch(context, targets, None, notes)
 
 
 def run_use(context: Context, args: BoundArguments) -> Result:
@@ -69,19 +69,23 @@ def run_use(context: Context, args: BoundArguments) -> Result:
         )
         return Table(_CONTEXTS, rows, title="Contexts", empty="No contexts: the settings file defines them.")
     found = contexts.find(name)
-    return _switch(context, targets_of_context(found, _passwords(context)), found)
+    notes: list[str] = []
+    return _switch(context, targets_of_context(found, _passwords(context, notes)), found, notes)
 
 
-def _passwords(context: Context) -> PasswordFinder:
+def _passwords(context: Context, notes: list[str]) -> PasswordFinder:
+    """Finds passwords; what it warns of is added to `notes`."""
     prompter = context.prompter
 
     def ask(question: str) -> str | None:
         return None if prompter is None else prompter.secret(question)
 
-    return PasswordFinder(os.environ, ask=ask, warn=context.warnings.append)
+    return PasswordFinder(os.environ, ask=ask, warn=notes.append)
 
 
-def _switch(context: Context, targets: Sequence[BrokerTarget], connection: ConnectionContext | None) -> Notice:
+def _switch(
+    context: Context, targets: Sequence[BrokerTarget], connection: ConnectionContext | None, notes: Sequence[str]
+) -> Result:
     if context.switch is None:
         raise NoSwitchError
     context.report(f"connecting to {listing(map(str, targets), 'and')}")
@@ -92,7 +96,8 @@ def _switch(context: Context, targets: Sequence[BrokerTarget], connection: Conne
             context.warnings.append(f"no connection to {item.url} yet: {item.reason}; it is retried")
     where = listing([clean(item.url) for item in backend.statuses if item.connected], "and")
     agents = plural(len(backend.agents()), "agent")
-    return Notice(f"Connected to {where}, {agents}. Short ids and events begin anew.", NoticeLevel.GOOD)
+    done = Notice(f"Connected to {where}, {agents}. Short ids and events begin anew.", NoticeLevel.GOOD)
+    return ResultGroup((*(Notice(note, NoticeLevel.WARNING) for note in notes), done)) if notes else done
 
 
 CONNECT = Command(
