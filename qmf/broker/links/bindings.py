@@ -9,7 +9,8 @@ import attrs
 from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node
 from qmf.broker.observer import BrokerClient
 from qmf.broker.refusal import AmqpRefusal
 

@@ -24,7 +24,8 @@ from qmf.broker.links.resumable_links import ResumableLinks, end_link
 from qmf.broker.nodes.bindings import BindingRefused
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
 from qmf.broker.observer import BrokerClient
 from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, Declared, TransactionFailed

@@ -8,7 +8,8 @@ from qmf.broker.links.routing import publish_message, read_and_resolve, reject
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.recorder import NotStored, Recorder
-from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node
 from qmf.broker.transactions.coordinator import Coordinator, TransactionFailed
 from qmf.bus.engine.events import Delivery
 from qmf.bus.engine.link import BATCHABLE, Link

@@ -14,7 +14,8 @@ from qmf.broker.nodes.node_declaration import (
     read_node_declaration,
 )
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, Node, NodeRegistry, NoSuchExchange
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry, NoSuchExchange
+from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.settings import Lifetime, QueueSettings
 from qmf.broker.observer import BrokerClient
 from qmf.broker.refusal import AmqpRefusal

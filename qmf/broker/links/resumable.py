@@ -18,7 +18,8 @@ from qmf.broker.links.outgoing import OutgoingLink
 from qmf.broker.links.routing import publish_message, read_and_resolve, reject
 from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node
 from qmf.broker.nodes.selectors import Selector
 from qmf.bus.engine.events import Delivery, OutcomeReceived
 from qmf.bus.engine.link import Link

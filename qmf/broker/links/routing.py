@@ -6,7 +6,8 @@ import logging
 
 from qmf.broker.nodes.exchanges import HeadersExchange
 from qmf.broker.nodes.message import Message, read_message
-from qmf.broker.nodes.registry import Node, NodeRegistry, RoutingResult
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node, RoutingResult
 from qmf.bus.engine.values import Outcome
 from qmf.errors import DecodeError
 

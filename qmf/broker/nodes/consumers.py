@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from qmf.broker.nodes.entries import Entry
+from qmf.broker.nodes.entries import AVAILABLE, Entry
+from qmf.broker.nodes.groups import MessageGroups
 from qmf.broker.nodes.message import Message
+from qmf.broker.nodes.orders import Order
 
 
 class Consumer(Protocol):
@@ -47,3 +51,112 @@ class AlternateExchange(Protocol):
 
     def reroute(self, message: Message) -> bool:
         """Publish a message; False if no queue has it."""
+
+
+#: Entries that a selector has chosen and that others have got, besides as many as are available.
+_SLACK = 1_000
+
+
+class Consumers:
+    """The consumers of a queue, which get messages in turn.
+
+    Each entry is tried once with each selector: those that match wait in a list of the consumer.
+    """
+
+    def __init__(self, order: Order) -> None:
+        """Args:
+
+        order: of the queue.
+        """
+        self._order = order
+        self._all: deque[Consumer] = deque()
+        #: Entries that match the selectors, in their order. Those that are not available any more are left out later.
+        self._chosen: dict[Consumer, deque[Entry]] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def choose(self) -> bool:
+        """True if a consumer has a selector."""
+        return bool(self._chosen)
+
+    def add(self, consumer: Consumer) -> None:
+        """Add a consumer."""
+        self._all.append(consumer)
+        if (selector := consumer.selector) is not None:
+            self._chosen[consumer] = deque(entry for entry in self._order if selector(entry.message))
+
+    def remove(self, consumer: Consumer) -> None:
+        """Remove a consumer. Does nothing when it was removed before."""
+        if consumer in self._all:
+            self._all.remove(consumer)
+            self._chosen.pop(consumer, None)
+
+    def on_added(self, entry: Entry) -> None:
+        """A new entry is available, behind all others."""
+        for consumer, chosen in self._chosen.items():
+            if consumer.selector is not None and consumer.selector(entry.message):
+                if len(chosen) > 2 * len(self._order) + _SLACK:
+                    self._chosen[consumer] = chosen = deque(one for one in chosen if one.state is AVAILABLE)
+                chosen.append(entry)
+
+    def on_restored(self, entry: Entry) -> None:
+        """An entry is available again."""
+        for consumer, chosen in self._chosen.items():
+            if consumer.selector is not None and consumer.selector(entry.message):
+                index = bisect_left(chosen, entry.position, key=_position)
+                if index == len(chosen) or chosen[index] is not entry:
+                    chosen.insert(index, entry)
+
+    def next_ready(self) -> Consumer | None:
+        """The next consumer that is ready."""
+        consumers = self._all
+        if len(consumers) == 1:
+            return consumers[0] if consumers[0].ready() else None
+        for _ in range(len(consumers)):
+            consumer = consumers[0]
+            consumers.rotate(-1)
+            if consumer.ready():
+                return consumer
+        return None
+
+    def next_match(self) -> tuple[Consumer, Entry] | None:
+        """The next consumer that is ready and for which there is an entry, and the first such entry."""
+        consumers = self._all
+        for _ in range(len(consumers)):
+            consumer = consumers[0]
+            consumers.rotate(-1)
+            if consumer.ready() and (entry := self._first_for(consumer)) is not None:
+                return consumer, entry
+        return None
+
+    def next_taker(self, entry: Entry, groups: MessageGroups | None) -> Consumer | None:
+        """The next consumer that is ready, and may have an entry."""
+        consumers = self._all
+        for _ in range(len(consumers)):
+            consumer = consumers[0]
+            consumers.rotate(-1)
+            if (
+                consumer.ready()
+                and (consumer.selector is None or consumer.selector(entry.message))
+                and (groups is None or groups.allows(entry, consumer))
+            ):
+                return consumer
+        return None
+
+    def any_ready(self) -> bool:
+        """True if a consumer is ready."""
+        return any(consumer.ready() for consumer in self._all)
+
+    def _first_for(self, consumer: Consumer) -> Entry | None:
+        chosen = self._chosen.get(consumer)
+        if chosen is None:
+            return self._order.first()
+        while chosen and chosen[0].state is not AVAILABLE:
+            chosen.popleft()
+        return chosen[0] if chosen else None
+
+
+def _position(entry: Entry) -> int:
+    return entry.position

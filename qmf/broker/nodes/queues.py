@@ -7,10 +7,9 @@ journal of a durable queue. A plain queue has none of the latter. This module kn
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
 
-from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer
+from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer, Consumers
 from qmf.broker.nodes.counters import BrokerCounters, DurableCounts, QueueCounters
 from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, GONE, Entry, EntryObserver
 from qmf.broker.nodes.flow_control import FlowControl
@@ -82,8 +81,9 @@ class Queue:
         self._rerouting = False
         #: Messages that had to make room for the one that is being put.
         self._given_up: list[Message] = []
-        self._consumers: deque[Consumer] = deque()
-        self._selectors = 0
+        self._consumers = Consumers(self._order)
+        #: Selectors are tried when messages come, rather than when consumers are ready.
+        self._is_fifo = isinstance(self._order, FifoOrder) and self._values is None and not settings.group_key
         self._browsers: list[Browser] = []
         self._observers: tuple[EntryObserver, ...] = ()
         #: A message that comes while nothing waits may be delivered at once.
@@ -163,7 +163,7 @@ class Queue:
             self._is_plain
             and message.expires_at is None
             and not self._order
-            and (consumer := self._next_ready()) is not None
+            and (consumer := self._consumers.next_ready()) is not None
         ):
             self._pass(message, size, consumer)
             return True
@@ -266,6 +266,8 @@ class Queue:
                 self.held.append(entry)
             return
         if added is entry:
+            if self._consumers.choose:
+                self._consumers.on_added(entry)
             for browser in self._browsers:
                 browser.on_stored(entry)
         if self._consumers:
@@ -435,6 +437,8 @@ class Queue:
             self._remove(entry)
             self.counters.replaced += 1
             return
+        if self._consumers.choose:
+            self._consumers.on_restored(entry)
         for observer in self._observers:
             observer.on_released(entry)
         entry.acquirer = None
@@ -462,16 +466,13 @@ class Queue:
 
     def add_consumer(self, consumer: Consumer) -> None:
         """Deliver to this consumer, too. What waits already is delivered by the next `dispatch`."""
-        self._consumers.append(consumer)
-        self._selectors += consumer.selector is not None
+        self._consumers.add(consumer)
         self._check_plain()
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Deliver nothing more to this consumer. Does nothing when it was removed before."""
-        if consumer in self._consumers:
-            self._consumers.remove(consumer)
-            self._selectors -= consumer.selector is not None
-            self._check_plain()
+        self._consumers.remove(consumer)
+        self._check_plain()
 
     def waiting(self) -> list[Entry]:
         """The available entries, in their order."""
@@ -500,27 +501,39 @@ class Queue:
         """Deliver available messages to the consumers that are ready, in turn."""
         if not self._consumers:
             return
-        if self._selectors or self.groups is not None:
-            self._dispatch_chosen()
+        if self._consumers.choose or self.groups is not None:
+            if self._is_fifo:
+                self._dispatch_matches()
+            else:
+                self._dispatch_chosen()
             return
         order = self._order
         while (entry := order.first()) is not None:
             if entry.message.expires_at is not None and entry.message.is_expired(self._clock()):
                 self._expire(entry)
                 continue
-            consumer = self._next_ready()
+            consumer = self._consumers.next_ready()
             if consumer is None:
                 return
             self._deliver(consumer, entry)
+
+    def _dispatch_matches(self) -> None:
+        """Deliver to each consumer that is ready the next message that its selector has chosen."""
+        while (match := self._consumers.next_match()) is not None:
+            consumer, entry = match
+            if entry.message.expires_at is not None and entry.message.is_expired(self._clock()):
+                self._expire(entry)
+            else:
+                self._deliver(consumer, entry)
 
     def _dispatch_chosen(self) -> None:
         """Deliver each available message to the next consumer that is ready and takes it."""
         self.expire()
         for entry in list(self._order):
-            if not any(consumer.ready() for consumer in self._consumers):
+            if not self._consumers.any_ready():
                 return
-            if entry.state is AVAILABLE and (consumer := self._next_taker(entry)) is not None:
-                self._deliver(consumer, entry)
+            if entry.state is AVAILABLE and (taker := self._consumers.next_taker(entry, self.groups)) is not None:
+                self._deliver(taker, entry)
 
     def _deliver(self, consumer: Consumer, entry: Entry) -> None:
         if self._counts_turns:
@@ -542,37 +555,10 @@ class Queue:
         self._is_plain = (
             not self._observers
             and not self._browsers
-            and not self._selectors
+            and not self._consumers.choose
             and not self.settings.sequence_key
-            and isinstance(self._order, FifoOrder)
-            and self._values is None
+            and self._is_fifo
         )
-
-    def _next_ready(self) -> Consumer | None:
-        """The next consumer that is ready."""
-        consumers = self._consumers
-        if len(consumers) == 1:
-            return consumers[0] if consumers[0].ready() else None
-        for _ in range(len(consumers)):
-            consumer = consumers[0]
-            consumers.rotate(-1)
-            if consumer.ready():
-                return consumer
-        return None
-
-    def _next_taker(self, entry: Entry) -> Consumer | None:
-        """The next consumer that is ready, and may have an entry."""
-        consumers, groups = self._consumers, self.groups
-        for _ in range(len(consumers)):
-            consumer = consumers[0]
-            consumers.rotate(-1)
-            if (
-                consumer.ready()
-                and (consumer.selector is None or consumer.selector(entry.message))
-                and (groups is None or groups.allows(entry, consumer))
-            ):
-                return consumer
-        return None
 
 
 def _order_of(settings: QueueSettings) -> Order:

@@ -15,7 +15,8 @@ from qmf.broker.nodes.entries import Entry
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.recorder import NotStored, Recorder
-from qmf.broker.nodes.registry import Node, NodeRegistry
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.router import Node
 
 
 class Acquisition(Protocol):

@@ -12,13 +12,8 @@ from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.message import Message, read_message
 from qmf.broker.nodes.node_declaration import NodeDeclaration
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import (
-    BindingExists,
-    ExchangeInUse,
-    NodeRegistry,
-    NoSuchExchange,
-    RoutingResult,
-)
+from qmf.broker.nodes.registry import BindingExists, ExchangeInUse, NodeRegistry, NoSuchExchange
+from qmf.broker.nodes.router import RoutingResult
 from qmf.broker.nodes.settings import ExchangeSettings, QueueLimits, QueueSettings
 
 

@@ -8,7 +8,8 @@ from qmf.broker.nodes.bindings import BindingSpec
 from qmf.broker.nodes.exchanges import DirectExchange, TopicExchange
 from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
-from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry, RoutingResult
+from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry
+from qmf.broker.nodes.router import RoutingResult
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.codec import Message as CodecMessage
 
