@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from qmf.broker.nodes.consumers import AlternateExchange, Browser, Consumer, Consumers
-from qmf.broker.nodes.counters import BrokerCounters, DurableCounts, QueueCounters
+from qmf.broker.nodes.contents import QueueContents
+from qmf.broker.nodes.counters import BrokerCounters, DurableCounts
 from qmf.broker.nodes.entries import ACQUIRED, AVAILABLE, GONE, Entry, EntryObserver
 from qmf.broker.nodes.flow_control import FlowControl
 from qmf.broker.nodes.groups import MessageGroups
-from qmf.broker.nodes.last_values import LastValueOrder
 from qmf.broker.nodes.limits import overflow_of
 from qmf.broker.nodes.message import Message
-from qmf.broker.nodes.orders import FifoOrder, Order
-from qmf.broker.nodes.priorities import PriorityOrder
+from qmf.broker.nodes.orders import FifoOrder
 from qmf.broker.nodes.recorder import Recorder
 from qmf.broker.nodes.settings import OverflowPolicy, QueueSettings
 
-_UNLIMITED = 1 << 62
 
-
-class Queue:
+class Queue(QueueContents):
     """A queue.
 
     Attributes:
@@ -52,9 +49,7 @@ class Queue:
         broker_counters: totals of the broker, which are counted along.
         clock: returns seconds; for times to live.
         """
-        self.name = name
-        self.settings = settings
-        self.counters = QueueCounters()
+        super().__init__(name, settings, broker_counters, clock)
         self.alternate: AlternateExchange | None = None
         self.redirected: Queue | None = None
         self.redirect_source = False
@@ -63,29 +58,13 @@ class Queue:
         self.recorder: Recorder | None = None
         self.held: list[Entry] | None = None
         self.on_limit: Callable[[], None] = lambda: None
-        self._broker_counters = broker_counters
-        self._clock = clock
-        self._order = _order_of(settings)
-        self._values = self._order if isinstance(self._order, LastValueOrder) else None
-        self._counts_turns = isinstance(self._order, PriorityOrder)
         self._overflow = overflow_of(settings)
-        limits = settings.limits
-        self._most = _UNLIMITED if limits.count is None else limits.count
-        self._most_bytes = _UNLIMITED if limits.size is None else limits.size
         self._position = 0
-        #: Number and bytes of all entries.
-        self._count = self._size = 0
-        #: Entries that have a time to live.
-        self._mortal = 0
-        self._acquired: dict[Entry, None] = {}
         self._rerouting = False
-        #: Messages that had to make room for the one that is being put.
-        self._given_up: list[Message] = []
         self._consumers = Consumers(self._order)
         #: Selectors are tried when messages come, rather than when consumers are ready.
         self._is_fifo = isinstance(self._order, FifoOrder) and self._values is None and not settings.group_key
         self._browsers: list[Browser] = []
-        self._observers: tuple[EntryObserver, ...] = ()
         #: A message that comes while nothing waits may be delivered at once.
         self._is_plain = False
         self._check_plain()
@@ -97,10 +76,6 @@ class Queue:
         for observer in (self.groups, self.flow, durable):
             if observer is not None:
                 self.observe(observer)
-
-    def __len__(self) -> int:
-        """Number of messages that are available."""
-        return len(self._order)
 
     @property
     def consumer_count(self) -> int:
@@ -117,18 +92,9 @@ class Queue:
         """Only one consumer is allowed."""
         return self.settings.exclusive
 
-    def depth(self) -> tuple[int, int]:
-        """Number and bytes of the messages that are available or acquired."""
-        return self._count, self._size
-
-    @property
-    def acquired_count(self) -> int:
-        """Number of messages that are acquired."""
-        return len(self._acquired)
-
     def observe(self, observer: EntryObserver) -> None:
-        """Notify an observer of what happens to entries from now on."""
-        self._observers = (*self._observers, observer)
+        """See `QueueContents`."""
+        super().observe(observer)
         self._is_plain = False
 
     # Messages that come
@@ -212,10 +178,6 @@ class Queue:
             f"Maximum depth exceeded on {self.name}: current=[count: {self._count}, size: {self._size}], "
             f"max=[{', '.join(most)}], increment=[count: 1, size: {size}]"
         )
-
-    def fits(self, count: int, size: int) -> bool:
-        """True if the limits leave room for so many messages, of so many bytes together."""
-        return self._count + count <= self._most and self._size + size <= self._most_bytes
 
     def has_room(self, count: int, size: int) -> bool:
         """True if so many messages, of so many bytes together, would be taken, whatever happens to others for that."""
@@ -311,6 +273,11 @@ class Queue:
             self._restore(entry)
         self.dispatch()
 
+    def _restore(self, entry: Entry) -> None:
+        super()._restore(entry)
+        if entry.state is AVAILABLE and self._consumers.choose:
+            self._consumers.on_restored(entry)
+
     def put_back(self, entries: Iterable[Entry]) -> None:
         """As `release`, for entries that the broker itself had taken."""
         for entry in entries:
@@ -332,69 +299,6 @@ class Queue:
         if entry.state is ACQUIRED:
             self._reject(entry)
 
-    def take(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> list[Entry]:
-        """Acquire available entries for the broker, in their order. The caller dequeues them, or puts them back.
-
-        Args:
-            count: how many at most; 0 for all.
-            matches: chooses the messages; None for all.
-        """
-        taken: list[Entry] = []
-        for entry in list(self._order):
-            if count and len(taken) >= count:
-                break
-            if matches is None or matches(entry.message):
-                self._acquire(entry, None)
-                taken.append(entry)
-        return taken
-
-    def dequeue(self, entry: Entry) -> None:
-        """An entry leaves the queue, whatever its state; the caller counts why."""
-        if entry.state is not GONE:
-            self._remove(entry)
-
-    def purge(self, count: int = 0, matches: Callable[[Message], bool] | None = None) -> int:
-        """Remove available messages; arguments as of `take`. Returns their number."""
-        taken = self.take(count, matches)
-        for entry in taken:
-            self._remove(entry)
-        self.counters.purged += len(taken)
-        return len(taken)
-
-    def abandon(self) -> list[Message]:
-        """Remove all messages, since the queue is deleted; acquired ones, too."""
-        entries = sorted([*self._acquired, *self._order], key=lambda entry: entry.position)
-        for entry in entries:
-            self._remove(entry)
-        return [entry.message for entry in entries]
-
-    def expire(self) -> int:
-        """Remove the available messages whose time to live has ended; their number."""
-        if not self._mortal:
-            return 0
-        now = self._clock()
-        expired = [entry for entry in self._order if entry.message.is_expired(now)]
-        for entry in expired:
-            self._expire(entry)
-        return len(expired)
-
-    def oldest(self) -> Entry | None:
-        """The entry to give up first where there is no room for a new one, or None. It may be acquired."""
-        oldest = self._order.oldest()
-        if self._acquired:
-            acquired = next(iter(self._acquired))
-            if oldest is None or (acquired.position < oldest.position and not self._counts_turns):
-                return acquired
-        return oldest
-
-    def give_up(self, entry: Entry) -> None:
-        """Remove an entry to make room. One that a consumer has is not lost, and not counted."""
-        if entry.state is AVAILABLE:
-            self.counters.dropped += 1
-            self._broker_counters.dropped += 1
-        self._remove(entry)
-        self._given_up.append(entry.message)
-
     def _reroute_given_up(self) -> None:
         """Send what was given up to the alternate exchange."""
         given_up, self._given_up = self._given_up, []
@@ -408,59 +312,11 @@ class Queue:
         finally:
             self._rerouting = False
 
-    def _expire(self, entry: Entry) -> None:
-        self._remove(entry)
-        self.counters.expired += 1
-        self._broker_counters.expired += 1
-
     def _reject(self, entry: Entry) -> None:
         self.counters.rejected += 1
         self._remove(entry)
         if self.alternate is not None:
             self.alternate.reroute(entry.message)
-
-    def _acquire(self, entry: Entry, acquirer: Consumer | None) -> None:
-        entry.state = ACQUIRED
-        entry.acquirer = acquirer
-        self._acquired[entry] = None
-        self._order.take(entry)
-        self.counters.acquires += 1
-        for observer in self._observers:
-            observer.on_acquired(entry)
-
-    def _restore(self, entry: Entry) -> None:
-        entry.state = AVAILABLE
-        del self._acquired[entry]
-        if not self._order.restore(entry):
-            entry.state = ACQUIRED
-            self._acquired[entry] = None
-            self._remove(entry)
-            self.counters.replaced += 1
-            return
-        if self._consumers.choose:
-            self._consumers.on_restored(entry)
-        for observer in self._observers:
-            observer.on_released(entry)
-        entry.acquirer = None
-
-    def _remove(self, entry: Entry) -> None:
-        """An entry that is available or acquired leaves the queue."""
-        for observer in self._observers:
-            observer.on_dequeued(entry)
-        if entry.state is ACQUIRED:
-            del self._acquired[entry]
-            entry.state = GONE
-        else:
-            entry.state = GONE
-            self._order.take(entry)
-        self._forget(entry)
-
-    def _forget(self, entry: Entry) -> None:
-        entry.state = GONE
-        self._count -= 1
-        self._size -= entry.size
-        if entry.message.expires_at is not None:
-            self._mortal -= 1
 
     # Consumers and browsers
 
@@ -473,18 +329,6 @@ class Queue:
         """Deliver nothing more to this consumer. Does nothing when it was removed before."""
         self._consumers.remove(consumer)
         self._check_plain()
-
-    def waiting(self) -> list[Entry]:
-        """The available entries, in their order."""
-        return list(self._order)
-
-    def is_readable(self, entry: Entry) -> bool:
-        """True if a browser may read an entry: it is available, and no newer one has replaced it."""
-        return entry.state is AVAILABLE and self._order.is_current(entry)
-
-    def on_browsed(self, entry: Entry) -> None:
-        """A browser has read an entry."""
-        self._order.on_browsed(entry)
 
     def add_browser(self, browser: Browser) -> None:
         """Notify a browser of the messages that will be stored."""
@@ -559,11 +403,3 @@ class Queue:
             and not self.settings.sequence_key
             and self._is_fifo
         )
-
-
-def _order_of(settings: QueueSettings) -> Order:
-    if settings.replacement is not None:
-        return LastValueOrder(settings.value_key, settings.replacement)
-    if settings.priorities:
-        return PriorityOrder(settings.priorities, settings.fairshare, settings.shares)
-    return FifoOrder()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from broker.nodes.parts import RecordingConsumer, drain, encoded, message, put, queue, text_of, waiting
 from hypothesis import given
 from hypothesis import strategies as st
 
 from qmf.broker.nodes.entries import AVAILABLE, GONE, Entry
-from qmf.broker.nodes.message import read_message
+from qmf.broker.nodes.message import Message, read_message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.settings import OverflowPolicy
 
@@ -282,3 +284,52 @@ def test_like_a_list(steps: list[tuple[str, int]], policy: str) -> None:
             acquired = [one for one in acquired if one not in mine[:1]]
         assert waiting(it) == [text for _, text in available]
         assert it.depth() == (len(available + acquired), sum(len(text) for _, text in available + acquired))
+
+
+@given(st.lists(st.tuples(st.sampled_from("pprags"), st.sampled_from("abc"), st.integers(0, 2)), max_size=80))
+def test_selectors_give_each_consumer_its_first_match(steps: list[tuple[str, str, int]]) -> None:
+    """Whatever is taken, given back and accepted, against a search through all messages."""
+    it, _, _ = queue(count=None, size=None)
+    consumers = [RecordingConsumer(credit=0, selector=chooser(letters)) for letters in ("a", "ab")]
+    consumers.append(RecordingConsumer(credit=0))
+    for consumer in consumers:
+        it.add_consumer(consumer)
+    for step, letter, number in steps:
+        consumer = consumers[number]
+        if step == "p":
+            put(it, letter)
+        elif step == "g":
+            wanted = [one for one in waiting(it) if consumer.selector is None or consumer.selector(message(one))]
+            before = len(consumer.entries)
+            consumer.credit = 1
+            it.dispatch()
+            consumer.credit = 0
+            assert [text_of(entry.message) for entry in consumer.entries[before:]] == wanted[:1]
+        elif step == "s":
+            it.purge(1)
+        elif consumer.entries:
+            entry = consumer.entries.pop(0)
+            if step == "a":
+                it.accept(entry)
+            else:
+                it.release([entry])
+        positions = [entry.position for entry in it.waiting()]
+        assert positions == sorted(positions)
+
+
+def chooser(letters: str) -> Callable[[Message], bool]:
+    return lambda one: text_of(one) in letters
+
+
+def test_what_others_take_does_not_pile_up_behind_a_selector() -> None:
+    it, _, _ = queue(count=None, size=None)
+    idle = RecordingConsumer(credit=0, selector=lambda _: True)
+    busy = RecordingConsumer(credit=1 << 30, presettled=True)
+    it.add_consumer(idle)
+    it.add_consumer(busy)
+    put(it, "x" * 20_000)
+    assert (len(busy.entries), idle.entries, it.depth()) == (20_000, [], (0, 0))
+    idle.credit = 1
+    busy.credit = 0
+    put(it, "y")
+    assert idle.delivered == ["y"]
