@@ -128,6 +128,7 @@ class Queue(QueueContents):
         if (
             self._is_plain
             and message.expires_at is None
+            and self.held is None
             and not self._order
             and (consumer := self._consumers.next_ready()) is not None
         ):
