@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/console": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
     "qmf/broker": {"qmf.bus", "qmf.codec", "qmf.connecting", "qmf.agent", "qmf.models"},
-    "qmf/client": {"qmf.messaging", "qmf.protocol"},
+    "qmf/client": {"qmf.messaging", "qmf.protocol", "qmf.bus"},
     "qmf/tools": {"qmf.client", "qmf.connecting", "qmf.messaging"},
     "qmf/pipeline": {
         "qmf.console",

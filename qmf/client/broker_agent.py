@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, Self, TypeVar
 
+from qmf.bus.marks import OWN_CONNECTION
 from qmf.client import objects
 from qmf.client.objects import PACKAGE, BrokerObject
 from qmf.client.requests import RequestChannel
@@ -79,6 +80,7 @@ class BrokerAgent:
         if sasl is not None:
             given = {"sasl_mechanisms": sasl.mechs, "username": sasl.user, "password": sasl.password}
             options |= {name: str(value) for name, value in given.items() if value}
+        options["client_properties"] = {OWN_CONNECTION: True, **(options.get("client_properties") or {})}
         connection = Connection(url or DEFAULT_URL, **options)
         try:
             connection.open(timeout)

@@ -7,6 +7,7 @@ import time
 import uuid
 from typing import Any
 
+from qmf.bus.marks import receiving_link_name, sending_link_name
 from qmf.errors import ProtocolError, RemoteError, RequestTimeout
 from qmf.messaging import Connection, Empty, Message
 
@@ -34,9 +35,12 @@ class RequestChannel:
         self._number = 0
         self._session = connection.session()
         try:
-            self._reply_to = f"qmf.default.topic/direct.{uuid.uuid4()};{{node:{{type:topic}}}}"
-            self._answers = self._session.receiver(self._reply_to, capacity=10)
-            self._requests = self._session.sender(REQUESTS)
+            answers = f"qmf.default.topic/direct.{uuid.uuid4()}"
+            self._reply_to = f"{answers};{{node:{{type:topic}}}}"
+            # The names mark the links as those of a console, even if the connection is an application's.
+            options = f"node:{{type:topic}}, link:{{name:'{receiving_link_name()}'}}"
+            self._answers = self._session.receiver(f"{answers};{{{options}}}", capacity=10)
+            self._requests = self._session.sender(f"{REQUESTS};{{link:{{name:'{sending_link_name()}'}}}}")
         except BaseException:
             self._session.close()
             raise

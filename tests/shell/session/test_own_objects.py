@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterator
 
@@ -22,6 +24,7 @@ from support.waiting import wait_until
 
 from qmf.agent import Agent
 from qmf.broker import EmbeddedBroker
+from qmf.client import BrokerAgent
 from qmf.messaging import Connection, Session
 from qmf.schema import ClassKey, Kind
 
@@ -35,6 +38,8 @@ CLASSES = ("queue", "binding", "connection", "session", "subscription", "incomin
 def managed(request: pytest.FixtureRequest) -> Iterator[str]:
     """A broker that manages itself, with an agent of this project."""
     if request.param == "qpidd":
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            pytest.skip("clients of other tests come and go on the same qpidd: run this file alone, with -n 0")
         url = URLS["qpidd"]
         with Agent.run_in_thread(url, vendor="example.org", product="own"):
             yield url
@@ -130,6 +135,21 @@ def test_events_about_agents_and_consoles_are_left_out(context: Context, managed
     everything = [json.dumps(row) for row in rows(context, "events -n 0 --all")]
     for word in ("clientConnect", "queueDeclare", "subscribe"):
         assert [text for text in everything if word in text and ("qmf-in-" in text or "qmf.management" in text)], word
+
+
+@pytest.mark.slow
+def test_a_broker_agent_is_a_console(context: Context, managed: str) -> None:
+    def numbers(option: str = "") -> list[int]:
+        return [len(rows(context, f"list {option} {PACKAGE}:{name}")) for name in ("queue", "connection", "session")]
+
+    with contextlib.closing(BrokerAgent.connect(managed, timeout=30)) as agent:
+        assert agent.getBroker() is not None
+        everything = numbers("--all")
+        # Other tests may use a qpidd at the same time.
+        eventually(
+            lambda: managed == URLS["qpidd"] or not any(numbers()), "lists without what agents and consoles have"
+        )
+        assert all(shown < number for shown, number in zip(numbers(), everything, strict=True))
 
 
 def test_sessions_are_known_by_their_connection() -> None:
