@@ -54,6 +54,7 @@ OPEN = {
     "qmf._arguments",
     "qmf._background_tasks",
     "qmf._compile",
+    "qmf._completion",
     "qmf._entry",
     "qmf._event_loop",
     "qmf._lazy",

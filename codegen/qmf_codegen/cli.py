@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.connecting import add_connection_options, read_connections
 from qmf.errors import Problem, QmfError, SchemaError
@@ -103,6 +104,7 @@ def build_parser() -> argparse.ArgumentParser:
     add_connection_options(connecting, broker=f"broker to connect to (default: {DEFAULT_BROKER})")
     # Only `--from-agent` uses these.
     parser.set_defaults(agent_options=[*agent._group_actions[1:], *connecting._group_actions])
+    add_completion_option(parser)
     parser.add_argument("--version", action="version", version=f"qmf-codegen {__version__}")
     return parser
 

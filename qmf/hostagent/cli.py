@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from qmf._completion import add_completion_option
 from qmf._event_loop import on_end_signals, run
 from qmf._version import __version__
 from qmf.connecting import BrokerTarget, add_connection_options, read_connections
@@ -166,6 +167,7 @@ def _parser() -> argparse.ArgumentParser:
         help="end with an error if the broker cannot be reached at the start, instead of waiting for it",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="log everything, not only warnings")
+    add_completion_option(parser)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     return parser
 

@@ -10,6 +10,7 @@ import logging
 import sys
 from collections.abc import Sequence
 
+from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.errors import QmfError
 from qmf.pipeline.commands import COMMANDS, config_file
@@ -51,6 +52,7 @@ def parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     parser = argparse.ArgumentParser(
         prog="qmf-pipeline", description="Record a QMF bus, and process the recording with Spark."
     )
+    add_completion_option(parser)
     parser.add_argument("--version", action="version", version=f"qmf-pipeline {__version__}")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands: dict[str, argparse.ArgumentParser] = {}

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.client import BrokerAgent
 from qmf.connecting import UrlAction
@@ -53,6 +54,7 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     add("--ssl-key", metavar="<key>", help="its private key in PEM")
     add("--ssl-trustfile", metavar="<file>", help="certificates in PEM that broker certificates are checked with")
     add("--ha-admin", action="store_true", help="connect to a backup broker of a qpidd with high availability, too")
+    add_completion_option(parser)
     add("--version", action="version", version=f"%(prog)s {__version__}")
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf_shell.exit_codes import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE
 
@@ -41,6 +42,7 @@ class ProgramParser(argparse.ArgumentParser):
         )
         add("--no-color", action="store_true", help="plain text (NO_COLOR in the environment does the same)")
         add("--verbose", action="store_true", help="log internal operations to stderr")
+        add_completion_option(self)
         add("--version", action="version", version=f"%(prog)s {__version__}")
 
     def error(self, message: str) -> NoReturn:

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from qmf._completion import add_completion_option
 from qmf._version import __version__
 from qmf.broker.daemon.config_file import config_arguments
 from qmf.broker.daemon.foreign_options import add_foreign_options
@@ -75,6 +76,7 @@ def options_parser() -> argparse.ArgumentParser:
         metavar="NEW-DIR",
         help="copy what can be read of a damaged store in --data-dir to a new folder, and end",
     )
+    add_completion_option(parser)
     parser.add_argument("--verbose", action="store_true", help="log what happens: the same as --log-enable debug+")
     parser.add_argument("-v", "--version", action="version", version=f"qmf-broker {__version__}")
     _add_broker_options(parser)
