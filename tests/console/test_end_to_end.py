@@ -118,6 +118,22 @@ async def test_filters_reach_the_agent(broker: Broker, where: Any, numbers: list
         assert sorted(obj["number"] for obj in found) == numbers
 
 
+@pytest.mark.parametrize("where", [{"numbr": 2}, ["eq", "numbr", ["quote", 2]], ["not", ["eq", "numbr", ["quote", 2]]]])
+@pytest.mark.parametrize("empty", [False, True])
+async def test_unknown_names_in_filters_are_refused_at_the_first_query(broker: Broker, where: Any, empty: bool) -> None:
+    agent, shelf = make_agent(broker.url)
+    if empty:
+        agent.remove(shelf)
+    error = pytest.raises(NotFoundError, match=r"^no value of [Ss]helf 'numbr'; did you mean number")
+    async with agent:
+        async with Client(broker.url, timeout=5) as client:
+            with error:
+                await client.objects("shelf", where=where)
+        async with Client(broker.url, timeout=5) as client:
+            with error:
+                _ = [obj async for obj in client.each("shelf", where=where)]
+
+
 async def test_events_updates_and_heartbeats_arrive(broker: Broker) -> None:
     agent, shelf = make_agent(broker.url)
     async with Client(broker.url, timeout=5, discover=True) as client:

@@ -7,7 +7,8 @@ times, reads its values, and calls its methods.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeAlias
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from qmf.agent.accessors.descriptors import AccessorDescriptor, AttributeDescriptor
 from qmf.agent.layout import object_state
@@ -15,14 +16,17 @@ from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, ClassLayout, s
 from qmf.agent.layout.object_state import StatefulObject
 from qmf.agent.model.arguments import MaybeAwaitable
 from qmf.agent.model.object_values import read
-from qmf.errors import CallerError, ConstraintError
+from qmf.errors import CallerError, ConstraintError, NotFoundError
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
 from qmf.schema.documentation import document
 
 
 class ManagedObjectMeta(type):
-    """Gives objects of a generated class a slot for each accessor: faster than a dict, and smaller."""
+    """Gives objects of a generated class a slot for each accessor, and no dict: faster, smaller, no other names.
+
+    Subclasses of generated classes have a dict, as usual, for the attributes of the program.
+    """
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> ManagedObjectMeta:
         """Make the class."""
@@ -31,7 +35,7 @@ class ManagedObjectMeta(type):
             for attribute, item in namespace.items()
             if isinstance(item, AccessorDescriptor)
         ]
-        if accessors:
+        if accessors or "_qmf_schema_" in namespace:
             namespace["__slots__"] = (*namespace.get("__slots__", ()), *accessors)
         return super().__new__(cls, name, bases, namespace)
 
@@ -44,7 +48,7 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
     are `async def`.
     """
 
-    __slots__ = ("__dict__", "__weakref__")
+    __slots__ = ("__weakref__",)
 
     _qmf_schema_: ClassVar[ClassSchema]
 
@@ -74,6 +78,19 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
         for field in layout.accessors:
             setattr(self, field.slot, layout.accessor_factories[field](self, cells, field))
 
+    # Python refuses unknown names itself, since there is no dict, and that costs nothing. Only the development mode
+    # (`python -X dev`) also names similar ones: a `__setattr__` makes every assignment several times as slow. Hidden
+    # from type checkers, which would allow every name.
+    if not TYPE_CHECKING and sys.flags.dev_mode:
+
+        def __setattr__(self, name: str, value: object) -> None:
+            try:
+                super().__setattr__(name, value)
+            except AttributeError:
+                if hasattr(type(self), name):
+                    raise
+                raise unknown_attribute(type(self), name) from None
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {object_state.object_id(self) or 'without agent'}>"
 
@@ -93,6 +110,13 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
     def _qmf_values(self, *, properties: bool = True, statistics: bool = True) -> dict[str, object]:
         """Values for the wire, by wire name; see `object_values.read`."""
         return read(self, (PROPERTIES if properties else 0) | (STATISTICS if statistics else 0))
+
+
+def unknown_attribute(cls: type, name: str) -> AttributeError:
+    """The error for an attribute that objects of a class don't have; it has similar names."""
+    near = NotFoundError("attribute", name, [item for item in dir(cls) if not item.startswith("_")]).near
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{hint}", name=name)
 
 
 #: The values of references.

@@ -14,8 +14,8 @@ import attrs
 
 from qmf.console.aio.agents import Agent, AgentRegistry
 from qmf.console.aio.indications import ObjectStore
-from qmf.console.aio.objects.class_fields import Values, merge
-from qmf.console.aio.objects.object_query import ObjectQuery, Test, compile_filter, match_all
+from qmf.console.aio.objects.class_fields import ClassFields, Values, merge
+from qmf.console.aio.objects.object_query import ObjectQuery, Test, check_names, compile_filter, match_all
 from qmf.console.aio.objects.remote_object import RemoteObject, class_name_of, remote_objects
 from qmf.console.aio.objects.values import with_agent
 from qmf.console.aio.rpc.channel import RpcChannel
@@ -124,8 +124,32 @@ class AgentRequests:
     async def objects(self, query: ObjectQuery, timeout: float | None) -> Answers[RemoteObject]:
         """See `Client.objects`."""
         predicate, test = self.compile(query)
-        answers = await self._gather(self._asked(query), lambda agent: self.query(agent, query, predicate, timeout))
+        asked = self._asked(query)
+        answers = await self._gather(asked, lambda agent: self.query(agent, query, predicate, timeout))
+        await self._check_names(query, asked, found=bool(answers))
         return answers if test is match_all else Answers(tuple(filter(test, answers)), answers.failures)
+
+    async def _check_names(self, query: ObjectQuery, asked: Sequence[Agent], *, found: bool) -> None:
+        """Refuse a filter with unknown names whose class was not known before the query.
+
+        Without an object found, the agents may never have told their classes: only then they are asked for them.
+
+        Raises:
+            NotFoundError: as of `check_names`.
+        """
+        if not query.where or query.object_id is not None:
+            return
+        if not found and not self._known(query):
+            name, package = query.class_name
+            learned = (self._discovery.learn_classes(agent, package, name) for agent in asked)
+            await asyncio.gather(*learned, return_exceptions=True)
+        check_names(query.where, self._known(query))
+
+    def _known(self, query: ObjectQuery) -> list[ClassFields]:
+        """The fields of the query's classes, as far as they are known."""
+        name, package = query.class_name
+        keys = self._schemas.resolve(package, name) if name else []
+        return [item for item in map(self._schemas.fields, keys) if item]
 
     async def each(self, query: ObjectQuery, timeout: float | None) -> AsyncGenerator[RemoteObject, None]:
         """See `Client.each`."""
@@ -135,6 +159,7 @@ class AgentRequests:
         tasks = {loop.create_task(self.query(agent, query, predicate, timeout)): agent for agent in asked}
         failures: dict[str, QmfError] = {}
         waiting = set(tasks)
+        found_any = False
         try:
             while waiting:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -144,19 +169,19 @@ class AgentRequests:
                     except QmfError as error:
                         failures[tasks[task].name] = error
                         continue
+                    found_any = found_any or bool(found)
                     for obj in filter(test, found):
                         yield obj
         finally:
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
+        await self._check_names(query, asked, found=found_any)
         _check_failures(failures, len(asked))
 
     def compile(self, query: ObjectQuery) -> tuple[Predicate, Test]:
         """The predicate to send, and the test for each object of an answer; see `compile_filter`."""
-        name, package = query.class_name
-        keys = self._schemas.resolve(package, name) if name else []
-        predicate, test = compile_filter(query.where, [item for item in map(self._schemas.fields, keys) if item])
+        predicate, test = compile_filter(query.where, self._known(query))
         version = query.class_key.hash if query.class_key else None
         if version is None:
             return predicate, test

@@ -274,7 +274,7 @@ class Client:
 
         Raises:
             CallerError: not exactly one of `name`, `class_key` and `object_id`.
-            NotFoundError: no such agent, or a value in `where` that the class doesn't have.
+            NotFoundError: no such agent, or a value in `where` that the class doesn't have, in either form.
             ConstraintError: `where` is not a valid predicate.
             QmfError: the requests to all agents failed.
         """

@@ -7,7 +7,7 @@ parts of a filter that all agents evaluate in the same way, and every object of 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self, TypedDict, TypeVar
 
 import attrs
@@ -23,6 +23,10 @@ from qmf.schema import ClassKey, ClassSchema
 Where = Mapping[str, object] | Predicate
 
 Test = Callable[[RemoteObject], bool]
+
+#: Operators of predicates whose operands are conditions; and those whose operands need not be names of the class.
+_LOGIC = ("and", "or", "not")
+_WITHOUT_NAMES = ("exists", "true", "false")
 
 
 class GeneratedClass(Protocol):
@@ -151,9 +155,7 @@ def compile_filter(where: Where | None, classes: Sequence[ClassFields]) -> tuple
     if not where:
         return (), match_all
     if isinstance(where, Mapping):
-        for name in where:
-            if classes and all(item.field(name) is None for item in classes):
-                raise NotFoundError(f"value of {classes[0].schema.key.name}", name, classes[0].names())
+        check_names(where, classes)
         return _equality(where, classes), _equals(where)
     if isinstance(where, str) or not isinstance(where, Sequence):
         hint = "must be values by name, or a list like ['eq', name, ['quote', value]]"
@@ -162,8 +164,39 @@ def compile_filter(where: Where | None, classes: Sequence[ClassFields]) -> tuple
         matches = compile_predicate(where)
     except ProtocolError as error:
         raise ConstraintError("where", "predicate", where, str(error)) from error
+    check_names(where, classes)
     # libqmf2 accepts `re_match` but never matches it, so it would hide every object.
     return (() if _uses_re_match(where) else where), lambda obj: matches(obj.data.values)
+
+
+def check_names(where: Where | None, classes: Sequence[ClassFields]) -> None:
+    """Refuse a valid filter that compares a value which none of the classes has.
+
+    Args:
+        where: the filter, or None.
+        classes: the classes of the query that are known; without any, nothing is refused.
+
+    Raises:
+        NotFoundError: there is no such value; has similar names.
+    """
+    for name in _names(where):
+        if classes and all(item.field(name) is None for item in classes):
+            raise NotFoundError(f"value of {classes[0].schema.key.name}", name, classes[0].names())
+
+
+def _names(where: object) -> Iterator[str]:
+    """The names that a filter compares; `exists` asks for a name that need not exist."""
+    if isinstance(where, Mapping):
+        yield from where
+        return
+    if not isinstance(where, Sequence) or not where:
+        return
+    operator, *operands = where
+    if operator in _LOGIC:
+        for operand in operands:
+            yield from _names(operand)
+    elif operator not in _WITHOUT_NAMES:
+        yield from (operand for operand in operands if isinstance(operand, str))
 
 
 def _equality(where: Mapping[str, object], classes: Sequence[ClassFields]) -> Predicate:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from console.aio.objects.remotes import AGENT, FIELDS, remote
 from support.scripted_agent import part, widget
 
 from qmf.console.aio.objects.object_query import compile_filter
-from qmf.errors import ConstraintError
+from qmf.errors import ConstraintError, NotFoundError
 from qmf.protocol import ObjectId
 
 
@@ -63,3 +65,22 @@ def test_re_match_is_not_sent_but_applied() -> None:
     assert not test(remote(widget("v")))
     quoted = ["eq", "name", ["quote", "re_match"]]
     assert compile_filter(quoted, [])[0] == quoted
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"levle": 5},
+        ["eq", "levle", ["quote", 5]],
+        ["not", ["and", ["true"], ["gt", ["quote", 5], "levle"]]],
+        ["or", ["re_match", "levle", ["quote", "5"]], ["exists", "label"]],
+    ],
+)
+def test_values_that_the_class_does_not_have_are_refused(where: Any) -> None:
+    with pytest.raises(NotFoundError, match=r"^no value of widget 'levle'; did you mean level\b"):
+        compile_filter(where, [FIELDS])
+    compile_filter(where, [])  # a class that is not known yet
+
+
+def test_a_value_that_need_not_exist() -> None:
+    compile_filter(["exists", "levle"], [FIELDS])
