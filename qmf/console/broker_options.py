@@ -42,7 +42,7 @@ class BrokerOptions:
     session_timeout: float
     mechanisms: tuple[str, ...] | None
     username: str | None
-    password: str | None
+    password: str | None = attrs.field(repr=False)
     heartbeat: float | None
     tls: ssl.SSLContext | None
 

@@ -47,3 +47,12 @@ def test_arguments_of_add_broker() -> None:
     secure = read_options("amqps://h", None, None, None, {"ssl_skip_hostname_check": True}).tls
     assert secure is not None
     assert not secure.check_hostname
+
+
+def test_passwords_are_not_shown() -> None:
+    for options in (
+        read_options("ann/very-secret@h:1", None, None, None, {}),
+        read_options("h:1", None, None, None, {"username": "ann", "password": "very-secret"}),
+    ):
+        assert options.password == "very-secret"
+        assert "very-secret" not in f"{options!r} {options.url!r} {options.url}"
