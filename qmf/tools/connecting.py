@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 from qmf._completion import add_completion_option
 from qmf._version import __version__
@@ -24,6 +24,17 @@ TIMEOUT = 10
 NO_LIMIT = 10**6
 
 ADDRESS_HELP = "broker: [user/password@]host[:port] or amqp[s]://[user:password@]host[:port]; default: localhost"
+
+
+class ToolParser(argparse.ArgumentParser):
+    """A parser that reports wrong usage in one line, and takes options by their whole names only."""
+
+    def __init__(self, prog: str, **options: Any) -> None:
+        super().__init__(prog=prog, allow_abbrev=False, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """See `ArgumentParser`."""
+        self.exit(USAGE, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -58,10 +69,14 @@ def add_connection_options(parser: argparse.ArgumentParser, *names: str) -> None
     add("--version", action="version", version=f"%(prog)s {__version__}")
 
 
-def _seconds(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) >= NO_LIMIT:
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < NO_LIMIT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return int(text)
+    return seconds
 
 
 def check_connection_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:

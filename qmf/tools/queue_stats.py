@@ -15,6 +15,7 @@ from qmf.errors import QmfError
 from qmf.tools.connecting import (
     OK,
     TIMEOUT,
+    ToolParser,
     add_connection_options,
     check_connection_options,
     connection_options,
@@ -90,11 +91,10 @@ def _line(name: str, last: Sample, sample: Sample) -> str:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = ToolParser(
         prog="qpid-queue-stats",
         description="Print depth and rates of each queue that changes, until Ctrl-C.",
         epilog="exit codes: 0 success, 1 no connection, 2 wrong usage.",
-        allow_abbrev=False,
     )
     add_connection_options(parser, "-a", "--broker-address", "-b", "--broker")
     parser.add_argument(

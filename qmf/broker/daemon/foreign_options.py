@@ -51,6 +51,7 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ForeignOption(
         "mgmt-qmf1", "QMF v1 is answered with schemas, and nothing is published by it", "yes|no", harmless=_NO
     ),
+    ForeignOption("paging-dir", "messages that are kept on disk instead of memory are in --data-dir", "DIR"),
     ForeignOption("max-purge-batch", "expired messages are removed without batches", "MESSAGES"),
     ForeignOption("realm", "users have no realm", "REALM"),
     ForeignOption("sasl-service-name", "no SASL mechanism of this broker uses it", "NAME"),
@@ -106,6 +107,7 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ForeignOption("ha-backup-timeout", _NO_HA, "SECONDS"),
     ForeignOption("ha-flow-messages", _NO_HA, "N"),
     ForeignOption("ha-flow-bytes", _NO_HA, "N"),
+    _refused("truncate", "delete the folder of --data-dir for an empty store", "yes|no", *_NO),
     ForeignOption("wcache-page-size", _LINEAR_STORE, "N"),
     ForeignOption("wcache-num-pages", _LINEAR_STORE, "N"),
     ForeignOption("tpl-wcache-page-size", _LINEAR_STORE, "N"),
@@ -118,10 +120,11 @@ FOREIGN_OPTIONS: Sequence[ForeignOption] = (
     ForeignOption("staging-threshold", "messages are not staged to disk by their size", "N"),
     ForeignOption("ack", "it is of AMQP 0-10", "N"),
     ForeignOption("store-async", _LINEAR_STORE, "yes|no"),
+    _refused("store-force", "delete the folder of --data-dir for an empty store", "yes|no", *_NO),
     ForeignOption("num-jfiles", _LINEAR_STORE, "N"),
     ForeignOption("jfile-size-pgs", _LINEAR_STORE, "N"),
     _refused("replication-queue", "queues are not replicated", "NAME"),
-    _refused("create-replication-queue", "queues are not replicated", "yes|no", *_NO, "false"),
+    _refused("create-replication-queue", "queues are not replicated", "yes|no", *_NO),
     _refused("cluster-name", "brokers have no clusters any more", "NAME"),
 )
 

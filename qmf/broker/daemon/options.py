@@ -60,6 +60,8 @@ def options_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--data-dir",
+        "--store-dir",
+        "--store-directory",
         type=Path,
         metavar="DIR",
         help="keep durable queues, exchanges and messages in this folder; without it, nothing is kept",

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from qmf.tools.connecting import add_connection_options, check_connection_options
+from qmf.tools.connecting import ToolParser, add_connection_options, check_connection_options
 
 LISTED = ("exchanges", "queues")
 COMMANDS = (*LISTED, "add", "del", "bind", "unbind", "reload-acl", "list", "log", "shutdown")
@@ -51,13 +51,12 @@ exit codes: 0 success, 1 failure or nothing found, 2 wrong usage."""
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the command line, without the meaning of ``-b`` that `parse` decides."""
-    parser = argparse.ArgumentParser(
+    parser = ToolParser(
         prog="qpid-config",
         usage=_USAGE,
         description="Show and change the queues, exchanges and bindings of a broker.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("words", nargs="*", metavar="command", help="see above; without one a summary is shown")
     add_connection_options(parser, "-b", "--broker", "-a", "--broker-addr")

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from qmf.tools.connecting import (
     FAILED,
     OK,
+    ToolParser,
     add_connection_options,
     check_connection_options,
     open_broker,
@@ -39,12 +40,11 @@ _USAGE = """qpid-stat -g [options]
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = ToolParser(
         prog="qpid-stat",
         usage=_USAGE,
         description="Show statistics of a broker.",
         epilog="exit codes: 0 success, 1 failure, 2 wrong usage. qmf-stat shows more, also repeatedly and as JSON.",
-        allow_abbrev=False,
     )
     parser.add_argument("queue", nargs="?", metavar="queue-name", help="with -q: only this queue")
     add_connection_options(parser, "-b", "--broker", "-a", "--broker-addr")
