@@ -27,6 +27,7 @@ from qmf_shell.parsing.words import Word
 from qmf_shell.results.result import Details, Notice, NoticeLevel, Result, Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
+from qmf_shell.session.object_names import class_names
 from qmf_shell.session.prompts import PromptCancelledError
 from qmf_shell.text import clean, listing, one_line, plural
 
@@ -135,7 +136,9 @@ def _parse_request(context: Context, args: BoundArguments) -> _CallRequest:
     try:
         target = find_object(context, text, prefer=lambda schema: find_method(schema.methods, name) is not None)
     except (NotFoundError, AmbiguousError):
-        if matching_classes(context, text):
+        keys = matching_classes(context, text)
+        # Of objects of several classes of this name, the error lists the packages.
+        if keys and len({item.identity.class_key.package for item in context.objects(class_names(keys))}) < 2:
             reason = f"{text} is a class: write call {text} where CONDITION {name}, or all"
             raise UsageError("call", reason, CALL.usage[1]) from None
         raise

@@ -140,3 +140,37 @@ def test_a_file_with_commands_that_cannot_be_read(context: Context, tmp_path: Pa
     endless = tmp_path / "endless.qmf"
     endless.write_text(f"source {endless}\n")
     assert failure(context, f"source {endless}").endswith("16 files run each other already")
+
+
+def test_a_view_ends_with_its_program(context: Context, tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    assert printed(context, f"watch -n 0.1 filesystem | head -1 > {path}") == []
+    assert path.read_text() == "org.example:filesystem, 2 objects\n"
+
+
+def test_ctrl_c_in_a_view_lets_its_program_end(
+    context: Context, output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("qmf_shell.render.screen.time.sleep", stopped)
+    path = tmp_path / "out"
+    assert execute(f"watch filesystem | cat > {path}; agents", context, output.screen) is LineOutcome.DONE
+    assert path.read_text().startswith("org.example:filesystem, 2 objects\n")
+    assert output.lines == []
+    assert output.screen.interrupted
+
+
+def test_ctrl_c_while_a_command_waits_for_an_answer(
+    context: Context, backend: FakeBackend, output: Output, tmp_path: Path
+) -> None:
+    backend.error = KeyboardInterrupt()
+    path = tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        execute(f"list | cat > {path}", context, output.screen)
+    assert not path.exists()
+    backend.error = None
+    # The screen prints where it did before.
+    execute("agents", context, output.screen)
+    assert output.lines[0] == "2 agents"

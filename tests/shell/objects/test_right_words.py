@@ -93,6 +93,7 @@ def test_classes_of_one_name_in_two_packages(alone: Context, backend: FakeBacken
     assert failure(alone, "refs process") == (
         "error: 'process' names 2 objects: 101 org.example:process 1 and 102 com.other:process 7; use the short id"
     )
+    assert "101 org.example:process 1 and 102 com.other:process 7" in failure(alone, "call process sync")
     # Only one of them has the method.
     printed(alone, "call process signal 1")
     assert [name for name, _, _ in backend.calls] == ["org.example:process:1"]
