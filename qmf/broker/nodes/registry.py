@@ -94,8 +94,8 @@ class NodeRegistry(Router):
 
         queues: names of queues that exist from the start.
         domains: QMF domains besides ``default`` whose exchanges exist.
-        limits: of queues that ask for none; None for those of qpidd, and `SUBSCRIPTION_LIMITS` for the queues of
-            subscriptions.
+        limits: of queues that ask for none; None for those of qpidd. Queues of subscriptions have `SUBSCRIPTION_LIMITS`
+            where these are the usual ones.
         counters: the totals to update.
         clock: returns seconds; for times to live.
         call_later: calls a function after some seconds, as asyncio's loops do; for queues that are deleted some time
@@ -108,7 +108,7 @@ class NodeRegistry(Router):
         self.on_deleted: Callable[[Queue | Exchange], None] = lambda _: None
         self.recorder: Recorder | None = None
         self.limits = limits or QueueLimits()
-        self._subscription_limits = limits or SUBSCRIPTION_LIMITS
+        self._subscription_limits = _subscription_limits(self.limits)
         self._lifetimes = Lifetimes(self.delete_queue, call_later)
         self._exchanges = {name: kind(name) for name, kind in PREDECLARED_EXCHANGES}
         for domain in domains:
@@ -382,3 +382,12 @@ class _Alternate:
 
     def reroute(self, message: Message) -> bool:
         return self.registry.send_to_alternate(self.exchange, message)
+
+
+def _subscription_limits(limits: QueueLimits) -> QueueLimits:
+    """The limits of queues of subscriptions: their own, where the broker has the usual ones."""
+    usual = QueueLimits()
+    return QueueLimits(
+        SUBSCRIPTION_LIMITS.count if limits.count == usual.count else limits.count,
+        SUBSCRIPTION_LIMITS.size if limits.size == usual.size else limits.size,
+    )

@@ -10,7 +10,7 @@ from qmf.broker.nodes.message import Message
 from qmf.broker.nodes.queues import Queue
 from qmf.broker.nodes.registry import PREDECLARED_EXCHANGES, NameInUse, NodeRegistry
 from qmf.broker.nodes.router import RoutingResult
-from qmf.broker.nodes.settings import QueueLimits
+from qmf.broker.nodes.settings import SUBSCRIPTION_LIMITS, QueueLimits
 from qmf.codec import Message as CodecMessage
 
 
@@ -101,3 +101,13 @@ def test_what_deleted_queues_counted_is_kept() -> None:
         1,
         1,
     )
+
+
+def test_queues_of_subscriptions_have_limits_of_their_own_where_the_broker_has_the_usual_ones() -> None:
+    for limits, expected in (
+        (None, SUBSCRIPTION_LIMITS),
+        (QueueLimits(), SUBSCRIPTION_LIMITS),
+        (QueueLimits(count=5), QueueLimits(5, SUBSCRIPTION_LIMITS.size)),
+        (QueueLimits(50_000, 1 << 30), QueueLimits(50_000, 1 << 30)),
+    ):
+        assert NodeRegistry(limits=limits).subscription_settings().limits == expected
