@@ -21,6 +21,7 @@ from qmf.broker.links.resumable import (
     Unsettled,
 )
 from qmf.broker.links.resumable_links import ResumableLinks, end_link
+from qmf.broker.links.subscriptions import ClientSubscriptions, is_subscription
 from qmf.broker.nodes.bindings import BindingRefused
 from qmf.broker.nodes.exchanges import DefaultExchange, Exchange
 from qmf.broker.nodes.queues import Queue
@@ -32,7 +33,7 @@ from qmf.broker.transactions.coordinator import MAX_TRANSACTIONS, Coordinator, D
 from qmf.bus.engine.events import Delivery, OutcomeConfirmed, OutcomeReceived
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import Resumption
-from qmf.bus.engine.values import Durability, ExpiryPolicy, Filter, Outcome, Terminus
+from qmf.bus.engine.values import ExpiryPolicy, Filter, Outcome, Terminus
 from qmf.bus.transport import AmqpTransport
 
 log = logging.getLogger("qmf.broker")
@@ -67,6 +68,7 @@ class ClientLinks:
         #: Links to the coordinator, with the transactions that were declared on them and are open.
         self._coordinator_links: dict[Link, set[bytes]] = {}
         self._nodes = LinkNodes(client, registry)
+        self._subscriptions = ClientSubscriptions(client, registry)
 
     def dispatch(self) -> None:
         """There is room again in the transport: deliver what waits."""
@@ -130,12 +132,14 @@ class ClientLinks:
     def on_detached(self, link: Link, *, closed: bool) -> None:
         """A link is gone: delete what was created for it or, when it may be resumed, keep it (not `closed`)."""
         ended, nodes = self._forget(link)
+        subscription = ended.queue if isinstance(ended, OutgoingLink) else None
         if isinstance(ended, ResumableIncomingLink | ResumableOutgoingLink):
             if not closed:
                 self._resumable.suspend(ended, nodes)
                 return
             self._resumable.remove(ended)
         end_link(self._registry, ended, nodes, self._client)
+        self._subscriptions.on_detached(link, subscription, closed=closed)
         if (owned := self._coordinator_links.pop(link, None)) is not None:
             self._coordinator.roll_back(owned)
 
@@ -174,7 +178,8 @@ class ClientLinks:
         """The client wants to receive."""
         source = link.source
         if source is None:
-            raise LinkRefused("amqp:invalid-field", "a receiving link needs a source")
+            self._transport.engine.accept_link(link, source=self._subscriptions.find(link), target=link.target)
+            return
         node: Node
         if source.dynamic:
             queue, granted = self._nodes.create_temporary(link, source, exclusive=True)
@@ -183,6 +188,9 @@ class ClientLinks:
             node, granted = self._nodes.find(link, source)
             if isinstance(node, Queue):
                 queue = node
+            elif isinstance(node, Exchange) and is_subscription(source):
+                self._subscribe(link, source, node)
+                return
             else:
                 queue, filters = self._bind_queue(link, source, node)
                 granted = attrs.evolve(granted, filters=filters)
@@ -205,14 +213,21 @@ class ClientLinks:
         outgoing.attach()
         self._grant(outgoing, granted)
 
+    def _subscribe(self, link: Link, source: Terminus, exchange: Exchange) -> None:
+        """Receive from a subscription that may outlive the link, or be shared."""
+        self._selector(source)  # refused before anything is created
+        queue, granted = self._subscriptions.open(link, source, exchange)
+        if queue.exclusive and queue.consumer_count:
+            raise LinkRefused("amqp:resource-locked", f"subscription {queue.name!r} has a receiver")
+        self._bind(link, exchange, queue)
+        outgoing = OutgoingLink(self._transport, link, queue)
+        outgoing.attach()
+        self._grant(outgoing, granted)
+
     def _bind_queue(self, link: Link, source: Terminus, node: Node) -> tuple[Queue, tuple[Filter, ...]]:
         """A queue for this link, bound to an exchange by the filters of the source; and the filters applied."""
         if isinstance(node, DefaultExchange | Queue):
             raise LinkRefused("amqp:not-allowed", "the default exchange cannot be subscribed to")
-        if source.durability is not Durability.NONE:
-            raise LinkRefused(
-                "amqp:not-implemented", f"a subscription to {node.name!r} cannot be durable: this broker keeps none"
-            )
         try:
             spec, applied = binding_from_filters(source.filters, node.kind)
         except ValueError as error:

@@ -22,12 +22,22 @@ def selector_from_filters(filters: Iterable[Filter]) -> tuple[Selector | None, t
     Raises:
         ValueError: the value is not a string, or not a selector.
     """
+    text, applied = selector_text(filters)
+    return (compile_selector(text), applied) if applied else (None, ())
+
+
+def selector_text(filters: Iterable[Filter]) -> tuple[str, tuple[Filter, ...]]:
+    """The text of the selector among the filters of a source, or an empty one, and the filter that it is.
+
+    Raises:
+        ValueError: the value is not a string.
+    """
     for entry in filters:
         if entry.descriptor in _SELECTOR:
             if not isinstance(entry.value, str):
                 raise ValueError(f"filter {entry.name} needs a string")
-            return compile_selector(entry.value), (entry,)
-    return None, ()
+            return entry.value, (entry,)
+    return "", ()
 
 
 def binding_from_filters(filters: Iterable[Filter], exchange_kind: str) -> tuple[BindingSpec, tuple[Filter, ...]]:

@@ -38,8 +38,11 @@ _ALIASES = {
 _SHARE = re.compile(r"(?:qpid\.fairshare|x-qpid-fairshare)[-.](\d+)$")
 #: Arguments without a meaning here that qpidd accepts: its journal's, those of AMQP 0-10 and of its clusters, and the
 #: time between alerts, which are raised once until the queue has drained.
+#: Argument of the queue of a subscription that outlives its links: the exchange.
+SUBSCRIPTION = "qmf.subscription"
 _WITHOUT_EFFECT = frozenset(
     {
+        SUBSCRIPTION,
         "qpid.file_count",
         "qpid.file_size",
         "qpid.persist_last_node",

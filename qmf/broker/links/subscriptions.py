@@ -1,0 +1,180 @@
+"""Subscriptions that outlive their links: durable ones, and those that several links share (AMQP 1.0, part 3.5).
+
+A subscription is a queue that is bound to an exchange. It is identified by the client's container id and the link's
+name or, if the source has the capability ``global``, by the link's name alone; of a shared one, the part of the name
+before ``|``. A link with a null source asks for the subscription of its name: closing that link ends the subscription.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from qmf.broker.links.filters import binding_from_filters, selector_text
+from qmf.broker.links.link_nodes import LinkRefused
+from qmf.broker.nodes.arguments import SUBSCRIPTION
+from qmf.broker.nodes.bindings import BindingRefused, BindingSpec
+from qmf.broker.nodes.exchanges import Exchange
+from qmf.broker.nodes.node_declaration import NodeDeclarationError
+from qmf.broker.nodes.queues import Queue
+from qmf.broker.nodes.registry import NodeRegistry
+from qmf.broker.nodes.settings import QueueSettings
+from qmf.broker.observer import BrokerClient
+from qmf.bus.engine.link import Link
+from qmf.bus.engine.values import Durability, ExpiryPolicy, Filter, Terminus
+
+SHARED, GLOBAL = "shared", "global"
+
+
+@attrs.frozen
+class Subscription:
+    """A subscription as a link asks for it.
+
+    Attributes:
+        name: of its queue.
+        settings: of its queue.
+        spec: which messages of the exchange.
+        filters: of the source, as far as they are applied.
+    """
+
+    name: str
+    settings: QueueSettings
+    spec: BindingSpec
+    filters: tuple[Filter, ...]
+
+
+def is_subscription(source: Terminus) -> bool:
+    """True if a source asks for a subscription that may outlive its link, or be shared."""
+    lasting = source.durability is not Durability.NONE or source.expiry is ExpiryPolicy.NEVER
+    return lasting or SHARED in source.capabilities
+
+
+class ClientSubscriptions:
+    """The subscriptions of one client."""
+
+    def __init__(self, client: BrokerClient, registry: NodeRegistry) -> None:
+        self._client = client
+        self._registry = registry
+        #: Links with a null source, with the subscription that ends when they are closed.
+        self._named: dict[Link, Queue] = {}
+
+    def open(self, link: Link, source: Terminus, exchange: Exchange) -> tuple[Queue, Terminus]:
+        """The queue of a subscription, created where there is none; and the source as granted.
+
+        One that exists with another binding or selector is replaced, as by JMS.
+
+        Raises:
+            LinkRefused: the filters are invalid, the name is in use for something else, or the broker has no store for
+                a durable one.
+        """
+        if source.durability is not Durability.NONE and self._registry.recorder is None:
+            reason = f"a subscription to {exchange.name!r} cannot be durable: this broker has no data directory"
+            raise LinkRefused("amqp:not-implemented", reason)
+        wanted = self._read(link, source, exchange)
+        found = self._registry.find(wanted.name)
+        if isinstance(found, Queue) and self._fits(found, wanted, exchange):
+            queue = found
+        else:
+            if found is not None:
+                self._replace(found, wanted)
+            queue = self._create(wanted, exchange)
+        granted = Terminus(
+            source.address,
+            filters=wanted.filters,
+            capabilities=tuple(name for name in source.capabilities if name in (SHARED, GLOBAL, "topic")),
+            durability=source.durability,
+            expiry=source.expiry,
+            timeout=source.timeout,
+        )
+        return queue, granted
+
+    def find(self, link: Link) -> Terminus:
+        """The source of the subscription that a link with a null source names; closing the link will end it.
+
+        Raises:
+            LinkRefused: there is none.
+        """
+        base, _, marks = link.name.partition("|")
+        names = [base] if GLOBAL in marks else [f"{self._client.info.container}_{base}"]
+        for name in names:
+            queue = self._registry.find(name)
+            if isinstance(queue, Queue) and SUBSCRIPTION in queue.settings.arguments:
+                self._named[link] = queue
+                durability = Durability.UNSETTLED_STATE if queue.settings.durable else Durability.NONE
+                exchange = str(queue.settings.arguments[SUBSCRIPTION])
+                return Terminus(exchange, durability=durability, expiry=ExpiryPolicy.NEVER)
+        raise LinkRefused("amqp:not-found", f"there is no subscription {link.name!r}")
+
+    def on_detached(self, link: Link, queue: Queue | None, *, closed: bool) -> None:
+        """A link is gone. If it was closed, its subscription ends, unless others receive from it.
+
+        Args:
+            link: which.
+            queue: that it received from, or None.
+            closed: the client has closed it, and has not just detached it.
+        """
+        queue = self._named.pop(link, queue)
+        if closed and queue is not None and SUBSCRIPTION in queue.settings.arguments and not queue.consumer_count:
+            self._registry.delete_queue(queue, self._client)
+
+    def _read(self, link: Link, source: Terminus, exchange: Exchange) -> Subscription:
+        shared = SHARED in source.capabilities
+        base, _, marks = link.name.partition("|") if shared else (link.name, "", "")
+        volatile = shared and "volatile" in marks
+        name = base if GLOBAL in source.capabilities else f"{self._client.info.container}_{base}"
+        try:
+            spec, applied = binding_from_filters(source.filters, exchange.kind)
+            selector, used = selector_text(source.filters)
+        except ValueError as error:
+            raise LinkRefused("amqp:invalid-field", str(error)) from error
+        lasting = source.expiry is ExpiryPolicy.NEVER and not volatile
+        settings = QueueSettings(
+            durable=source.durability is not Durability.NONE,
+            exclusive=not shared,
+            auto_delete=not lasting,
+            delete_delay=0 if lasting else source.timeout,
+            limits=self._registry.limits,
+            filter=selector,
+            arguments=_arguments(exchange, selector, 0 if lasting else source.timeout),
+        )
+        return Subscription(f"{name}|volatile" if volatile else name, settings, spec, (*applied, *used))
+
+    @staticmethod
+    def _fits(queue: Queue, wanted: Subscription, exchange: Exchange) -> bool:
+        binding = exchange.binding(queue, wanted.spec.key)
+        return (
+            queue.settings.arguments == wanted.settings.arguments
+            and queue.settings.exclusive == wanted.settings.exclusive
+            and binding is not None
+            and binding.spec == wanted.spec
+        )
+
+    def _replace(self, found: object, wanted: Subscription) -> None:
+        if not isinstance(found, Queue) or SUBSCRIPTION not in found.settings.arguments:
+            raise LinkRefused("amqp:resource-locked", f"{wanted.name!r} exists, and is no subscription")
+        if found.consumer_count:
+            raise LinkRefused("amqp:resource-locked", f"subscription {wanted.name!r} is in use with other filters")
+        self._registry.delete_queue(found, self._client)
+
+    def _create(self, wanted: Subscription, exchange: Exchange) -> Queue:
+        try:
+            queue = self._registry.declare_queue(wanted.name, wanted.settings, client=self._client)
+        except NodeDeclarationError as error:
+            raise LinkRefused("amqp:invalid-field", str(error)) from error
+        try:
+            self._registry.bind(exchange, queue, wanted.spec, self._client)
+        except BindingRefused as error:
+            self._registry.delete_queue(queue, self._client)
+            raise LinkRefused("amqp:invalid-field", str(error)) from error
+        return queue
+
+
+def _arguments(exchange: Exchange, selector: str, timeout: int) -> Mapping[str, object]:
+    """Arguments with which the store restores the queue as it was."""
+    arguments: dict[str, object] = {SUBSCRIPTION: exchange.name}
+    if selector:
+        arguments["qpid.filter"] = selector
+    if timeout:
+        arguments["qpid.auto_delete_timeout"] = timeout
+    return arguments
