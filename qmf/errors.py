@@ -125,6 +125,13 @@ def _near(name: str, known: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(begun + alike))[:3]
 
 
+def unknown_attribute(cls: type, name: str) -> AttributeError:
+    """The error for an attribute that objects of a class don't have; it has similar names."""
+    near = NotFoundError("attribute", name, [item for item in dir(cls) if not item.startswith("_")]).near
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{hint}", name=name)
+
+
 class PeerError(QmfError):
     """The peer violated the protocol, or refused a request."""
 

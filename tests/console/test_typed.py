@@ -254,6 +254,8 @@ async def test_the_error_of_an_assignment_names_the_alternative(proxy: Widget) -
     with pytest.raises(AttributeError, match=r"await obj\.set\(level_=\.\.\.\)"):
         proxy.level_ = 7  # type: ignore[assignment]
     assert proxy.level_ == 5
+    with pytest.raises(AttributeError, match=r"^'Widget' object has no attribute 'labell'; did you mean label\b"):
+        proxy.labell = 7  # type: ignore[assignment]
 
 
 def test_unset_reads_well() -> None:

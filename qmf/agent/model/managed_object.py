@@ -16,7 +16,7 @@ from qmf.agent.layout.class_layout import PROPERTIES, STATISTICS, ClassLayout, s
 from qmf.agent.layout.object_state import StatefulObject
 from qmf.agent.model.arguments import MaybeAwaitable
 from qmf.agent.model.object_values import read
-from qmf.errors import CallerError, ConstraintError, NotFoundError
+from qmf.errors import CallerError, ConstraintError, unknown_attribute
 from qmf.protocol.values import ObjectId
 from qmf.schema import ClassSchema
 from qmf.schema.documentation import document
@@ -110,13 +110,6 @@ class ManagedObject(StatefulObject, metaclass=ManagedObjectMeta):
     def _qmf_values(self, *, properties: bool = True, statistics: bool = True) -> dict[str, object]:
         """Values for the wire, by wire name; see `object_values.read`."""
         return read(self, (PROPERTIES if properties else 0) | (STATISTICS if statistics else 0))
-
-
-def unknown_attribute(cls: type, name: str) -> AttributeError:
-    """The error for an attribute that objects of a class don't have; it has similar names."""
-    near = NotFoundError("attribute", name, [item for item in dir(cls) if not item.startswith("_")]).near
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return AttributeError(f"{cls.__name__!r} object has no attribute {name!r}{hint}", name=name)
 
 
 #: The values of references.

@@ -7,7 +7,7 @@ from typing import ClassVar, Never, NoReturn, Self, TypeAlias, TypeVar, overload
 
 from qmf.console.aio.objects.remote_object import RemoteObject
 from qmf.console.typed.values import UNSET, argument_value, class_name, is_class, make_instance
-from qmf.errors import CallerError
+from qmf.errors import CallerError, unknown_attribute
 from qmf.protocol import ObjectId
 from qmf.schema import ClassSchema
 from qmf.schema.documentation import document
@@ -50,6 +50,8 @@ class TypedObject:
         return cls(remote)
 
     def __setattr__(self, name: str, value: Never) -> NoReturn:
+        if not hasattr(type(self), name):
+            raise unknown_attribute(type(self), name)
         raise AttributeError(
             f"{name} can't be assigned; properties with access RW are set by: await obj.set({name}=...)"
         )
