@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -138,14 +138,15 @@ def test_insecure_warns(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process change its arguments")
+@pytest.mark.skipif(not os.access("/proc/self/mem", os.W_OK), reason="only Linux lets a process change its arguments")
 def test_a_password_in_a_url_leaves_the_list_of_processes() -> None:
     # Nothing listens on port 1: the command waits.
     url = "amqp://ann:very-secret@127.0.0.1:1"
     with running(command("qmf-printevents"), "--wait", url) as process:
         arguments = Path(f"/proc/{process.popen.pid}/cmdline")
-        wait_until(lambda: b"very-secret" not in arguments.read_bytes(), "arguments without a password")
-        assert b"amqp://ann:***********@127.0.0.1:1" in arguments.read_bytes()
+        hidden = b"amqp://ann:***********@127.0.0.1:1"
+        wait_until(lambda: hidden in arguments.read_bytes(), "arguments without a password")
+        assert b"very-secret" not in arguments.read_bytes()
         process.wait_for("can be read by other users")
         process.wait_for("brokerDisconnected")
     assert not any("very-secret" in line for line in process.lines)
