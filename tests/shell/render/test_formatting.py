@@ -18,7 +18,9 @@ from qmf_shell.results.cells import (
     NamedValues,
     Quantity,
     ReferenceCell,
+    WatchedValue,
 )
+from qmf_shell.results.result import CellForm, TableColumn
 from shell.fakes import NOON, SECOND
 
 
@@ -113,3 +115,40 @@ def test_long_data_is_cut() -> None:
     text = Formatter(UTC).text(Collection(["x" * 100] * 1000))
     assert len(text) < 4100
     assert text.endswith("...")
+
+
+@pytest.mark.parametrize(
+    ("cell", "brief", "wide", "exact"),
+    [
+        (Quantity(12_500_000, "octet"), "12.5 MB", "12.5 MB", "12,500,000"),
+        (Quantity(10_234, "message"), "10.2 k", "10.2 k", "10,234"),
+        (Quantity(98.76, "percent"), "98.8 %", "98.8 %", "98.76 %"),
+        (0.123456, "0.12", "0.12", "0.1235"),
+        (4711, "4711", "4711", "4711"),
+        (Duration(97_925 * SECOND), "1d 3h", "1d 3h", "97,925,000,000,000 ns"),
+        (HiLoCell(12, 20, 3, "file"), "12", "12 (high 20, low 3)", "12"),
+        (HiLoCell(None, 20, 3, "file"), "-", "- (high 20, low 3)", "-"),
+        (MinMaxMeanCell(2, 1, 3, 2, "octet"), "2 B", "2 B (min 1 B, max 3 B, 2 samples)", "2"),
+        (MinMaxMeanCell(0, 0, 0, 0, "octet"), "-", "-", "-"),
+        (WatchedValue(Quantity(10_234, "octet"), rate=54_162.0), "10.2 kB (+54.2 kB/s)", "10.2 kB (+54.2 kB/s)", None),
+    ],
+)
+def test_cells_of_columns(cell: Cell, brief: str, wide: str, exact: str | None) -> None:
+    column = TableColumn("x", form=CellForm.BRIEF)
+    assert Formatter(UTC).column_text(cell, column) == brief
+    assert Formatter(UTC).column_text(cell, TableColumn("x", form=CellForm.WIDE)) == wide
+    if exact is not None:
+        assert Formatter(UTC, exact=True).column_text(cell, column) == exact
+    assert Formatter(UTC).column_text(cell, TableColumn("x")) == Formatter(UTC).text(cell)
+
+
+def test_times_of_today_have_no_date_in_brief_columns() -> None:
+    column = TableColumn("x", form=CellForm.BRIEF)
+    assert Formatter(UTC).column_text(Instant(NOON), column) == "2024-05-01 12:00:00"
+    assert Formatter(UTC).column_text(Instant(0), column) == "-"
+
+
+def test_empty_and_minor_values_of_short_lines() -> None:
+    cell = NamedValues({"user": "ops", "name": "a b", "alt": "", "args": Collection({}), "n": 0}, frozenset({"user"}))
+    assert Formatter(UTC).telling_values(cell) == [("name", '"a b"'), ("n", "0"), ("user", "ops")]
+    assert Formatter(UTC).telling_values(NamedValues({"alt": ""})) == [("alt", '""')]
