@@ -5,6 +5,7 @@ The published options are translated; all options of our commands may be given a
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 
@@ -98,7 +99,8 @@ def _translated(prog: str, usage: str, ours: str, argv: Sequence[str] | None) ->
     found: list[str] = []
     for word in words:
         if word in ("-h", "--help"):
-            print(_HELP.format(prog=prog, words=usage, ours=ours))
+            with contextlib.suppress(BrokenPipeError):  # as argparse: nobody reads on, e.g. `head`
+                print(_HELP.format(prog=prog, words=usage, ours=ours), flush=True)
         name, given, value = word.partition("=")
         if name == "--ha-admin":
             continue
