@@ -188,7 +188,4 @@ class Stage:
             self._shell.greeting()
         text, shell = self.as_here(command.text), self._shell
         expected = command.expected or Expected("...")
-        if not shell.is_view(text):
-            return self.until_it_fits(expected, patience, lambda: shell.answer(text))
-        with shell.view(text) as shown:
-            return self.until_it_fits(expected, patience, shown)
+        return self.until_it_fits(expected, patience, lambda: shell.answer(text))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +11,6 @@ from shell.terminals import Terminal
 #: As wide as the pages; high enough that nothing scrolls away.
 COLUMNS, ROWS = 100, 150
 _PROMPT = "qmf>"
-_VIEW = re.compile(r"(watch|top|plot)\b|(events|heartbeats)\b.* -f\b")
 _CLEAR = "\x0c"  # Ctrl-L
 
 
@@ -34,28 +31,11 @@ class TypedShell:
         """What it prints before its first prompt."""
         return self._shown(self._terminal.ready(), 0)
 
-    def is_view(self, text: str) -> bool:
-        """True for a command that shows something until it is ended."""
-        return _VIEW.match(text) is not None
-
     def answer(self, text: str) -> str:
         """What a command prints."""
         self._begin(text)
         first = -(-(len(_PROMPT) + 1 + len(text)) // COLUMNS)
         return self._shown(self._terminal.ready(), first)
-
-    @contextlib.contextmanager
-    def view(self, text: str) -> Iterator[Callable[[], str]]:
-        """What a view shows now, until the end of the block."""
-        self._begin(text)
-
-        def shown() -> str:
-            self._terminal.read(0.1)
-            return "\n".join(line for line in self._terminal.lines if not line.startswith(_PROMPT)).rstrip()
-
-        yield shown
-        self._terminal.child.send("q")
-        self._terminal.ready()
 
     def _begin(self, text: str) -> None:
         """Type a command into an empty screen."""
