@@ -213,12 +213,12 @@ def _candidates(
     indexes = {name: index for name in names if (index := _index_of(context, versions.get(name, ()))) is not None}
     texts = dict.fromkeys([text, *(text.removeprefix(f"{name}:") for _, name in indexes)])
     texts |= dict.fromkeys(text.removeprefix(f"{package}:{name}:") for package, name in indexes)
-    predicate = ["or", *(["eq", index, ["quote", key]] for index in dict.fromkeys(indexes.values()) for key in texts)]
+    found: list[ObjectRecord] = []
+    for index in dict.fromkeys(indexes.values()):  # a condition may only name values that the classes have
+        predicate = ["or", *(["eq", index, ["quote", key]] for key in texts)]
+        found += context.objects([name for name in indexes if indexes[name] == index], predicate, everything=True)
     others = [name for name in names if name not in indexes]
-    return [
-        *context.objects(list(indexes), predicate, everything=True),
-        *context.objects(others, everything=True),
-    ]
+    return [*found, *context.objects(others, everything=True)]
 
 
 def _index_of(context: Context, versions: Sequence[ClassKey]) -> str | None:
