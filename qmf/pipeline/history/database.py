@@ -61,6 +61,10 @@ class Database:
                 yield from rows
         except duckdb.Error as error:
             raise LakeError(f"{self._files.root}: {_one_line(error)}") from error
+        except RuntimeError as error:
+            if "interrupt" not in str(error).lower():
+                raise
+            raise KeyboardInterrupt from None
         finally:
             cursor.close()
 
@@ -86,8 +90,10 @@ class Database:
             if "No files found" in str(error) or "No such file" in str(error):
                 raise FileNotFoundError(str(error)) from error
             raise LakeError(f"{self._files.root}: {_one_line(error)}") from error
-        except duckdb.InterruptException:
-            raise KeyboardInterrupt from None
+        except RuntimeError as error:
+            if "interrupt" not in str(error).lower():
+                raise
+            raise KeyboardInterrupt from None  # DuckDB has taken the signal
         except duckdb.Error as error:
             raise LakeError(f"{self._files.root}: {_one_line(error)}") from error
         finally:

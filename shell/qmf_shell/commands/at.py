@@ -17,7 +17,6 @@ from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.result import Result
 from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.history_backend import HistoryBackend, shell_event
 from qmf_shell.session.lake_source import NotRecordedError
 from qmf_shell.session.lost import LostObjects
 from qmf_shell.session.recent import RecentEvents
@@ -67,6 +66,9 @@ def past_context(context: Context, at: int) -> Context:
         NoLakeError: the session has no lake.
         NotRecordedError: its recording begins later.
     """
+    # Imported here: most sessions have no lake.
+    from qmf_shell.session.history_backend import HistoryBackend
+
     reader = context.past()
     begin = reader.begin()
     if at < begin:
@@ -80,6 +82,7 @@ def past_context(context: Context, at: int) -> Context:
         # What is lost now may have existed then, and what existed then may be lost now.
         lost=LostObjects(),
         warnings=[],
+        gap=backend.gap,
     )
 
 
@@ -91,14 +94,15 @@ def inside(context: Context, past: Context, work: Callable[[], Result]) -> Resul
     finally:
         for key, deleted in destroyed.items():
             context.ids.mark_deleted(key, deleted)
-        backend = past.backend
-        gap = backend.gap() if isinstance(backend, HistoryBackend) else None
+        gap = past.gap()
         if gap is not None:
             context.warnings.append(f"incomplete: {gap[0]} since {Formatter().instant(gap[1])}: values are older")
         context.warnings += past.warnings
 
 
 def _events_before(past: Context, at: int) -> RecentEvents:
+    from qmf_shell.session.history_backend import shell_event
+
     reader = past.past()
     found = RecentEvents()
     events: list[EventRecord] = [shell_event(reader, item) for item in reader.events(at - _EVENTS_BEFORE, at)]

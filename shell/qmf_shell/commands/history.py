@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import attrs
 
 from qmf.errors import NotFoundError
-from qmf.pipeline.history.records import Incident, RecordedSeries, Sample
 from qmf.schema import QmfType
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import ObjectField, find_field
@@ -24,9 +23,11 @@ from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import Plot, PlotSeries, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.session.history_backend import shell_value
 from qmf_shell.session.lake_source import NotRecordedError, latest
 from qmf_shell.text import clean, plural
+
+if TYPE_CHECKING:
+    from qmf.pipeline.history.records import Incident, RecordedSeries, Sample
 
 #: Rows shown when the user does not say how many.
 SHOWN = 20
@@ -131,6 +132,8 @@ class _Chart:
                 line.points.append((incident.time / 1e9, None))
 
     def _add_sample(self, sample: Sample) -> None:
+        from qmf_shell.session.history_backend import shell_value
+
         cells: list[Cell] = []
         notes: list[str] = []
         for line in self._lines:

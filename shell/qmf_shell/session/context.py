@@ -48,6 +48,10 @@ def _ignore(text: str) -> None:
     del text
 
 
+def _no_gap() -> None:
+    return None
+
+
 @attrs.define
 class Context:
     """What a command may use.
@@ -65,6 +69,7 @@ class Context:
         connection: the named context that the brokers are of, or None.
         lake: the lake that the command line names, or none; see `past`.
         switch: goes on with other brokers, of a named context or of none; None where the session has no brokers.
+        gap: in the past: why values may be older than the time wanted, and since when; None where they are not.
         prompter: asks the user; None: there is no terminal.
         report: called with the progress of long work, in a few words; must be quick, may be called from any thread.
         warnings: what the user must know besides the result: agents and brokers that did not answer. Emptied before
@@ -85,6 +90,7 @@ class Context:
     connection: ConnectionContext | None = None
     lake: LakeSource = attrs.field(factory=LakeSource)
     switch: Callable[[Sequence[BrokerTarget], ConnectionContext | None], None] | None = None
+    gap: Callable[[], tuple[str, int] | None] = _no_gap
     prompter: Prompter | None = None
     report: Callable[[str], None] = _ignore
     warnings: list[str] = attrs.field(factory=list)
