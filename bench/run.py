@@ -65,6 +65,7 @@ PROGRAMS = (
     Program("shell_prompt"),
     Program("shell_completion"),
     Program("shell_objects", ("--objects", "1000", "--runs", "1")),
+    Program("shell_screen", ("--objects", "1000", "--seconds", "2")),
 )
 
 

@@ -119,8 +119,8 @@ class Screen(pyte.Screen):
 class Terminal:
     """qmf-shell on a screen in memory."""
 
-    def __init__(self, url: str, home: str) -> None:
-        self.screen = Screen(COLUMNS, ROWS)
+    def __init__(self, url: str, home: str, columns: int = COLUMNS, rows: int = ROWS) -> None:
+        self.screen = Screen(columns, rows)
         self._stream = pyte.Stream(self.screen)
         path = os.pathsep.join(entry for entry in sys.path if entry)
         env = {"HOME": home, "PATH": os.defpath, "TERM": "xterm-256color", "PYTHONPATH": path, "LANG": "C.UTF-8"}
@@ -128,7 +128,7 @@ class Terminal:
             sys.executable,
             ["-m", "qmf_shell.main", "-b", url],
             env=env,
-            dimensions=(ROWS, COLUMNS),
+            dimensions=(rows, columns),
             encoding="utf-8",
         )
         self.child.delaybeforesend = None
@@ -158,8 +158,8 @@ class Terminal:
         self.until(lambda lines: any(re.search(pattern, line) for line in lines))
 
 
-def drawn(screen: pyte.Screen, port: int) -> list[Text]:
-    """The screen as lines with their styles, empty lines left out; the broker's port always the same."""
+def drawn(screen: pyte.Screen, port: int, *, whole: bool = False) -> list[Text]:
+    """The screen as lines with their styles; the broker's port always the same. Empty lines only if `whole`."""
     lines = []
     for row in range(screen.lines):
         line = Text(end="\n")
@@ -169,14 +169,21 @@ def drawn(screen: pyte.Screen, port: int) -> list[Text]:
         spans = line.spans
         line = Text(line.plain.replace(str(port), str(PORT)), end="\n")
         line.spans = spans
-        if line.plain.strip():
+        if whole or line.plain.strip():
             lines.append(line)
     return lines
 
 
 def _style(char: pyte.screens.Char) -> Style:
     colours = [None if name == "default" else _colour(name) for name in (char.fg, char.bg)]
-    return Style(color=colours[0], bgcolor=colours[1], bold=char.bold, reverse=char.reverse, underline=char.underscore)
+    return Style(
+        color=colours[0],
+        bgcolor=colours[1],
+        bold=char.bold,
+        reverse=char.reverse,
+        underline=char.underscore,
+        strike=char.strikethrough,
+    )
 
 
 def _colour(name: str) -> str:
@@ -186,12 +193,12 @@ def _colour(name: str) -> str:
     return {"brown": "yellow"}.get(name, name.replace("bright", "bright_").replace("brown", "yellow"))
 
 
-def svg(lines: Sequence[Text]) -> str:
+def svg(lines: Sequence[Text], columns: int = COLUMNS, title: str = "qmf-shell") -> str:
     """The picture. Fonts are the reader's own: nothing is loaded from elsewhere."""
-    console = Console(width=COLUMNS, record=True, file=io.StringIO(), force_terminal=True)
+    console = Console(width=columns, record=True, file=io.StringIO(), force_terminal=True)
     for line in lines:
         console.print(line, soft_wrap=True)
-    picture = console.export_svg(title="qmf-shell", unique_id="qmf-shell")
+    picture = console.export_svg(title=title, unique_id="qmf-shell")
     return re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", picture, flags=re.DOTALL)
 
 

@@ -115,12 +115,16 @@ def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, 
     # Units need a line of their own: only if columns have some, and there is room.
     units = height >= _TALL and any(_unit(item, around) for item in page.model.shown_columns)
     room = height - len(lines) - with_heads - units - foot
-    _, rows = page.model.window(max(0, room))
-    rows = rows[: max(0, room)]
-    columns = _fitting(page, around, geometry, rows, width)
+    split = height >= _TALL and any(len(item.title) > _LEAST_HEADING for item in page.model.shown_columns)
+    rows, columns = _body(page, around, geometry, width, room - split, split=split)
+    if split and not any(item.is_split for item in columns):
+        split = False
+        rows, columns = _body(page, around, geometry, width, room, split=False)
+    room -= split
     if with_heads:
         geometry.head = len(lines)
-        lines += _head_lines(page, around, geometry, columns, width, units=units)
+        geometry.head += split
+        lines += _head_lines(page, around, geometry, columns, width, split=split, units=units)
     geometry.body = len(lines), max(0, room)
     cursor = page.model.cursor - page.model.top
     for number, row in enumerate(rows):
@@ -131,6 +135,15 @@ def draw_page(page: Page, around: Surroundings, geometry: Geometry, width: int, 
     if foot:
         lines.append(_foot_line(around, geometry, width))
     return lines[:height]
+
+
+def _body(
+    page: Page, around: Surroundings, geometry: Geometry, width: int, room: int, *, split: bool
+) -> tuple[Sequence[Row], list[_Placed]]:
+    """The rows that fit, and the columns."""
+    _, rows = page.model.window(max(0, room))
+    rows = rows[: max(0, room)]
+    return rows, _fitting(page, around, geometry, rows, width, split=split)
 
 
 def _empty_lines(page: Page) -> list[str]:
@@ -214,9 +227,22 @@ class _Placed:
     width: int
     natural: int
     texts: dict[int, str]
+    split: bool = False
+
+    @property
+    def is_split(self) -> bool:
+        """True if its heading takes two lines."""
+        return self.split and display_width(self.title) > self.width
+
+    @property
+    def heading(self) -> tuple[str, str]:
+        """The two lines of its heading; the first is empty if one is enough."""
+        return halves(self.title) if self.is_split else ("", self.title)
 
 
-def _fitting(page: Page, around: Surroundings, geometry: Geometry, rows: Sequence[Row], width: int) -> list[_Placed]:
+def _fitting(
+    page: Page, around: Surroundings, geometry: Geometry, rows: Sequence[Row], width: int, *, split: bool
+) -> list[_Placed]:
     """The columns that fit, with the texts of the rows."""
     model = page.model
     shown = model.shown_columns
@@ -231,11 +257,12 @@ def _fitting(page: Page, around: Surroundings, geometry: Geometry, rows: Sequenc
     scrolled = [item for item in shown if not item.fixed and not item.spare]
     scrolled = scrolled[min(model.left, max(0, len(scrolled) - 1)) :]
     cap = max(_LEAST_TEXT, width // _TEXT_PART)
+    name_cap = max(_LEAST_TEXT, width * 2 // 5)
     placed: list[_Placed] = []
     used = 0
     for item in [*fixed, *scrolled]:
-        one = _measured(page, item, around, geometry, rows, placed[-1].column if placed else None)
-        size = one.width if item.right else min(one.width, cap)
+        one = _measured(page, item, around, geometry, rows, placed[-1].column if placed else None, split=split)
+        size = one.width if item.right else min(one.width, name_cap if item.fixed else cap)
         gap = GAP if placed else 0
         if used + gap + size > width:
             rest = width - used - gap
@@ -246,11 +273,17 @@ def _fitting(page: Page, around: Surroundings, geometry: Geometry, rows: Sequenc
         used += gap + size
         if used >= width:
             break
+    # Prose such as descriptions keeps a part of what is left; other spare columns get what the others don't need.
+    spare = [_measured(page, item, around, geometry, rows, None) for item in shown if item.spare]
+    for one in spare:
+        least = min(one.natural, _LEAST_SPARE)
+        if one.column.prose and used + GAP + least <= width:
+            placed.append(attrs.evolve(one, width=least))
+            used += GAP + least
     placed = _widened(placed, width - used)
-    for item in (item for item in shown if item.spare):
-        rest = width - sum(one.width + GAP for one in placed)
-        one = _measured(page, item, around, geometry, rows, None)
-        if rest >= min(one.natural, _LEAST_SPARE):
+    for one in spare:
+        rest = width - sum(other.width + GAP for other in placed)
+        if not one.column.prose and rest >= min(one.natural, _LEAST_SPARE):
             placed.append(attrs.evolve(one, width=min(one.natural, rest)))
     return placed
 
@@ -262,6 +295,8 @@ def _measured(
     geometry: Geometry,
     rows: Sequence[Row],
     before: ScreenColumn | None,
+    *,
+    split: bool = False,
 ) -> _Placed:
     """A column with the texts of the rows, as wide as these; a long heading may be shortened."""
     title = _heading(page, column, around, before)
@@ -269,17 +304,20 @@ def _measured(
     content = max([geometry.widths.get(column.key, 1), *map(display_width, texts.values())])
     geometry.widths[column.key] = content
     whole = max(display_width(title), display_width(_unit(column, around)))
-    return _Placed(column, title, max(content, min(whole, _LEAST_HEADING)), max(content, whole), texts)
+    least = max(map(display_width, halves(title))) if split else _LEAST_HEADING
+    least = max(min(whole, least), display_width(_unit(column, around)))
+    return _Placed(column, title, max(content, least), max(content, whole), texts, split)
 
 
 def _widened(placed: Sequence[_Placed], spare: int) -> list[_Placed]:
     """Give the room that is left to texts and headings that were shortened."""
-    result = []
-    for item in placed:
+    widths = {}
+    # Prose first: the others are cut in the middle, and still say what they are.
+    for item in sorted(placed, key=lambda one: not one.column.prose):
         more = max(0, min(item.natural - item.width, spare))
         spare -= more
-        result.append(attrs.evolve(item, width=item.width + more) if more else item)
-    return result
+        widths[item.column.key] = item.width + more
+    return [attrs.evolve(item, width=widths[item.column.key]) for item in placed]
 
 
 def _has_values(column: ScreenColumn, rows: Sequence[Row]) -> bool:
@@ -300,18 +338,38 @@ def _unit(column: ScreenColumn, around: Surroundings) -> str:
     return around.formatter.heading(table_column(column))
 
 
+def halves(title: str) -> tuple[str, str]:
+    """A heading in two lines, broken before a capital letter or after a blank, as evenly as possible."""
+    breaks = [
+        at for at in range(1, len(title)) if (title[at].isupper() and title[at - 1].islower()) or title[at] == " "
+    ]
+    if not breaks:
+        return "", title
+    at = min(breaks, key=lambda place: max(place, len(title) - place))
+    return title[:at], title[at:].lstrip()
+
+
 def _head_lines(
-    page: Page, around: Surroundings, geometry: Geometry, columns: Sequence[_Placed], width: int, *, units: bool
+    page: Page,
+    around: Surroundings,
+    geometry: Geometry,
+    columns: Sequence[_Placed],
+    width: int,
+    *,
+    split: bool,
+    units: bool,
 ) -> list[Fragments]:
     """The headings, and below them the units that the cells don't have."""
     line: Fragments = []
+    above: Fragments = []
     below: Fragments = []
     at = 0
     for number, item in enumerate(columns):
         gap = " " * GAP if number else ""
-        text = _fit(item.title, item.width, item.column.right, around)
+        upper, lower = item.heading
         style = "class:head.sort" if page.model.sort == item.column.key else "class:head"
-        line += [("class:head", gap), (style, text)]
+        above += [("class:head", gap), (style, _fit(upper, item.width, item.column.right, around))]
+        line += [("class:head", gap), (style, _fit(lower, item.width, item.column.right, around))]
         below.append(("class:faint", gap + _fit(_unit(item.column, around), item.width, item.column.right, around)))
         geometry.heads.append((at, at + len(gap) + item.width, item.column.key))
         at += len(gap) + item.width
@@ -321,7 +379,7 @@ def _head_lines(
         line += [("class:head", " " * (rest - len(sign))), ("class:faint class:head", sign)]
     else:
         line.append(("class:head", " " * max(0, rest)))
-    return [line, below] if units else [line]
+    return [*([above] if split else []), line, *([below] if units else [])]
 
 
 def _hidden(page: Page, columns: Sequence[_Placed]) -> str:
@@ -354,7 +412,10 @@ def _row_line(row: Row, around: Surroundings, columns: Sequence[_Placed], width:
         text = item.texts[id(row)]
         style = _style(item.column, row, text)
         text = ended(text, item.width, around.wide_characters) if item.column.prose else text
-        line.append((f"{style} {cursor}" if chosen else style, _fit(text, item.width, item.column.right, around)))
+        if chosen:
+            # The cursor has one colour, but what is critical stays so.
+            style = f"{cursor} {style}" if style in _LEVELS.values() and style else f"{style} {cursor}"
+        line.append((style, _fit(text, item.width, item.column.right, around)))
         used += item.width
     if chosen and used < width:
         line.append((cursor, " " * (width - used)))

@@ -260,7 +260,9 @@ class Navigator:
         if not self.page.changes:
             return ""
         at = formatter.text(Instant(self._updated)) if self._updated else ""
-        return f"{at}  PAUSED" if self.paused else f"{at}  every {self.page.interval:g} s"
+        if self.paused:
+            return f"{at}  PAUSED"
+        return at if self.page.at_once else f"{at}  every {self.page.interval:g} s"
 
     def alarm(self, formatter: Formatter) -> tuple[str, str] | None:
         """In place of the keys: a lost connection, an error, or the answer to the last key."""

@@ -35,6 +35,7 @@ def objects_spec(
         predicate=compiled.filter.predicate,
         test=compiled.filter.test,
         columns=column_names(selection),
+        more=not selection.columns,
         sort=first[0].name if first else None,
         descending=first[1] if first else False,
         all_integers=all_integers,

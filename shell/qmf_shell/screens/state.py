@@ -50,6 +50,7 @@ class Page:
         loaded: it was updated at least once.
         notes: what it says besides its rows.
         empty: shown in place of rows.
+        at_once: what is new is shown at once, so the interval says nothing.
         changes: it is updated; False for what stays as it is.
         chooses: its rows are chosen from, and the space bar does not pause.
     """
@@ -58,6 +59,7 @@ class Page:
     empty = "Nothing to show."
     chooses = False
     changes = True
+    at_once = False
 
     def __init__(self, context: Context, title: str, model: TableModel, interval: float) -> None:
         self.context = context

@@ -23,7 +23,7 @@ COLOURS = Style.from_dict(
         "critical": "bold ansiwhite bg:ansired",
         "error": "ansired",
         "notice": "ansicyan",
-        "cursor": "reverse",
+        "cursor": "fg:ansidefault bg:ansidefault reverse",
         "foot": "",
         "key": "bold ansicyan",
         "bad": "bold ansiwhite bg:ansired",

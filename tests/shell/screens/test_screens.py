@@ -12,7 +12,7 @@ from qmf_shell.modes.executor import evaluate
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import display_width
 from qmf_shell.results.result import LiveScreen
-from qmf_shell.screens.drawing import Geometry, Surroundings, draw_page, ended, shortened
+from qmf_shell.screens.drawing import Geometry, Surroundings, draw_page, ended, halves, shortened
 from qmf_shell.screens.navigator import Navigator
 from qmf_shell.screens.pages.events import KEPT
 from qmf_shell.screens.state import Page
@@ -177,7 +177,7 @@ def test_thresholds_colour_values(context: Context, backend: FakeBackend) -> Non
     looked.navigator.page.model.sort_by("openFiles")
     looked.navigator.set_thresholds("5 10")
     assert looked.navigator.message == "openFiles: 5 and 10"
-    assert "class:critical" in looked.styles("12")
+    assert looked.styles("12") == "class:cursor class:critical"
     assert "12!!" in "\n".join(looked.lines(colour=False))
     looked.navigator.set_thresholds("20 15")
     assert "class:critical" in looked.styles("12")
@@ -328,7 +328,7 @@ def test_events_come_the_latest_first(context: Context) -> None:
         ["12:00:05", "alert", "filesystemFull", "mountPoint=/"],
         ["12:00:00", "warn", "filesystemFull", "mountPoint=/home"],
     ]
-    assert looked.styles("alert").startswith("class:critical")
+    assert looked.styles("alert") == "class:cursor class:critical"
     looked.navigator.page.model.sort_by("severity", descending=True)
     assert "/home" in looked.rows()[0]
     looked.navigator.filter("alert")
@@ -373,7 +373,7 @@ def test_heartbeats_show_how_agents_are(context: Context, backend: FakeBackend) 
     looked.navigator.open()
     looked.update()
     assert len(looked.rows()) == 2
-    assert looked.styles("20s") == "class:warning class:cursor"
+    assert looked.styles("20s") == "class:cursor class:warning"
 
 
 def test_top_sorts_by_the_rate(context: Context, backend: FakeBackend) -> None:
@@ -394,3 +394,9 @@ def test_texts_end_at_a_blank() -> None:
     assert ended("longwordwithoutblanks", 8) == "longwor…"
     assert ended("short", 8) == "short"
     assert ended("short", 0) == ""
+
+
+def test_long_headings_take_two_lines() -> None:
+    assert halves("msgTotalEnqueues") == ("msgTotal", "Enqueues")
+    assert halves("msgTotalEnqueues ▼") == ("msgTotal", "Enqueues ▼")
+    assert halves("depth") == ("", "depth")

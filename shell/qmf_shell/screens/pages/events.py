@@ -77,6 +77,7 @@ class EventsPage(Page):
     """Events as they come."""
 
     empty = "No such events yet."
+    at_once = True
 
     def __init__(
         self,

@@ -161,6 +161,7 @@ class AgentBeatsPage(Page):
     """The heartbeats of one agent, the latest first."""
 
     empty = "No heartbeat yet."
+    at_once = True
 
     def __init__(self, context: Context, agent: str, broker: str, interval: float) -> None:
         """

@@ -50,7 +50,7 @@ class ObjectRow(Row):
         if field.type is None or isinstance(value, bool) or not isinstance(value, int | float) or self.mark.gone:
             return None
         if self.before is None:
-            return None
+            return 0.0 if now - self.at > LONGEST_STEP else None
         if now - self.at > max(self.step, 1.0) * HELD:
             return 0.0
         last = self.before.values.get(field.name)

@@ -196,8 +196,10 @@ class ObjectsPage(Page):
             if row.mark.gone:
                 row.mark = Mark.NONE
                 self._marked.pop(record.identity.key, None)
+            # What is followed begins with the objects that were just listed, as they are.
+            if not record.updated or record.updated != row.item.updated:
+                self._moving[record.identity.key] = row
             row.change(record, self._now, self._update)
-            self._moving[record.identity.key] = row
             rows.append(row)
         orders = {id(item): natural_key(item.identity.index) for item in fresh}
         fresh.sort(key=lambda item: (orders[id(item)], item.identity.key.agent, item.identity.key.broker))

@@ -1,0 +1,162 @@
+"""Makes the pictures of live screens and tables in docs/shell.md: a real session in terminals of three sizes, as SVG.
+
+An embedded broker and an agent with invented queues, whose counters grow while the session lasts, run in this process.
+
+    python docs/demo/screen_pictures.py --out docs/demo
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import re
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from shell_picture import Terminal, drawn, svg
+
+from qmf.agent import Agent
+from qmf.broker import EmbeddedBroker
+from qmf.models.broker.agent import Binding, Broker, Exchange, Queue, QueueDeclare, Subscribe, Vhost
+
+SIZES = ((80, 24), (120, 40), (200, 50))
+#: Seconds for which a screen runs before it is drawn, so that there are rates.
+RUNNING = 8.0
+#: Pictures by name: what is typed at the prompt, then on the screen, and what is seen in the end.
+SCREENS = (
+    ("watch", "watch -n 1 queue sort msgTotalEnqueues desc\r", "", r"orders"),
+    ("object", "watch -n 1 queue:orders\r", "", r"msgTotalEnqueues"),
+    ("references", "watch -n 1 queue:orders\r", "\t", r"from +\d+ +binding"),
+    ("events", "events -f\r", "", r"queueDeclare"),
+    ("list", "list queue limit 15\r", "", r"more beyond"),
+)
+NAMES = ("orders", "invoices", "returns", "audit", "mail", "billing.eu-central-1.retries", "stock")
+
+
+class Shop:
+    """An agent with invented queues, to which messages come."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._random = random.Random(7)
+        broker = Broker(name="mq1")
+        agent.add(broker)
+        vhost = Vhost(name="/", brokerRef=broker)
+        agent.add(vhost)
+        exchange = Exchange(name="amq.topic", vhostRef=vhost, type="topic", durable=True, autoDelete=False)
+        agent.add(exchange)
+        names = [*NAMES, *(f"customer.{number:05}.requests" for number in range(1, 113))]
+        self._queues = [
+            Queue(name=name, vhostRef=vhost, durable=True, autoDelete=False, exclusive=False, arguments={})
+            for name in names
+        ]
+        for queue in self._queues:
+            agent.add(queue)
+            self._grow(queue, self._random.randrange(10, 200_000))
+        self._grow(self._queues[0], 2_300_000)
+        self._grow(self._queues[1], 410_000)
+        agent.add(
+            Binding(exchangeRef=exchange, queueRef=self._queues[0], bindingKey="shop.orders.#", arguments={}, origin="")
+        )
+        agent.register(Subscribe)
+        agent.register(QueueDeclare)
+        self._beats = 0
+
+    def work(self, ended: threading.Event) -> None:
+        """Let messages come, until `ended` is set; on a thread of its own."""
+        while not ended.wait(0.7):
+            self._beats += 1
+            for queue in self._random.sample(self._queues, 12):
+                self._grow(queue, self._random.randrange(1, 900))
+            self._grow(self._queues[0], self._random.randrange(900, 1600))
+            if self._beats % 2:
+                name = self._random.choice(NAMES)
+                self._agent.raise_event(
+                    Subscribe(
+                        rhost="10.4.0.17:40122", user="shop", qName=name, dest=f"{name}-worker", excl=False, args={}
+                    )
+                )
+            else:
+                self._agent.raise_event(
+                    QueueDeclare(
+                        rhost="10.4.0.9:51820",
+                        user="admin",
+                        qName=f"customer.{self._beats:05}.requests",
+                        durable=True,
+                        excl=False,
+                        autoDel=False,
+                        altEx="",
+                        args={"qpid.max_count": 5000},
+                        disp="created",
+                    )
+                )
+
+    def _grow(self, queue: Queue, count: int) -> None:
+        queue.msgTotalEnqueues.inc(count)
+        queue.byteTotalEnqueues.inc(count * 612)
+        done = count - self._random.randrange(0, count // 8 + 1)
+        queue.msgTotalDequeues.inc(done)
+        queue.byteTotalDequeues.inc(done * 612)
+
+
+def picture(url: str, port: int, home: str, size: tuple[int, int], keys: tuple[str, str], seen: str) -> str:
+    """One picture."""
+    columns, rows = size
+    line, more = keys
+    terminal = Terminal(url, home, columns, rows)
+    try:
+        terminal.ready()
+        terminal.child.send("list queue limit 1\r")  # so that objects have the same ids in all pictures
+        terminal.ready()
+        terminal.child.send("clear\r")
+        terminal.ready()
+        terminal.type(line, seen if not more else "q leave")
+        if more:
+            terminal.type(more, seen)
+        if not line.startswith("list"):
+            end = time.monotonic() + RUNNING
+            terminal.until(lambda _: time.monotonic() > end)
+        else:
+            terminal.ready()
+        return svg(drawn(terminal.screen, port, whole=True), columns, f"{columns} x {rows}: {line.strip()}")
+    finally:
+        terminal.child.close(force=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the pictures."""
+    parser = argparse.ArgumentParser(description="Make the pictures of qmf-shell's screens in docs/shell.md.")
+    parser.add_argument("--out", metavar="FOLDER", default="docs/demo", help="where to (default: %(default)s)")
+    parser.add_argument("names", nargs="*", help="only these pictures")
+    options = parser.parse_args(argv)
+    folder = Path(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory() as home,
+        EmbeddedBroker() as broker,
+        Agent.run_in_thread(broker.url, vendor="example.org", product="shop", instance="1", interval=1) as thread,
+        contextlib.ExitStack() as stack,
+    ):
+        ended = threading.Event()
+        worker = threading.Thread(target=Shop(thread.agent).work, args=(ended,))
+        worker.start()
+        stack.callback(worker.join)
+        stack.callback(ended.set)
+        for name, line, more, seen in SCREENS:
+            if options.names and name not in options.names:
+                continue
+            for columns, rows in SIZES:
+                text = picture(broker.url, broker.port, home, (columns, rows), (line, more), seen)
+                text = re.sub(r"amqp://127\.0\.0\.1:\d+", "amqp://mq1", text)
+                (folder / f"{name}-{columns}x{rows}.svg").write_text(text, encoding="utf-8")
+                print(f"{name}-{columns}x{rows}.svg")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
