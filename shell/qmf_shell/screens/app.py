@@ -123,8 +123,8 @@ class ScreenApp:
                 # It may wait for an agent, which nobody wants to wait for now.
                 thread.join(_LEAVE)
             self.navigator.close()
-        page = self.navigator.page
-        return Left(page.result(self.navigator.rows_on_screen(self._geometry.body[1])), interrupted)
+        page = self.navigator.last_page
+        return Left(page.result(page.model.window(self.page_height)[1]), interrupted)
 
     def leave(self, *, interrupted: bool = False) -> None:
         """End `run`."""

@@ -41,7 +41,7 @@ class HelpPage(FixedPage):
         columns = (
             ScreenColumn("key", "Key", lambda row: row.item[0], lambda row: row.item[0], Role.NAME, fixed=True),
             ScreenColumn("meaning", "Meaning", lambda row: row.item[1], lambda row: row.item[1]),
-            ScreenColumn("for", "For", lambda row: row.item[2], lambda row: row.item[2], Role.FAINT),
+            ScreenColumn("for", "For", lambda row: row.item[2], lambda row: row.item[2], Role.FAINT, spare=True),
         )
         rows = [Row(number, item, order=number, search=" ".join(item).lower()) for number, item in enumerate(_HELP)]
         super().__init__(context, "help", columns, rows)

@@ -15,7 +15,8 @@ from qmf.errors import QmfError
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Instant
 from qmf_shell.screens.choices import ColumnsPage, HelpPage, SortPage
-from qmf_shell.screens.rows import Row, ScreenColumn
+from qmf_shell.screens.fixed import TextPage
+from qmf_shell.screens.rows import ScreenColumn
 from qmf_shell.screens.state import BACK, FilterError, Page
 from qmf_shell.screens.thresholds import limits_of_text
 from qmf_shell.session.context import Context
@@ -88,6 +89,11 @@ class Navigator:
     def trail(self) -> Sequence[str]:
         """The titles of the pages below it."""
         return [item.title for item in self._pages[:-1]]
+
+    @property
+    def last_page(self) -> Page:
+        """The page that stays on the terminal after the screen is left: not the help or a list to choose from."""
+        return next((item for item in reversed(self._pages) if item.changes), self._pages[-1])
 
     def push(self, page: Page) -> None:
         """Show another page on top."""
@@ -233,10 +239,6 @@ class Navigator:
         if not isinstance(self.page, HelpPage):
             self.push(HelpPage(self._context))
 
-    def rows_on_screen(self, height: int) -> Sequence[Row]:
-        """The rows of the page that are on the screen."""
-        return self.page.model.window(height)[1]
-
     # -- what is shown besides the page
 
     @property
@@ -251,7 +253,7 @@ class Navigator:
         if len(self._pages) == 1 and not page.model.filter:
             left_out.add("Esc")
         if page.chooses:
-            left_out |= {"s", "c", "S", "x"}
+            left_out |= {"s", "c", "S", "x"} | ({"Space"} if isinstance(page, HelpPage | TextPage) else set())
             return [(key, "choose" if key == "Space" else text) for key, text in _KEYS if key not in left_out]
         return [item for item in _KEYS if item[0] not in left_out]
 

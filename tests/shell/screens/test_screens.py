@@ -231,7 +231,9 @@ def test_help_is_shown_and_left(context: Context) -> None:
 
 def test_what_was_on_the_screen_is_left_as_a_table(context: Context) -> None:
     looked = Looked(context, "watch filesystem columns threshold")
-    result = looked.navigator.page.result(looked.navigator.rows_on_screen(1))
+    looked.navigator.help()
+    page = looked.navigator.last_page
+    result = page.result(page.model.window(1)[1])
     assert (result.title, len(result.rows), result.note) == ("org.example:filesystem, 2 objects", 1, "1 more")  # type: ignore[union-attr]
 
 
