@@ -125,10 +125,12 @@ class Screen:
                 self._show_whole(result)
 
     def error(self, text: str) -> None:
-        """Print one line about an error, to stderr; a long line is not cut."""
+        """Print one line about an error, to stderr; a terminal gets it in lines that fit."""
         line = f"error: {one_line(text)}"
-        red = self.style is OutputStyle.COLOUR and self._err.isatty()
-        self._err.write(f"\x1b[31m{line}\x1b[0m\n" if red else f"{line}\n")
+        terminal = self._err.isatty()
+        red = self.style is OutputStyle.COLOUR and terminal
+        for part in wrap(line, self._size()[0]) if terminal else [line]:
+            self._err.write(f"\x1b[31m{part}\x1b[0m\n" if red else f"{part}\n")
         self._err.flush()
         self._record([line])
 
