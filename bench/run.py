@@ -49,6 +49,7 @@ PROGRAMS = (
     Program("events_rate", ("--events", "5000", "--objects", "1000", "--rounds", "2")),
     Program("calls", ("--calls", "500")),
     Program("bus_rate", ("--rounds", "1")),
+    Program("engine_messages", ("--rounds", "20")),
     Program("broker_core", ("--messages", "2000")),
     Program("messaging_send", ("--rounds", "1")),
     Program("messaging_receive", ("--rounds", "1")),
