@@ -255,7 +255,7 @@ def test_other_links_that_are_refused(connect: Connect) -> None:
     connection = connect()
     cases: list[tuple[Callable[..., object], str | None, LinkOption, str]] = [
         (connection.create_sender, None, Null("target"), "needs a target"),
-        (connection.create_receiver, "jobs", Null("source"), "needs a source"),
+        (connection.create_receiver, "jobs", Null("source"), "there is no subscription"),
         (connection.create_receiver, "new", Durable(), "keeps nothing over a restart"),
         (connection.create_receiver, "amq.topic", binding(TOPIC, 7), "needs a string"),
     ]

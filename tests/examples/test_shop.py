@@ -85,10 +85,14 @@ def test_wrong_numbers(shop: list[str], option: str, value: str, message: str) -
     assert done.stderr.splitlines()[-1] == f"shop: error: argument {option}: {message}"
 
 
-def test_no_broker_is_one_line(shop: list[str]) -> None:
+def test_it_waits_for_its_broker(shop: list[str]) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        url = f"amqp://127.0.0.1:{probe.getsockname()[1]}"
-    done = run([*shop, url])
-    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1), done.stderr
-    assert done.stderr.startswith(f"shop: cannot connect to {url}")
+        port = probe.getsockname()[1]
+    process = Process(*shop, f"amqp://127.0.0.1:{port}", "--name", "test")
+    process.wait_for("is open")
+    with EmbeddedBroker(port=port) as broker, Session() as session:
+        session.addBroker(broker.url)
+        wait_until(lambda: len(session.getObjects(_class="till", _package="org.example.shop")) == 3, "tills")
+        assert process.end(signal.SIGINT) == 0
+    assert "Traceback" not in "".join(process.lines)
