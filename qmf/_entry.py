@@ -15,7 +15,10 @@ EXIT_NOT_INSTALLED = 2
 EXIT_INTERRUPTED = 130
 
 #: Libraries that come with extras; any other missing module is a bug.
-_OPTIONAL = {"jinja2", "lxml", "prompt_toolkit", "psutil", "pyarrow", "pyspark", "rich", "yaml"}
+_OPTIONAL = {
+    *("fastapi", "jinja2", "lxml", "nicegui", "opentelemetry", "orjson", "prometheus_client", "prompt_toolkit"),
+    *("psutil", "pyarrow", "pyspark", "rich", "starlette", "uvicorn", "yaml"),
+}
 
 
 def broker() -> int:
@@ -76,6 +79,11 @@ def shell() -> int:
 def stat() -> int:
     """Run `qmf-stat`."""
     return _run("qmf-stat", "qmf_shell.stat", "shell")
+
+
+def web() -> int:
+    """Run `qmf-web`."""
+    return _run("qmf-web", "qmf.web.cli", "web")
 
 
 def _run(command: str, module: str, extra: str | None, function: str = "main") -> int:

@@ -73,5 +73,8 @@ def pytest_report_header() -> list[str]:
         "pipeline: tested on Spark"
         if spark
         else "pipeline: left out, its extra is not installed: pip install '.[dev]'",
+        "web: tested"
+        if importlib.util.find_spec("fastapi") and importlib.util.find_spec("nicegui")
+        else "web: left out, its extra is not installed: pip install '.[dev]'",
         f"peers: embedded broker, our agents, captured messages; {'; '.join(foreign)}",
     ]

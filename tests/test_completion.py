@@ -25,6 +25,7 @@ COMMANDS = {
     "qmf-printevents": _entry.printevents,
     "qmf-shell": _entry.shell,
     "qmf-stat": _entry.stat,
+    "qmf-web": _entry.web,
     "qpid-config": _entry.qpid_config,
     "qpid-printevents": _entry.qpid_printevents,
     "qpid-queue-stats": _entry.qpid_queue_stats,

@@ -35,6 +35,17 @@ ALLOWED: dict[str, set[str]] = {
         "qmf.bus",
         "qmf.connecting",
     },
+    "qmf/web": {
+        "qmf.console",
+        "qmf.messaging",
+        "qmf.schema",
+        "qmf.protocol",
+        "qmf.bus",
+        "qmf.connecting",
+        "qmf.models",
+        "qmf.broker",
+        "qmf.hostagent",
+    },
     "qmf/hostagent": {"qmf.agent", "qmf.models", "qmf.bus", "qmf.connecting"},
     "qmf/testing": {"qmf.agent", "qmf.console", "qmf.protocol", "qmf.codec", "qmf.schema", "qmf.bus"},
     # The console only for `--from-agent`, when it is asked for.
@@ -60,6 +71,7 @@ OPEN = {
     "qmf._lazy",
     "qmf._loop_thread",
     "qmf._state_table",
+    "qmf._users",
     "qmf._version",
     "qmf.errors",
 }
@@ -183,6 +195,17 @@ def test_only_the_brokers_management_imports_the_agent() -> None:
     assert wrong == []
 
 
+def test_only_the_command_of_the_web_starts_a_broker() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line}: imports {name}"
+        for path in modules("qmf/web")
+        if path.name != "cli.py"
+        for line, name in imported(path)
+        if within(name, {"qmf.broker", "qmf.hostagent"})
+    ]
+    assert wrong == []
+
+
 def test_only_the_engine_imports_proton_in_the_bus() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}"
@@ -260,7 +283,8 @@ def test_importing_a_package_loads_no_more_than_it_needs(module: str, unwanted: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "module", ["qmf.agent", "qmf.console", "qmf.broker", "qmf.hostagent", "qmf.testing", "qmf.models.host.agent"]
+    "module",
+    ["qmf.agent", "qmf.console", "qmf.broker", "qmf.hostagent", "qmf.testing", "qmf.models.host.agent", "qmf.web"],
 )
 def test_importing_starts_no_thread(module: str) -> None:
     assert fresh(f"import {module}, threading; print(threading.active_count())") == "1"

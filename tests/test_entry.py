@@ -95,7 +95,10 @@ def optional_modules() -> set[str]:
     """The modules of everything that comes with an extra, as pyproject.toml lists it."""
     extras = PROJECT["optional-dependencies"].values()
     names = {re.split(r"[\[<>=~;]", item)[0] for items in extras for item in items}
-    other = {"prompt-toolkit": "prompt_toolkit", "pyyaml": "yaml"}
+    other = {
+        **{"prometheus-client": "prometheus_client", "prompt-toolkit": "prompt_toolkit", "pyyaml": "yaml"},
+        **dict.fromkeys(("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"), "opentelemetry"),
+    }
     return {other.get(name, name) for name in names if name != "qmf"} | {"wcwidth", "numpy"}
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from qmf._users import Users
 from qmf._version import __version__
 from qmf.broker.connection_limits import ConnectionCounts, ConnectionLimits
 from qmf.broker.links.connection import ServerConnection
 from qmf.broker.links.resumable_links import ResumableLinks
 from qmf.broker.links.sasl import SaslEngine
-from qmf.broker.links.users import Users
 from qmf.broker.nodes.counters import BrokerCounters
 from qmf.broker.nodes.exchanges import Exchange
 from qmf.broker.nodes.queues import Queue

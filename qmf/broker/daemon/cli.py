@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from qmf._event_loop import on_end_signals, run
+from qmf._users import UsersError, read_users
 from qmf.broker.connection_limits import ConnectionLimits
 from qmf.broker.daemon.background import Ready, start_in_background
 from qmf.broker.daemon.config_file import ConfigError
@@ -28,7 +29,6 @@ from qmf.broker.daemon.process_control import DaemonControl
 from qmf.broker.daemon.security import print_hash
 from qmf.broker.daemon.security import warnings as security_warnings
 from qmf.broker.daemon.store_commands import run_store_command
-from qmf.broker.links.users import UsersError, read_users
 from qmf.broker.nodes.recorder import NotStored
 from qmf.broker.nodes.settings import QueueLimits
 from qmf.broker.server import Broker, ListenError

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import getpass
-import ipaddress
 import sys
 from collections.abc import Mapping
 
-from qmf.broker.links.users import Users, UsersError, hash_password
+from qmf._users import Users, UsersError, hash_password
+from qmf.connecting.loopback import is_loopback
 
 
 def warnings(host: str, *, users: Mapping[str, str] | None, tls: bool, file: str | None) -> list[str]:
@@ -35,16 +35,6 @@ def warnings(host: str, *, users: Mapping[str, str] | None, tls: bool, file: str
     if missing and not is_loopback(host):
         found.append(f"listening on {host or 'all addresses'} {', and '.join(missing)}")
     return found
-
-
-def is_loopback(host: str) -> bool:
-    """True if only programs of this machine reach that address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def print_hash(name: str) -> None:

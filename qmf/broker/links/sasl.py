@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from qmf.broker.links.users import Users
+from qmf._users import Users
 from qmf.bus.engine.engine import Engine
 from qmf.bus.engine.values import ConnectionSettings
 from qmf.codec import Described, UInt8, UInt64

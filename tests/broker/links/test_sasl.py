@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from support.recording import Inbox, message
 from support.waiting import until
 
+from qmf._users import Users
 from qmf.broker import Broker
 from qmf.broker.links.sasl import SaslRefused, SaslServer
-from qmf.broker.links.users import Users
 from qmf.bus import AmqpBus, Binding
 from qmf.codec import Described, Symbol, UInt8, UInt64
 from qmf.codec.amqp10 import encode

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from qmf._users import Users, UsersError, hash_password, read_users
 from qmf.broker import Broker
-from qmf.broker.links.users import Users, UsersError, hash_password, read_users
 from qmf.bus import AmqpBus
 from qmf.errors import AuthenticationError
 

@@ -1,4 +1,4 @@
-"""The users of a broker and their passwords: plain text, or hashes that don't give them away.
+"""Users and their passwords, of a broker or of `qmf-web`: plain text, or hashes that don't give them away.
 
 A hash is a text ``$scrypt$ln=14,r=8,p=1$SALT$HASH`` (RFC 7914; salt and hash in base64), which other programs use, too.
 Computing one takes some hundredths of a second and 16 MB on purpose, so a password that was right once is remembered,
@@ -85,7 +85,7 @@ def hash_password(password: str) -> str:
 
 
 class Users:
-    """Who may log in. Belongs to the broker's loop.
+    """Who may log in. Belongs to one event loop.
 
     Attributes:
         plain: names of the users whose passwords are plain text.

@@ -1,0 +1,214 @@
+"""Who may: finds the caller of a request by session, token or password, and checks scopes."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import Awaitable, Callable
+from http.cookies import CookieError, SimpleCookie
+
+from fastapi import Request
+from starlette.requests import HTTPConnection
+
+from qmf._users import Users
+from qmf.web.access.audit import AuditLog
+from qmf.web.access.caller import ALL_SCOPES, Caller, Proof, Scope
+from qmf.web.access.limits import RateLimit, StreamLimit, retry_after
+from qmf.web.access.sessions import Sessions
+from qmf.web.access.tokens import Tokens
+from qmf.web.options import WebOptions
+from qmf.web.problems import Problem
+
+#: The realm that clients show when they ask for a password.
+REALM = 'realm="qmf-web", charset="UTF-8"'
+
+#: Bytes of a password that are looked at; longer ones are wrong.
+MAX_PASSWORD = 1000
+
+
+class Access:
+    """Finds out who a caller is, and what it may do.
+
+    Attributes:
+        audit: the log of calls and refusals.
+        streams: counts the open streams of each client.
+        requests: counts the requests of each client.
+    """
+
+    def __init__(self, options: WebOptions) -> None:
+        """Read users and tokens.
+
+        Raises:
+            UsersError, TokensError: they cannot be used.
+        """
+        self.audit = AuditLog()
+        limits = options.limits
+        self.streams = StreamLimit(limits.streams)
+        self.requests = RateLimit(limits.rate, limits.burst)
+        self._options = options
+        self._users = None if options.users is None else Users(options.users)
+        self._tokens = Tokens(options.tokens)
+        self._sessions = Sessions(options.session_time, options.session_life)
+        self._failures = RateLimit(limits.logins / 60, limits.logins)
+        # A hash takes a while on purpose; one at a time, so that guessing costs one processor at most.
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def open(self) -> bool:
+        """True without users: everybody who reaches the server may do everything."""
+        return self._users is None
+
+    @property
+    def cookie(self) -> str:
+        """Name of the cookie with the secret of a session; one of ``__Host-`` is never sent without TLS."""
+        return "__Host-qmf-session" if self._options.tls else f"qmf-session-{self._options.port}"
+
+    async def caller(self, connection: HTTPConnection) -> Caller | None:
+        """Who a request comes from; None when it proves nothing and there are users.
+
+        Raises:
+            Problem: 401, the token or the password is wrong; 429, too many wrong ones.
+        """
+        address = client_address(connection)
+        scheme, _, credentials = connection.headers.get("authorization", "").partition(" ")
+        match scheme.lower():
+            case "bearer":
+                return self._by_token(credentials.strip(), address)
+            case "basic" if not self.open:
+                name, password = _basic(credentials)
+                await self._check_password(name, password, address)
+                return self._user(name, Proof.PASSWORD, address)
+        if self.open:
+            return Caller(name="", scopes=ALL_SCOPES, proof=Proof.NOTHING, address=address)
+        secret = self._cookie_of(connection)
+        user = self._sessions.use(secret) if secret else None
+        return None if user is None else self._user(user, Proof.SESSION, address, secret)
+
+    def still(self, caller: Caller) -> bool:
+        """Whether a caller would still be let in: for streams, which outlive a request."""
+        match caller.proof:
+            case Proof.SESSION:
+                return caller.session is not None and self._sessions.user_of(caller.session) == caller.name
+            case Proof.TOKEN:
+                return self._tokens.holds(caller.name)
+        return True
+
+    async def log_in(self, name: str, password: str, address: str) -> Caller:
+        """Begin a session.
+
+        Raises:
+            Problem: 401, wrong; 429, too many wrong ones.
+        """
+        await self._check_password(name, password, address)
+        caller = self._user(name, Proof.SESSION, address, self._sessions.begin(name))
+        self.audit.allowed(caller, "login")
+        return caller
+
+    def log_out(self, caller: Caller) -> None:
+        """End the session of a caller, if it has one."""
+        if caller.session is not None:
+            self._sessions.end(caller.session)
+            self.audit.allowed(caller, "logout")
+
+    def require(self, *scopes: Scope) -> Callable[[HTTPConnection], Awaitable[Caller]]:
+        """A dependency of FastAPI's routes and websockets: the caller, who has all these scopes.
+
+        It raises `Problem` 403 where a scope is missing, which is logged.
+        """
+
+        async def dependency(connection: HTTPConnection) -> Caller:
+            return self.check(connection, *scopes)
+
+        return dependency
+
+    def check(self, connection: HTTPConnection, *scopes: Scope) -> Caller:
+        """The caller of a request, who has all these scopes.
+
+        Raises:
+            Problem: 401, unknown; 403, a scope is missing.
+        """
+        caller = caller_of(connection)
+        if caller is None:
+            raise unauthorized("who asks is unknown")
+        missing = [scope.value for scope in scopes if not caller.may(scope)]
+        if missing:
+            reason = f"{caller.client} lacks the scope {' and '.join(missing)}"
+            self.audit.refused(
+                "request", name=caller.name, address=caller.address, reason=reason, path=connection.url.path
+            )
+            raise Problem(403, reason, scopes=missing)
+        return caller
+
+    def _user(self, name: str, proof: Proof, address: str, session: str | None = None) -> Caller:
+        scopes = self._options.scopes_of(name)
+        return Caller(name=name, scopes=scopes, proof=proof, address=address, session=session)
+
+    def _by_token(self, secret: str, address: str) -> Caller:
+        self._check_failures("", address)
+        token = self._tokens.find(secret)
+        if token is None:
+            self._failed("token", "", address)
+            raise unauthorized("the token is unknown, or void", error="invalid_token")
+        return Caller(name=token.name, scopes=token.scopes, proof=Proof.TOKEN, address=address)
+
+    async def _check_password(self, name: str, password: str, address: str) -> None:
+        if self._users is None:
+            raise Problem(404, "there are no users here")
+        self._check_failures(name, address)
+        right = False
+        if len(password) <= MAX_PASSWORD:
+            async with self._one_at_a_time:
+                self._check_failures(name, address)  # those before this one may have been wrong
+                right = await asyncio.to_thread(self._users.matches, name, password)
+        if not right:
+            self._failed("login", name, address)
+            raise unauthorized("the user or the password is wrong")
+
+    def _check_failures(self, name: str, address: str) -> None:
+        wait = max(self._failures.wait(f"user {name}") if name else 0.0, self._failures.wait(f"address {address}"))
+        if wait:
+            self.audit.refused("login", name=name[:100], address=address, reason="too many wrong ones before")
+            raise Problem(429, "too many wrong passwords or tokens", headers=retry_after(wait))
+
+    def _failed(self, action: str, name: str, address: str) -> None:
+        if name:
+            self._failures.take(f"user {name}")
+        self._failures.take(f"address {address}")
+        self.audit.refused(action, name=name[:100], address=address, reason="wrong")
+
+    def _cookie_of(self, connection: HTTPConnection) -> str | None:
+        try:
+            cookies = SimpleCookie(connection.headers.get("cookie", ""))
+        except CookieError:
+            return None
+        found = cookies.get(self.cookie)
+        return None if found is None else found.value
+
+
+def caller_of(connection: HTTPConnection) -> Caller | None:
+    """The caller that the guard has found; None in front of it, or for what needs no caller."""
+    found = connection.scope.get("qmf.caller")
+    return found if isinstance(found, Caller) else None
+
+
+def client_address(connection: HTTPConnection | Request) -> str:
+    """The network address that a request comes from."""
+    return connection.client.host if connection.client else "unknown"
+
+
+def unauthorized(detail: str, *, error: str | None = None) -> Problem:
+    """The problem of a request without a known caller; tells how to prove who one is."""
+    bearer = "Bearer" if error is None else f'Bearer error="{error}"'
+    return Problem(401, detail, headers={"WWW-Authenticate": f"{bearer}, Basic {REALM}"})
+
+
+def _basic(credentials: str) -> tuple[str, str]:
+    try:
+        text = base64.b64decode(credentials.strip(), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise unauthorized("the header Authorization is malformed") from None
+    name, colon, password = text.partition(":")
+    if not colon or not name:
+        raise unauthorized("the header Authorization is malformed")
+    return name, password

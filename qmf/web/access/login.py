@@ -1,0 +1,83 @@
+"""The page to log in, and logging out. It needs no script, so that it works in every browser."""
+
+from __future__ import annotations
+
+import html
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from qmf.web.access.access import Access, caller_of, client_address
+from qmf.web.access.caller import Proof
+from qmf.web.options import WebOptions
+from qmf.web.problems import Problem
+
+_STYLE = """
+:root { color-scheme: light dark; font-family: system-ui, sans-serif; }
+body { display: grid; min-height: 90vh; place-content: center; margin: 1rem; }
+form { display: grid; gap: .75rem; width: min(20rem, 90vw); }
+label { display: grid; gap: .25rem; }
+input, button { font: inherit; padding: .5rem; }
+[role=alert] { color: #b00020; } @media (prefers-color-scheme: dark) { [role=alert] { color: #ff8a80; } }
+"""
+
+
+def router(access: Access, options: WebOptions) -> APIRouter:
+    """The routes ``/login`` and ``/logout``; they are for people, and in no description of the interface."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get("/login")
+    async def show(request: Request) -> Response:
+        if access.open:
+            return RedirectResponse("/", 303)
+        return _page(_target(request.query_params.get("next", "")))
+
+    @routes.post("/login")
+    async def log_in(request: Request) -> Response:
+        form = {
+            name: values[0]
+            for name, values in parse_qs((await request.body()).decode("utf-8", "replace"), max_num_fields=10).items()
+        }
+        target = _target(form.get("next", ""))
+        try:
+            caller = await access.log_in(form.get("user", ""), form.get("password", ""), client_address(request))
+        except Problem as problem:
+            return _page(target, problem)
+        assert caller.session is not None
+        response = RedirectResponse(target, 303)
+        response.set_cookie(access.cookie, caller.session, path="/", secure=options.tls, httponly=True, samesite="lax")
+        return response
+
+    @routes.post("/logout")
+    async def log_out(request: Request) -> Response:
+        caller = caller_of(request)
+        if caller is not None and caller.proof is Proof.SESSION:
+            access.log_out(caller)
+        response = RedirectResponse("/login", 303)
+        response.delete_cookie(access.cookie, path="/", secure=options.tls, httponly=True, samesite="lax")
+        response.headers["Clear-Site-Data"] = '"cache"'
+        return response
+
+    return routes
+
+
+def _target(text: str) -> str:
+    """Where to go after logging in: a path of this server, nothing else."""
+    local = text.startswith("/") and not text.startswith(("//", "/\\")) and not any(ord(char) < 32 for char in text)
+    return text if local else "/"
+
+
+def _page(target: str, problem: Problem | None = None) -> Response:
+    alert = "" if problem is None else f'<p role="alert">{html.escape(problem.detail.capitalize())}.</p>'
+    text = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Log in - QMF</title><style>{_STYLE}</style></head>
+<body><main><h1>QMF</h1>{alert}
+<form method="post" action="/login"><input type="hidden" name="next" value="{html.escape(target)}">
+<label>User <input name="user" autocomplete="username" required autofocus></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<button>Log in</button></form></main></body></html>
+"""
+    headers = {} if problem is None else {k: v for k, v in problem.headers.items() if k == "Retry-After"}
+    return HTMLResponse(text, 200 if problem is None else problem.status, headers)

@@ -1,0 +1,98 @@
+"""`create_application`: puts the parts together as one ASGI application."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.responses import PlainTextResponse, Response
+
+from qmf._version import __version__
+from qmf.web.access import login
+from qmf.web.access.guards import Callers, Headers, Limits, Origins
+from qmf.web.management import routes as management
+from qmf.web.messages import routes as messages
+from qmf.web.metrics import routes as metrics
+from qmf.web.options import WebOptions
+from qmf.web.problems import add_problem_handlers
+from qmf.web.services import WebServices
+
+_DESCRIPTION = """Agents, schemas, objects, methods and events of a QMF bus, and messages of its broker.
+
+Integers from -(2**53 - 1) to 2**53 - 1 are numbers, others strings of digits; times are RFC 3339. Errors are problems
+(RFC 9457)."""
+
+
+def create_application(options: WebOptions, *, services: WebServices | None = None, pages: bool = True) -> FastAPI:
+    """The application: pages, REST for management and messages, metrics. Its lifespan opens and closes `services`.
+
+    Args:
+        options: of the server.
+        services: what it stands on; None: made from the options.
+        pages: with the web console.
+
+    Raises:
+        UsersError, TokensError, TlsError: files of the options cannot be used.
+    """
+    services = services or WebServices(options)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(services)
+            for router in routers:
+                await stack.enter_async_context(router.lifespan_context(app))
+            yield
+
+    app = FastAPI(
+        title="qmf-web",
+        version=__version__,
+        description=_DESCRIPTION,
+        lifespan=lifespan,
+        docs_url=None,  # its scripts would come from another server
+        redoc_url=None,
+        openapi_url=None,
+    )
+    routers = [management.router(services), messages.router(services), metrics.router(services)]
+    add_problem_handlers(app)
+    app.include_router(login.router(services.access, options))
+    for router in routers:
+        app.include_router(router)
+
+    @app.get("/healthz", include_in_schema=False)
+    async def healthz() -> Response:
+        return PlainTextResponse("ok\n" if services.client.connected else "no connection to the broker\n")
+
+    @app.get("/api/openapi.json", include_in_schema=False)
+    async def openapi() -> dict[str, object]:
+        return app.openapi()
+
+    if pages:
+        from qmf.web.pages import mount
+
+        mount(app, services)
+    # The last one added is the outermost.
+    app.add_middleware(Callers, access=services.access)
+    app.add_middleware(Origins, options=options, access=services.access)
+    app.add_middleware(Limits, limits=options.limits, access=services.access)
+    app.add_middleware(Headers, tls=options.tls)
+    _describe(app)
+    return app
+
+
+def _describe(app: FastAPI) -> None:
+    """Add to the description of the interface how clients prove who they are."""
+
+    def openapi() -> dict[str, object]:
+        if app.openapi_schema is None:
+            found = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+            schemes = found.setdefault("components", {}).setdefault("securitySchemes", {})
+            schemes["token"] = {"type": "http", "scheme": "bearer"}
+            schemes["password"] = {"type": "http", "scheme": "basic"}
+            found["security"] = [{"token": []}, {"password": []}, {}]
+            app.openapi_schema = found
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]

@@ -1,0 +1,148 @@
+"""The command line of `qmf-web`. Loads next to nothing, so that `--help` is quick and needs no extra."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from qmf._completion import add_completion_option
+from qmf._version import __version__
+from qmf.connecting import add_connection_options
+
+#: Port where none is named.
+DEFAULT_PORT = 8672
+
+_EPILOG = (
+    "Without -b, an embedded broker with a host agent is started. Elsewhere than on 127.0.0.1 it listens only with "
+    "--users and --tls-cert. Stop it with Ctrl-C."
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
+    found = argparse.ArgumentParser(
+        prog="qmf-web",
+        description="Pages, a REST interface and metrics for the agents, objects and messages of a broker.",
+        epilog=_EPILOG,
+        allow_abbrev=False,
+    )
+    add_connection_options(
+        found.add_argument_group("the broker"),
+        broker="URL of the broker (default: an embedded one)",
+    )
+    _add_server(found.add_argument_group("the server"))
+    _add_access(found.add_argument_group("who may"))
+    _add_limits(found.add_argument_group("limits for each client"))
+    _add_metrics(found.add_argument_group("metrics"))
+    add = found.add_argument
+    add(
+        "--interval",
+        type=seconds,
+        default=2.0,
+        metavar="SECONDS",
+        help="between samples of the embedded host agent (%(default)g)",
+    )
+    add("--timeout", type=seconds, default=10.0, metavar="SECONDS", help="wait for answers of agents (%(default)g)")
+    add("-v", "--verbose", action="store_true", help="log more")
+    add_completion_option(found)
+    add("--version", action="version", version=f"%(prog)s {__version__}")
+    return found
+
+
+def _add_server(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    add("-p", "--port", type=_port, default=DEFAULT_PORT, help="TCP port; 0 for any free one (%(default)s)")
+    add("--tls-cert", metavar="FILE", type=Path, help="certificate of this server in PEM: speak https")
+    add("--tls-key", metavar="FILE", type=Path, help="its private key, if it is not in its file")
+    add(
+        "--server-name",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="another name under which clients address this server, e.g. behind a proxy; may be repeated",
+    )
+    add(
+        "--allow-unprotected",
+        action="store_true",
+        help="listen elsewhere than on 127.0.0.1 without users or without TLS",
+    )
+
+
+def _add_access(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--users", metavar="FILE", type=Path, help="allow only these users: lines of qmf-broker --hash-password NAME")
+    add(
+        "--grant",
+        metavar="USER=SCOPES",
+        action="append",
+        default=[],
+        help="scopes of a user: read, call, set, messages, separated by commas; default: all. May be repeated",
+    )
+    add("--tokens", metavar="FILE", type=Path, help="API tokens: lines of --new-token; read again when it changes")
+    add("--new-token", metavar="NAME", help="print a new token and its line for the file of tokens, then end")
+    add("--scopes", metavar="SCOPES", default="read", help="scopes of the new token (%(default)s)")
+    add("--days", metavar="N", type=count, help="days that the new token is valid; default: for ever")
+    add("--audit", metavar="FILE", type=Path, help="append calls and refusals to this file; default: standard error")
+
+
+def _add_limits(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--max-body", metavar="BYTES", type=count, default=1024 * 1024, help="bytes of a request (%(default)s)")
+    add("--max-rate", metavar="N", type=_rate, default=1000.0, help="requests per second; 0 for no limit (%(default)g)")
+    add("--max-streams", metavar="N", type=count, default=100, help="open event streams and websockets (%(default)s)")
+
+
+def _add_metrics(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--metrics",
+        metavar="CLASS",
+        action="append",
+        default=[],
+        help="only these classes: patterns (* and ?) of class or package:class; may be repeated",
+    )
+    add(
+        "--metrics-family",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only metric families with these names: patterns; may be repeated",
+    )
+    add("--metrics-limit", metavar="N", type=count, default=1_000_000, help="series in one answer (%(default)s)")
+    add("--metrics-interval", metavar="SECONDS", type=seconds, default=10.0, help="between samples (%(default)g)")
+    add("--otlp", metavar="URL", help="export metrics and events to this OpenTelemetry collector, over HTTP")
+
+
+def seconds(text: str) -> float:
+    """A number of seconds above 0."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 < found < 10**9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return found
+
+
+def count(text: str) -> int:
+    """A whole number above 0."""
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 10**12:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
+
+
+def _rate(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
+    if not 0 <= found < 10**9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number, 0 or more")
+    return found
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
+    return int(text)

@@ -1,0 +1,202 @@
+"""`qmf-web`: the web server as a program, from its start to SIGINT or SIGTERM.
+
+Exit codes: 0 ended by a signal, 2 wrong arguments, no connection, or the address is taken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import logging
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from qmf._event_loop import run
+from qmf.connecting import BrokerTarget, read_connections
+from qmf.errors import CallerError, QmfError
+from qmf.web.access.caller import Scope, parse_scopes
+from qmf.web.arguments import parser
+
+if TYPE_CHECKING:
+    from qmf.web.options import WebOptions
+
+_EXIT_ERROR = 2
+
+
+class WebOptionError(CallerError):
+    """Options of the command that don't fit together."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT.
+
+    Args:
+        argv: arguments without the program's name; None takes those of the process.
+
+    Returns:
+        the exit code.
+
+    Raises:
+        SystemExit: with 2 for wrong arguments, with 0 for `--help` and `--version`.
+    """
+    options = parser().parse_args(argv)
+    try:
+        if options.new_token is not None:
+            return _print_token(options)
+        with _logging(options):
+            _serve(options)
+    except QmfError as error:
+        print(f"qmf-web: {error}", file=sys.stderr)
+        return _EXIT_ERROR
+    return 0
+
+
+def _print_token(options: argparse.Namespace) -> int:
+    # Imported here, as all that follows: --help needs none of it.
+    from qmf.web.access.tokens import new_token
+
+    end = None
+    if options.days is not None:
+        try:
+            end = datetime.date.today() + datetime.timedelta(days=options.days)
+        except OverflowError:
+            raise WebOptionError(f"--days {options.days}: too many") from None
+    secret, token = new_token(options.new_token, _scopes(options.scopes, "--scopes"), end)
+    print(f"Token, shown only now: {secret}")
+    print(f"Line for the file of --tokens: {token.line}")
+    return 0
+
+
+def _serve(options: argparse.Namespace) -> None:
+    from qmf.web.application import create_application
+    from qmf.web.server import ServerTls, listen, serve, url_of
+
+    tls = None if options.tls_cert is None else ServerTls(cert=options.tls_cert, key=options.tls_key)
+    if tls is None and options.tls_key is not None:
+        raise WebOptionError("--tls-key needs --tls-cert")
+    _check_protection(options)
+    if tls is not None:
+        tls.check()
+    connections = read_connections(options, prog="qmf-web")
+    with contextlib.ExitStack() as stack:
+        listening = stack.enter_context(contextlib.closing(listen(options.host, options.port)))
+        embedded = not connections.targets
+        target = stack.enter_context(_embedded(options.interval)) if embedded else connections.target
+        port = listening.getsockname()[1]
+        app = create_application(_web_options(options, target, port))
+        broker = f"an embedded broker at {target} with a host agent" if embedded else str(target)
+
+        def on_ready() -> None:
+            print(f"Serving {broker}. Open {url_of(listening, tls=tls is not None)}", flush=True)
+
+        run(serve(app, listening, tls=tls, on_ready=on_ready))
+
+
+def _web_options(options: argparse.Namespace, target: BrokerTarget, port: int) -> WebOptions:
+    from qmf._users import read_users
+    from qmf.web.options import MetricsOptions, WebLimits, WebOptions
+
+    users = None if options.users is None else read_users(options.users)
+    return WebOptions(
+        target=target,
+        host=options.host,
+        port=port,
+        users=users,
+        grants=_grants(options.grant, users),
+        tokens=options.tokens,
+        tls=options.tls_cert is not None,
+        hosts=tuple(options.server_name),
+        timeout=options.timeout,
+        limits=WebLimits(
+            body=options.max_body,
+            rate=options.max_rate,
+            burst=max(1, round(2 * options.max_rate)),
+            streams=options.max_streams,
+        ),
+        metrics=MetricsOptions(
+            classes=tuple(options.metrics),
+            families=tuple(options.metrics_family),
+            limit=options.metrics_limit,
+            otlp=options.otlp,
+            interval=options.metrics_interval,
+        ),
+    )
+
+
+def _check_protection(options: argparse.Namespace) -> None:
+    """Refuse to serve other machines without users and TLS, unless that was asked for."""
+    from qmf.connecting.loopback import is_loopback
+
+    missing = [
+        text
+        for absent, text in (
+            (options.users is None, "--users FILE, so that anybody who reaches it could do everything"),
+            (options.tls_cert is None, "--tls-cert FILE, so that passwords and data could be read on the way"),
+        )
+        if absent
+    ]
+    if not missing or is_loopback(options.host):
+        return
+    text = f"listening on {options.host or 'all addresses'} without {', and without '.join(missing)}"
+    if not options.allow_unprotected:
+        raise WebOptionError(f"refused: {text}; --allow-unprotected does it nevertheless")
+    print(f"qmf-web: warning: {text}", file=sys.stderr)
+
+
+def _grants(texts: Sequence[str], users: Mapping[str, str] | None) -> dict[str, frozenset[Scope]]:
+    found = {}
+    for text in texts:
+        user, equals, scopes = text.partition("=")
+        if not equals:
+            raise WebOptionError(f"--grant {text}: expected USER=SCOPES")
+        if users is None or user not in users:
+            raise WebOptionError(f"--grant {text}: no such user in the file of --users")
+        found[user] = _scopes(scopes, "--grant")
+    return found
+
+
+def _scopes(text: str, option: str) -> frozenset[Scope]:
+    try:
+        return parse_scopes(text)
+    except ValueError as error:
+        raise WebOptionError(f"{option}: {error}") from None
+
+
+@contextlib.contextmanager
+def _embedded(interval: float) -> Iterator[BrokerTarget]:
+    """An embedded broker with a host agent, until the end of the block."""
+    from qmf.broker import EmbeddedBroker
+    from qmf.hostagent import EmbeddedHostAgent
+
+    with EmbeddedBroker(host="127.0.0.1", port=0) as broker, EmbeddedHostAgent(broker.url, interval):
+        yield BrokerTarget.of(broker.url)
+
+
+@contextlib.contextmanager
+def _logging(options: argparse.Namespace) -> Iterator[None]:
+    """Log to standard error, and calls and refusals to their file."""
+    level = logging.DEBUG if options.verbose else logging.WARNING
+    form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=level, format=form)
+    audit = logging.getLogger("qmf.web.audit")
+    audit.setLevel(logging.INFO)
+    for name in ("uvicorn", "asyncio"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    if options.audit is None:
+        yield
+        return
+    try:
+        handler = logging.FileHandler(options.audit, encoding="utf-8")
+    except OSError as error:
+        raise WebOptionError(f"--audit {options.audit}: {error.strerror or error}") from error
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    audit.addHandler(handler)
+    audit.propagate = False
+    try:
+        yield
+    finally:
+        audit.removeHandler(handler)
+        audit.propagate = True
+        handler.close()

@@ -1,0 +1,179 @@
+"""QMF values as JSON keeps them, and back.
+
+JSON's numbers are doubles in many programs, which keep whole numbers up to 2**53 only (RFC 7493, section 2.2). So:
+
+======================  ======================================================================================
+QMF                     JSON
+======================  ======================================================================================
+integers                a number from -(2**53 - 1) to 2**53 - 1; beyond, a string of digits. Both are accepted
+absTime                 RFC 3339 in UTC with nanoseconds: ``2026-11-23T08:30:00.000000001Z``
+deltaTime               nanoseconds, an integer; the schema says so (``unit``)
+float, double           a number; ``"NaN"``, ``"Infinity"`` and ``"-Infinity"`` as strings
+uuid                    a string
+objId                   an object: ``name``, ``agent`` and ``href``
+map, list               an object, an array; what they hold by its own kind; binary as base64
+======================  ======================================================================================
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import math
+import re
+from collections.abc import Mapping, Sequence
+from uuid import UUID
+
+from qmf.console.aio import ObjectId
+from qmf.errors import ConstraintError
+from qmf.schema import QmfType
+from qmf.web.addresses import object_href
+
+#: The largest whole number that every JSON parser keeps.
+MAX_SAFE = 2**53 - 1
+
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_NANOSECONDS = 10**9
+_RFC3339 = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?(?:[Zz]|([+-])(\d\d):(\d\d))\Z", re.ASCII
+)
+_WHOLE = re.compile(r"[+-]?\d{1,40}\Z", re.ASCII)
+
+
+def time_text(nanoseconds: int) -> str | None:
+    """A time as RFC 3339 in UTC, with all nine digits; None for 0, which stands for no time.
+
+    A time beyond the year 9999, which RFC 3339 cannot express, is written as the number.
+    """
+    if not nanoseconds:
+        return None
+    seconds, rest = divmod(nanoseconds, _NANOSECONDS)
+    try:
+        moment = _EPOCH + datetime.timedelta(seconds=seconds)
+    except OverflowError:
+        return str(nanoseconds)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{rest:09}Z" if moment.year > 999 else str(nanoseconds)
+
+
+def to_json(value: object, kind: QmfType | None = None) -> object:
+    """A value for JSON.
+
+    Args:
+        value: as the console reads it.
+        kind: its schema type; None: as its Python type says.
+    """
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        if kind is not None and kind.base == "absTime":
+            return time_text(value)
+        return int(value) if -MAX_SAFE <= value <= MAX_SAFE else str(int(value))
+    if isinstance(value, str):
+        return _valid_text(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else _special(value)
+    if isinstance(value, ObjectId):
+        return reference(value)
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return base64.b64encode(bytes(value)).decode()
+    if isinstance(value, Mapping):
+        return {_valid_text(str(name)): to_json(item) for name, item in value.items()}
+    if isinstance(value, Sequence):
+        return [to_json(item) for item in value]
+    if isinstance(value, datetime.datetime):
+        return value.isoformat()
+    return _valid_text(str(value))
+
+
+def reference(value: ObjectId) -> dict[str, object]:
+    """An object id as JSON; ``href`` is where the object is found."""
+    found: dict[str, object] = {"name": _valid_text(value.object_name), "agent": value.agent_name}
+    if value.agent_name:
+        found["href"] = object_href(value)
+    return found
+
+
+def from_json(value: object, kind: QmfType, where: str) -> object:
+    """A value of a JSON document as the console takes it; it checks bounds itself.
+
+    Args:
+        value: of the document.
+        kind: the schema type that it is for.
+        where: what it is for, for the error.
+
+    Raises:
+        ConstraintError: it can't be a value of this type.
+    """
+    if value is None:
+        return None
+    match kind.base:
+        case "absTime":
+            return _time(value, where)
+        case "float" | "double":
+            return _float(value, where, kind.base)
+        case "uuid":
+            return _uuid(value, where)
+        case "objId":
+            return _object_id(value, where)
+    if kind.is_integer:
+        if isinstance(value, str) and _WHOLE.match(value):
+            return int(value)
+        if isinstance(value, float) and value.is_integer() and abs(value) <= MAX_SAFE:
+            return int(value)
+    return value
+
+
+def _valid_text(text: str) -> str:
+    """Text that UTF-8 can express: what was no text on the wire becomes the replacement character."""
+    return text if text.isascii() else text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _special(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _time(value: object, where: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        if _WHOLE.match(value):
+            return int(value)
+        match = _RFC3339.match(value)
+        if match is not None:
+            year, month, day, hour, minute, second = (int(match[number]) for number in range(1, 7))
+            try:
+                moment = _EPOCH.replace(year, month, day, hour, minute, second)
+                offset = datetime.timedelta(hours=int(match[9] or 0), minutes=int(match[10] or 0))
+                moment = moment + offset if match[8] == "-" else moment - offset
+            except (ValueError, OverflowError):
+                pass
+            else:
+                since = moment - _EPOCH
+                seconds = since.days * 86400 + since.seconds
+                return seconds * _NANOSECONDS + int((match[7] or "0").ljust(9, "0"))
+    raise ConstraintError(where, "absTime", value, "must be a time such as 2026-11-23T08:30:00Z")
+
+
+def _float(value: object, where: str, name: str) -> object:
+    if isinstance(value, str):
+        if value in ("NaN", "Infinity", "-Infinity"):
+            return float(value)
+        raise ConstraintError(where, name, value, "must be a number")
+    return value
+
+
+def _uuid(value: object, where: str) -> UUID:
+    try:
+        return UUID(str(value))
+    except ValueError:
+        raise ConstraintError(where, "uuid", value, "must be a uuid") from None
+
+
+def _object_id(value: object, where: str) -> ObjectId:
+    if isinstance(value, Mapping):
+        name, agent = value.get("name"), value.get("agent")
+        if isinstance(name, str) and name and (agent is None or isinstance(agent, str)):
+            return ObjectId(name, agent)
+    raise ConstraintError(where, "objId", value, "must be an object with name and agent")

@@ -1,0 +1,1 @@
+"""REST management: agents, schemas, objects, methods, events and changes over HTTP."""

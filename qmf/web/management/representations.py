@@ -1,0 +1,188 @@
+"""Agents, classes, schemas, objects and events as JSON objects."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from qmf.console.aio import Agent, AnySchema, RemoteEvent, RemoteObject
+from qmf.schema import (
+    Argument,
+    ClassKey,
+    ClassSchema,
+    Kind,
+    Method,
+    Property,
+    QmfType,
+    Severity,
+    Statistic,
+    Style,
+)
+from qmf.web.addresses import agent_href, object_href, schema_href
+from qmf.web.json_values import reference, time_text, to_json
+
+Json = dict[str, object]
+
+
+def agent_json(agent: Agent) -> Json:
+    """An agent as it is known now."""
+    info = agent.info
+    return {
+        "name": agent.name,
+        "href": agent_href(agent.name),
+        "vendor": agent.vendor,
+        "product": agent.product,
+        "instance": agent.instance,
+        "epoch": to_json(agent.epoch),
+        "broker": agent.is_broker,
+        "announced": agent.is_announced,
+        "subscriptions": agent.supports_subscriptions,
+        "heartbeatInterval": info.heartbeat_interval or None,
+        "heard": time_text(info.timestamp),
+        "schemaUpdated": time_text(info.schema_updated),
+        "attributes": to_json(info.attributes),
+    }
+
+
+def class_json(key: ClassKey) -> Json:
+    """A class or event class by its key."""
+    return {
+        "package": key.package,
+        "name": key.name,
+        "kind": "event" if key.kind is Kind.EVENT else "object",
+        "hash": None if key.hash is None else str(key.hash),
+        "schema": schema_href(key.package, key.name, key.hash),
+    }
+
+
+def schema_json(schema: AnySchema) -> Json:
+    """A schema, with types, units and bounds."""
+    found: Json = {**class_json(schema.key), "description": schema.desc}
+    if isinstance(schema, ClassSchema):
+        found["properties"] = [_property(item) for item in schema.properties]
+        found["statistics"] = [_statistic(item) for item in schema.statistics]
+        found["methods"] = [_method(item) for item in schema.methods]
+    else:
+        severity = schema.severity
+        found["severity"] = None if severity is None else severity.schema_name
+        found["arguments"] = [_argument(item) for item in schema.arguments]
+    return found
+
+
+def _typed(kind: QmfType) -> Json:
+    return {"type": kind.name, "json": json_type(kind)}
+
+
+def json_type(kind: QmfType) -> object:
+    """The type of a value in JSON Schema."""
+    match kind.base:
+        case "absTime":
+            return {"type": ["string", "null"], "format": "date-time"}
+        case "uuid":
+            return {"type": "string", "format": "uuid"}
+        case "objId":
+            return {"type": ["object", "null"]}
+        case "map":
+            return {"type": "object"}
+        case "list":
+            return {"type": "array"}
+        case "bool":
+            return {"type": "boolean"}
+        case "float" | "double":
+            return {"type": ["number", "string"]}
+        case "sstr" | "lstr":
+            return {"type": "string", "maxLength": kind.max_bytes}
+    limits: Json = {"minimum": to_json(kind.minimum), "maximum": to_json(kind.maximum)}
+    if kind.maximum is not None and kind.maximum >= 2**53:
+        return {"type": ["integer", "string"], **limits}
+    return {"type": "integer", **limits}
+
+
+def _bounds(item: Argument | Property | Statistic) -> Json:
+    bounds: Json = {"minimum": to_json(item.minimum), "maximum": to_json(item.maximum), "maxLength": item.max_len}
+    return {name: value for name, value in bounds.items() if value is not None}
+
+
+def _property(item: Property) -> Json:
+    found: Json = {"name": item.name, **_typed(item.type), "access": item.access.value, "unit": item.unit}
+    found |= {"index": item.index, "optional": item.optional, **_bounds(item), "description": item.desc}
+    if item.references is not None:
+        found["references"] = str(item.references)
+    return found
+
+
+def _statistic(item: Statistic) -> Json:
+    found: Json = {"name": item.name, **_typed(item.type), "style": item.type.style.value, "unit": item.unit}
+    found |= {**_bounds(item), "description": item.desc}
+    if item.type.style in (Style.HILO, Style.MMA):
+        found["values"] = [entry.name for entry in item.entries]
+    if item.assign is not None:
+        found["assign"] = item.assign
+    return found
+
+
+def _method(item: Method) -> Json:
+    return {"name": item.name, "description": item.desc, "arguments": [_argument(each) for each in item.arguments]}
+
+
+def _argument(item: Argument) -> Json:
+    found: Json = {"name": item.name, **_typed(item.type), "direction": item.direction.value, "unit": item.unit}
+    found |= {"default": to_json(item.default, item.type), **_bounds(item), "description": item.desc}
+    return found
+
+
+def object_json(obj: RemoteObject, fields: Sequence[str] | None = None) -> Json:
+    """An object.
+
+    Args:
+        obj: the object.
+        fields: only these values, by wire name; None for all. A value that the object lacks is null.
+    """
+    key, times = obj.class_key, obj.timestamps
+    found: Json = {
+        "name": obj.object_id.object_name,
+        "agent": obj.agent,
+        "href": object_href(obj.object_id),
+        "package": key.package if key else None,
+        "class": key.name if key else None,
+        "hash": str(key.hash) if key and key.hash else None,
+        "updated": time_text(times.update),
+        "created": time_text(times.create),
+        "deleted": time_text(times.delete),
+    }
+    types = _types(obj.schema)
+    if fields is not None:
+        found["values"] = {
+            name: to_json(value, types.get(name)) for name, value in zip(fields, obj.values_of(fields), strict=True)
+        }
+    else:
+        found["properties"] = {name: to_json(value, types.get(name)) for name, value in obj.properties.items()}
+        found["statistics"] = {name: to_json(value, types.get(name)) for name, value in obj.statistics.items()}
+    return found
+
+
+def _types(schema: ClassSchema | None) -> Mapping[str, QmfType]:
+    """Types of values by wire name, of those whose JSON depends on it: times."""
+    if schema is None:
+        return {}
+    members: list[Property | Statistic] = [*schema.properties, *schema.statistics]
+    return {item.name: item.type for item in members if item.type.base == "absTime"}
+
+
+def event_json(event: RemoteEvent) -> Json:
+    """An event."""
+    key, level = event.class_key, event.level
+    types = {} if event.schema is None else {item.name: item.type for item in event.schema.arguments}
+    return {
+        "agent": event.agent.name,
+        "package": key.package if key else None,
+        "class": key.name if key else None,
+        "time": time_text(event.timestamp),
+        "severity": severity_name(event.severity) if level is None else level.schema_name,
+        "arguments": {name: to_json(value, types.get(name)) for name, value in event.arguments.items()},
+        "object": None if event.object_id is None else reference(event.object_id),
+    }
+
+
+def severity_name(number: int) -> str:
+    """The name of a severity; of one that QMF doesn't define, its number."""
+    return Severity(number).schema_name if Severity.EMERG <= number <= Severity.DEBUG else str(number)

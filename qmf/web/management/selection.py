@@ -1,0 +1,94 @@
+"""Which objects a request is about, as its query says."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+from uuid import UUID
+
+import attrs
+from fastapi import Query
+
+from qmf.console.aio import ObjectId
+from qmf.schema import ClassKey
+from qmf.web.problems import Problem
+
+#: Characters of a filter.
+MAX_FILTER = 10_000
+
+
+@attrs.frozen
+class Selection:
+    """Objects of a class.
+
+    Attributes:
+        name: of the class, in any case.
+        package: its package, or None for any.
+        agent: the agent to ask, or None for all.
+        where: filter as text of JSON, or None.
+        hash: version of the class, or None for all.
+    """
+
+    name: str
+    package: str | None = None
+    agent: str | None = None
+    where: str | None = None
+    hash: UUID | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of `Client.objects` for it.
+
+        Raises:
+            Problem: 422, the filter is malformed.
+        """
+        found: dict[str, Any] = {"agent": self.agent, "where": read_filter(self.where)}
+        if self.hash is not None:
+            if self.package is None:
+                raise Problem(422, "query.hash: needs package as well")
+            return {**found, "class_key": ClassKey(self.package, self.name.lower(), hash=self.hash)}
+        return {**found, "name": self.name, "package": self.package}
+
+
+def read_filter(text: str | None) -> object:
+    """A filter from its text: a JSON object of values by name, or a predicate as a JSON array.
+
+    Raises:
+        Problem: 422, it is neither.
+    """
+    if text is None or not text.strip():
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Problem(422, "query.where: must be JSON: an object of values by name, or a predicate") from None
+    if isinstance(found, list):
+        return found
+    if isinstance(found, dict):
+        return {name: _wanted(value) for name, value in found.items()}
+    raise Problem(422, "query.where: must be an object of values by name, or an array that is a predicate")
+
+
+def _wanted(value: object) -> object:
+    """A reference is written as everywhere in this interface."""
+    if isinstance(value, dict) and isinstance(value.get("name"), str):
+        agent = value.get("agent")
+        return ObjectId(value["name"], agent if isinstance(agent, str) else None)
+    return value
+
+
+def selection(
+    name: Annotated[str, Query(alias="class", min_length=1, max_length=255, description="Class, in any case")],
+    package: Annotated[str | None, Query(max_length=255, description="Package of the class")] = None,
+    agent: Annotated[str | None, Query(max_length=1000, description="Only this agent")] = None,
+    where: Annotated[
+        str | None,
+        Query(
+            max_length=MAX_FILTER,
+            description='Filter: a JSON object of values by name, `{"name": "orders"}`, or a QMF predicate, '
+            '`["gt", "msgDepth", ["quote", 100]]`',
+        ),
+    ] = None,
+    hash: Annotated[UUID | None, Query(description="Only this version of the class; needs package")] = None,
+) -> Selection:
+    """A dependency of routes: the selection of their query."""
+    return Selection(name, package or None, agent or None, where, hash)

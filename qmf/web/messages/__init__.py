@@ -1,0 +1,1 @@
+"""REST messages: queues and topics over HTTP by the published protocol."""

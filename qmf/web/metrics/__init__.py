@@ -1,0 +1,1 @@
+"""Metrics of the objects on the bus, for Prometheus and OpenTelemetry."""

@@ -1,0 +1,102 @@
+"""Options of the web server, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import attrs
+
+from qmf.connecting import BrokerTarget
+from qmf.web.access.caller import ALL_SCOPES, Scope
+from qmf.web.arguments import DEFAULT_PORT
+
+
+@attrs.frozen(kw_only=True)
+class WebLimits:
+    """How much one client may ask for. 0 stands for no limit where it says so.
+
+    A client is a user or a token; without users, an address of the network.
+
+    Attributes:
+        body: bytes of a request's body.
+        rate: requests per second, on average; 0 for no limit.
+        burst: requests that may come at once before the rate counts.
+        streams: event streams and websockets that may be open at a time.
+        queue: notifications that may wait for the reader of a stream; of more, the oldest are dropped and counted.
+        history: events that are kept to resume streams from.
+        read_time: seconds in which the next part of a request's body must come.
+        write_time: seconds in which a client must take the next part of an answer.
+        page: objects in a page of an answer at most.
+        jobs: calls that run as jobs, or are kept until their result was asked for.
+        logins: wrong passwords or tokens per minute, for one user name and for one address.
+    """
+
+    body: int = 1024 * 1024
+    rate: float = 1000.0
+    burst: int = 2000
+    streams: int = 100
+    queue: int = 1000
+    history: int = 10_000
+    read_time: float = 30.0
+    write_time: float = 60.0
+    page: int = 10_000
+    jobs: int = 1000
+    logins: int = 10
+
+
+@attrs.frozen(kw_only=True)
+class MetricsOptions:
+    """What is served as metrics.
+
+    Attributes:
+        classes: patterns (``*`` and ``?``) of ``package:class`` or ``class``; empty for every class.
+        families: patterns of the names of metric families; empty for all.
+        limit: series in one answer; a scrape that has more is refused.
+        otlp: URL of an OpenTelemetry collector (OTLP over HTTP) that gets metrics and events, or None.
+        interval: seconds between exports to it, and between publications of subscriptions.
+    """
+
+    classes: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    limit: int = 1_000_000
+    otlp: str | None = None
+    interval: float = 10.0
+
+
+@attrs.frozen(kw_only=True)
+class WebOptions:
+    """Options of `create_application`.
+
+    Attributes:
+        target: the broker.
+        host, port: where the server listens; for the check of hosts and for cookies, too.
+        users: names with passwords or hashes of them, as `qmf-broker` reads them; None: everybody who reaches the
+            server may do everything.
+        grants: scopes of users; a user who is not in it has all.
+        tokens: file of API tokens, or None.
+        tls: the server speaks TLS.
+        hosts: more names under which clients may address the server, besides `host`.
+        timeout: seconds to wait for an answer of an agent.
+        session_time: seconds without a request after which a session ends.
+        session_life: seconds after which a session ends in any case.
+        limits, metrics: see there.
+    """
+
+    target: BrokerTarget
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    users: Mapping[str, str] | None = attrs.field(default=None, repr=False)
+    grants: Mapping[str, frozenset[Scope]] = attrs.field(factory=dict)
+    tokens: Path | None = None
+    tls: bool = False
+    hosts: tuple[str, ...] = ()
+    timeout: float = 10.0
+    session_time: float = 3600.0
+    session_life: float = 12 * 3600.0
+    limits: WebLimits = WebLimits()
+    metrics: MetricsOptions = MetricsOptions()
+
+    def scopes_of(self, user: str) -> frozenset[Scope]:
+        """What a user may do."""
+        return self.grants.get(user, ALL_SCOPES)

@@ -1,0 +1,100 @@
+"""What the routes and pages stand on: the console, connections for messages, who may, the streams.
+
+Made with the application, opened and closed by its lifespan; everything belongs to the server's event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from qmf.bus import Bus
+from qmf.connecting import BrokerTarget
+from qmf.console.aio import Client
+from qmf.messaging.aio import Connection
+from qmf.web.access.access import Access
+from qmf.web.access.audit import AuditLog
+from qmf.web.options import WebLimits, WebOptions
+
+
+class WebServices:
+    """The parts that all routes and pages share.
+
+    Attributes:
+        options: of the server.
+        access: who may; `access.require(Scope.READ)` is a dependency of routes, `access.streams` counts streams.
+        client: the console; open from `open` to `close`.
+    """
+
+    def __init__(self, options: WebOptions, *, make_bus: Callable[[], Bus] | None = None) -> None:
+        """Make the parts; nothing is connected yet.
+
+        Args:
+            options: of the server.
+            make_bus: makes the bus of the console; None: as the target says.
+
+        Raises:
+            UsersError, TokensError, TlsError: files of the options cannot be used.
+        """
+        self.options = options
+        self.access = Access(options)
+        self.client = Client(
+            (make_bus or options.target.make_bus)(),
+            domain=options.target.domain,
+            timeout=options.timeout,
+            data=False,  # what pages and streams follow is bound for them
+            discover=True,
+        )
+
+    @property
+    def audit(self) -> AuditLog:
+        """The log of calls and refusals."""
+        return self.access.audit
+
+    @property
+    def limits(self) -> WebLimits:
+        """How much one client may ask for."""
+        return self.options.limits
+
+    async def open(self) -> None:
+        """Connect the console.
+
+        Raises:
+            ConnectError: no connection; names the URL and the reason.
+        """
+        await self.client.open()
+
+    async def close(self) -> None:
+        """Disconnect. A second call does nothing."""
+        await self.client.close()
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def messaging(self, **options: Any) -> Connection:
+        """A connection of the messaging API to the broker, not open yet; its user closes it.
+
+        Args:
+            options: more options of `qmf.messaging.aio.Connection`, e.g. ``reconnect=True``.
+        """
+        return Connection(str(self.options.target.url), **{**messaging_options(self.options.target), **options})
+
+
+def messaging_options(target: BrokerTarget) -> dict[str, Any]:
+    """The options of `qmf.messaging.Connection` for what a target says beyond its URL."""
+    files = target.tls
+    found: dict[str, Any] = {
+        "ssl_trustfile": files.ca and str(files.ca),
+        "ssl_certfile": files.cert and str(files.cert),
+        "ssl_keyfile": files.key and str(files.key),
+        "ssl_skip_hostname_check": files.insecure or None,
+        "username": target.url.username,
+        "password": target.url.password,
+    }
+    if files.cert is not None and target.url.username is None:
+        found["sasl_mechanisms"] = "EXTERNAL ANONYMOUS"
+    return {name: value for name, value in found.items() if value is not None}
