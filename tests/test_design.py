@@ -19,6 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "qmf/protocol": {"qmf.schema", "qmf.codec"},
     "qmf/bus": set(),
     "qmf/connecting": {"qmf.bus"},
+    "qmf/presenting": {"qmf.schema"},
     "qmf/messaging": {"qmf.bus", "qmf.codec"},
     "qmf/models": {"qmf.schema", "qmf.agent", "qmf.console"},
     "qmf/agent": {"qmf.schema", "qmf.codec", "qmf.protocol", "qmf.bus"},
@@ -53,6 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "shell/qmf_shell": {
         "qmf.console",
         "qmf.schema",
+        "qmf.presenting",
         "qmf.connecting",
         "qmf.broker",
         "qmf.hostagent",

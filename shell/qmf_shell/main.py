@@ -279,8 +279,8 @@ def _interact(opened: OpenSession, screen: Screen) -> int:
 
 
 def _greet(opened: OpenSession, screen: Screen) -> None:
+    from qmf.presenting.text import listing, plural
     from qmf_shell.results.result import Notice, NoticeLevel
-    from qmf_shell.text import listing, plural
 
     backend = opened.context.backend
     agents = len(backend.agents())

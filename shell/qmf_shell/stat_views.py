@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import CallerError, NotFoundError
+from qmf.presenting.text import listing, natural_key, plural
 from qmf.schema import Kind
 from qmf_shell.commands.agents import run as agents_table
 from qmf_shell.objects.fields import sorted_by
@@ -29,7 +30,6 @@ from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.own_objects import own_note
 from qmf_shell.stat_columns import SUBSCRIPTION_CLASSES, VIEW_COLUMNS, ViewColumn
-from qmf_shell.text import listing, natural_key, plural
 
 #: The package of qpidd's own classes.
 PACKAGE = "org.apache.qpid.broker"

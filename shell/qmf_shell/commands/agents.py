@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from qmf.presenting.text import plural
 from qmf_shell.parsing.command import BoundArguments, Command
 from qmf_shell.results.cells import Duration
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.context import Context
-from qmf_shell.text import plural
 
 _COLUMNS = (
     TableColumn("Agent", Role.NAME, shortens=True),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import attrs
 
 from qmf.errors import CallerError
+from qmf.presenting.text import listing
 from qmf_shell.commands.help import explain
 from qmf_shell.parsing.binding import bind
 from qmf_shell.parsing.command import BoundArguments, Command, Parameter, ParameterKind, UsageError
@@ -20,7 +21,6 @@ from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError
 from qmf_shell.session.lost import LostObjects
 from qmf_shell.session.recent import RecentEvents
-from qmf_shell.text import listing
 
 #: The commands that make sense on the past.
 COMMANDS = ("list", "show", "find", "refs", "tree", "export", "agents", "events", "schema")

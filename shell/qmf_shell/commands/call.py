@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from qmf.errors import CallerError, NotFoundError
+from qmf.presenting.text import clean, listing, one_line, plural
 from qmf.schema import Access, Argument, Method
 from qmf_shell.objects.bulk_call import call_objects
 from qmf_shell.objects.lookup import AmbiguousError, find_classes, find_object, matching_classes, object_label
@@ -29,7 +30,6 @@ from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.prompts import PromptCancelledError
-from qmf_shell.text import clean, listing, one_line, plural
 
 
 class NoMethodError(NotFoundError):

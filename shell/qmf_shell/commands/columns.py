@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from qmf.presenting.text import clean
 from qmf_shell.objects.columns import ALL_COLUMNS
 from qmf_shell.objects.fields import find_field
 from qmf_shell.objects.lookup import find_classes
@@ -12,7 +13,6 @@ from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter
 from qmf_shell.results.result import Notice, NoticeLevel, Result, Role, Table, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
-from qmf_shell.text import clean
 
 _COLUMNS = (
     TableColumn("Package", Role.FAINT, shortens=True, spare=True),

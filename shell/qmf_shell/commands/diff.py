@@ -9,6 +9,7 @@ from typing import TypeGuard
 import attrs
 
 from qmf.errors import NotFoundError
+from qmf.presenting.text import clean, natural_key
 from qmf.schema import ClassKey, Kind, Style
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import ObjectField, fields_of, find_field
@@ -26,7 +27,6 @@ from qmf_shell.results.result import Result, ResultGroup, Role, Table, TableColu
 from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
-from qmf_shell.text import clean, natural_key
 
 _COLUMNS = (
     TableColumn("Change"),

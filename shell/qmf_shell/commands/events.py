@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from qmf.errors import NetworkError, NotFoundError
+from qmf.presenting.text import plural
 from qmf.schema import ClassKey, Kind, Severity
 from qmf_shell.objects.event_filter import EventFilter, parse_severity
 from qmf_shell.objects.lookup import find_classes
@@ -27,7 +28,6 @@ from qmf_shell.session.backend import EventRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.recent import RecentEvents
-from qmf_shell.text import plural
 
 if TYPE_CHECKING:
     from qmf_shell.screens.state import Page

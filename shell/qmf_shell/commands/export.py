@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from qmf.presenting.text import listing, plural
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.selecting import select_objects
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
@@ -11,7 +12,6 @@ from qmf_shell.parsing.common_options import ALL
 from qmf_shell.parsing.selection import parse_selection
 from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.context import Context
-from qmf_shell.text import listing, plural
 
 #: Suffixes of the formats that can be written, see `qmf_shell.objects.export`.
 FORMATS = (".csv", ".json", ".jsonl", ".yaml", ".parquet")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from qmf.presenting.text import one_line, plural
 from qmf.schema import ClassSchema, EventSchema, Kind
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind
 from qmf_shell.parsing.common_options import ALL
@@ -14,7 +15,6 @@ from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
 from qmf_shell.session.own_objects import own_note
-from qmf_shell.text import one_line, plural
 
 #: Matches shown when the user does not say how many.
 SHOWN = 50

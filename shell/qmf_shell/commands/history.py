@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import attrs
 
 from qmf.errors import NotFoundError
+from qmf.presenting.text import clean, plural
 from qmf.schema import QmfType
 from qmf_shell.commands.at import inside, past_context
 from qmf_shell.objects.fields import ObjectField, find_field
@@ -24,7 +25,6 @@ from qmf_shell.results.result import Plot, PlotSeries, Result, ResultGroup, Role
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import NotRecordedError, latest
-from qmf_shell.text import clean, plural
 
 if TYPE_CHECKING:
     from qmf.pipeline.history.records import Incident, RecordedSeries, Sample

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import NotFoundError
+from qmf.presenting.text import clean, plural
 from qmf.schema import Kind
 from qmf_shell.commands.show import show_objects
 from qmf_shell.objects.columns import ValueColumn, column_names, value_columns
@@ -36,7 +37,6 @@ from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class
 from qmf_shell.session.own_objects import own_note
-from qmf_shell.text import clean, plural
 
 _CLASSES = (
     TableColumn("Package", Role.FAINT, shortens=True),

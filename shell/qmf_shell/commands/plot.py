@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.presenting.text import clean, listing
+from qmf.presenting.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import find_object, object_label
@@ -15,12 +17,10 @@ from qmf_shell.objects.rates import RateTracker
 from qmf_shell.objects.value_cells import value_cell
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import seconds_option
-from qmf_shell.render.units import per_second
 from qmf_shell.results.cells import Cell, Instant, Quantity
 from qmf_shell.results.result import LiveView, Plot, PlotSeries
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean, listing
 
 #: Seconds shown by default.
 SPAN = 120.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qmf.presenting.text import clean, natural_key, plural
 from qmf.schema import Kind
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.relations import references, referring
@@ -11,7 +12,6 @@ from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
-from qmf_shell.text import clean, natural_key, plural
 
 _COLUMNS = (
     TableColumn("Direction"),

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from qmf.presenting.text import plural
+from qmf.presenting.units import duration_text
 from qmf_shell.objects.period import Period, split_period
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.option_numbers import count_option
 from qmf_shell.parsing.words import Word
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.units import duration_text
 from qmf_shell.results.cells import Instant, NamedValues, Quantity
 from qmf_shell.results.result import Notice, NoticeLevel, Result, ResultStream, Role, StreamLine, TableColumn
 from qmf_shell.session.context import Context
 from qmf_shell.session.lake_source import latest
-from qmf_shell.text import plural
 
 if TYPE_CHECKING:
     from qmf.bus import AmqpBus

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qmf.presenting.text import one_line, plural
 from qmf.schema import Access, Argument, ClassKey, ClassSchema, EventSchema, Method, Property
 from qmf_shell.objects.lookup import find_classes
 from qmf_shell.objects.schema_text import DIRECTIONS, bounds_text
@@ -14,7 +15,6 @@ from qmf_shell.parsing.words import quote
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, TableColumn
 from qmf_shell.session.context import Context
-from qmf_shell.text import one_line, plural
 
 _CLASSES = (
     TableColumn("Package", Role.FAINT),

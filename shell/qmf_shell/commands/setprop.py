@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qmf.errors import CallerError, NotFoundError
+from qmf.presenting.text import clean, listing, plural
 from qmf.schema import Access, Property
 from qmf_shell.objects.lookup import find_object, object_label
 from qmf_shell.objects.right_words import WrongWordError, kind_of_name
@@ -12,7 +13,6 @@ from qmf_shell.parsing.words import Word
 from qmf_shell.results.result import Notice, NoticeLevel
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean, listing, plural
 
 
 def run(context: Context, args: BoundArguments) -> Notice:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.presenting.text import clean, plural
 from qmf_shell.objects.lookup import matching_classes
 from qmf_shell.objects.object_records import object_record
 from qmf_shell.objects.selecting import find_objects, select_objects
@@ -18,7 +19,6 @@ from qmf_shell.results.result import Notice, Result, ResultGroup, Role, Table, T
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
-from qmf_shell.text import clean, plural
 
 
 def run(context: Context, args: BoundArguments) -> Result:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from qmf.presenting.text import clean, plural
+from qmf.presenting.units import per_second
 from qmf_shell.commands.watch import RATES, VIEW_OPTIONS, live_view
 from qmf_shell.objects.columns import value_columns
 from qmf_shell.objects.fields import ObjectField, fields_of, find_field, sorted_by
@@ -17,14 +19,12 @@ from qmf_shell.objects.selecting import known_schemas
 from qmf_shell.parsing.command import BoundArguments, Command, Option, Parameter, ParameterKind, UsageError
 from qmf_shell.parsing.common_options import PLAIN
 from qmf_shell.parsing.option_numbers import count_option
-from qmf_shell.render.units import per_second
 from qmf_shell.results.cells import Cell, Quantity
 from qmf_shell.results.result import CellForm, Result, Role, Table, TableColumn
 from qmf_shell.screens.start import screen_of
 from qmf_shell.session.backend import ClassName, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
-from qmf_shell.text import clean, plural
 
 if TYPE_CHECKING:
     from qmf_shell.screens.state import Page

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qmf.presenting.text import clean, natural_key, plural
 from qmf.schema import Kind
 from qmf_shell.objects.lookup import find_object, matching_classes
 from qmf_shell.objects.relations import children, parents
@@ -16,7 +17,6 @@ from qmf_shell.session.backend import ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.own_objects import own_note
-from qmf_shell.text import clean, natural_key, plural
 
 #: Children of one class that are shown below one parent by default; 0 shows all.
 SHOWN = 20

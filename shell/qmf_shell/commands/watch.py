@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from qmf.presenting.counters import is_counter
+from qmf.presenting.text import clean, plural
 from qmf.schema import ClassKey, ClassSchema, QmfType
 from qmf_shell.commands.list import LIST
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, column_names, value_columns
-from qmf_shell.objects.counters import is_counter
 from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import TIME_TYPES, fields_of
 from qmf_shell.objects.lookup import matching_classes
@@ -37,7 +38,6 @@ from qmf_shell.screens.start import screen_of
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
-from qmf_shell.text import clean, plural
 
 if TYPE_CHECKING:
     from qmf_shell.screens.opening import PageFactory

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from qmf.presenting.text import one_line
 from qmf.schema import Argument, Direction
 from qmf_shell.completion.analysis import analyse
 from qmf_shell.completion.data import CompletionData, classes_of, free_inputs, method_of
@@ -37,7 +38,6 @@ from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.statements import Place, cursor_statement
 from qmf_shell.parsing.words import split_partial
 from qmf_shell.settings import SETTINGS
-from qmf_shell.text import one_line
 
 
 @attrs.frozen

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 
+from qmf.presenting.text import one_line
 from qmf.schema import Argument, EventSchema, QmfType
 from qmf_shell.completion.data import (
     CompletionData,
@@ -46,7 +47,6 @@ from qmf_shell.objects.schema_text import about_argument, about_field, about_met
 from qmf_shell.parsing.method_arguments import value_text
 from qmf_shell.parsing.words import quote
 from qmf_shell.settings import SETTINGS
-from qmf_shell.text import one_line
 
 #: More names than this are not helpful; more typed text narrows them.
 MAX_SUGGESTIONS = 300

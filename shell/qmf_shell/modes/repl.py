@@ -25,6 +25,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 from prompt_toolkit.styles import Style
 
 from qmf.connecting import xdg_path
+from qmf.presenting.text import clean, plural
 from qmf_shell.exit_codes import OK
 from qmf_shell.modes.executor import LineOutcome, execute
 from qmf_shell.render.output_style import OutputStyle
@@ -32,7 +33,6 @@ from qmf_shell.render.screen import Screen
 from qmf_shell.render.terminal_echo import terminal_echo
 from qmf_shell.session.context import Context
 from qmf_shell.session.name_cache import NameRefresher
-from qmf_shell.text import clean, plural
 
 if TYPE_CHECKING:
     from qmf_shell.completion.completer import LineCompleter

@@ -6,6 +6,7 @@ import collections
 from collections.abc import Collection, Mapping, Sequence
 
 from qmf.errors import QmfError
+from qmf.presenting.text import clean, one_line, plural
 from qmf.schema import Method
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.value_cells import argument_cells
@@ -13,7 +14,6 @@ from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import CallOutcome, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean, one_line, plural
 
 _COLUMNS = (
     TableColumn("ID", Role.ID),

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
+from qmf.presenting.text import clean
 from qmf.schema import ClassSchema, Property, Statistic, Style
 from qmf_shell.objects.fields import COMMON_FIELDS, TIME_TYPES, ObjectField, field_value, fields_of, find_field
 from qmf_shell.objects.value_cells import property_cell, statistic_cell, value_cell
@@ -15,7 +16,6 @@ from qmf_shell.results.cells import Cell, Instant
 from qmf_shell.results.result import CellForm, Role, TableColumn
 from qmf_shell.session.backend import ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean
 
 #: What the user writes for all elements of a class.
 ALL_COLUMNS = ("all", "*")

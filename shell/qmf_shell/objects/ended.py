@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable
 
 import attrs
 
+from qmf.presenting.text import natural_key, plural
 from qmf_shell.results.cells import Instant, Quantity
 from qmf_shell.results.result import Role, Table, TableColumn
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectKey
 from qmf_shell.session.context import Context
 from qmf_shell.session.lost import LostObject
 from qmf_shell.session.object_names import class_name
-from qmf_shell.text import natural_key, plural
 
 #: Lost objects that a list of existing ones shows at most; `list --lost` shows all.
 LOST_SHOWN = 20

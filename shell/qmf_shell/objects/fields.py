@@ -11,11 +11,11 @@ from typing import TypeVar
 import attrs
 
 from qmf.errors import NotFoundError
+from qmf.presenting.counters import is_counter
+from qmf.presenting.text import clean
 from qmf.schema import ClassSchema, QmfType, Style
-from qmf_shell.objects.counters import is_counter
 from qmf_shell.objects.right_words import check_word
 from qmf_shell.session.backend import ObjectKey, ObjectRecord
-from qmf_shell.text import clean
 
 #: Fields of every object, besides its values.
 COMMON_FIELDS = ("index", "agent", "broker", "class", "created", "updated")

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from qmf.errors import CallerError, NotFoundError, QmfError
+from qmf.presenting.text import clean, listing, natural_key, plural
 from qmf.schema import ClassKey, ClassSchema, Kind
 from qmf_shell.objects.right_words import WrongWordError
 from qmf_shell.session.backend import ClassName, ObjectIdentity, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names, names_class, names_of
 from qmf_shell.session.short_ids import NumberedObject
-from qmf_shell.text import clean, listing, natural_key, plural
 
 #: How many candidates an error lists.
 SHOWN = 5

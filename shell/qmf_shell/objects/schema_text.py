@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from qmf.presenting.text import plural
 from qmf.schema import Argument, Direction, Method, Property
 from qmf_shell.objects.fields import ObjectField
 from qmf_shell.parsing.method_arguments import value_text
-from qmf_shell.text import plural
 
 #: Directions of arguments as shown to the user.
 DIRECTIONS = {Direction.IN: "in", Direction.OUT: "out", Direction.IN_OUT: "in/out"}

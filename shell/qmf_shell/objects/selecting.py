@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import NotFoundError, QmfError
+from qmf.presenting.text import natural_key
 from qmf.schema import ClassKey, ClassSchema
 from qmf_shell.objects.fields import ObjectField, field_value, find_field, sorted_by
 from qmf_shell.objects.filtering import ObjectFilter, compile_filter
@@ -17,7 +18,6 @@ from qmf_shell.session.backend import ClassName, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.short_ids import NumberedObject
-from qmf_shell.text import natural_key
 
 _RANGE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 #: From so many objects on, their whole classes are requested instead of single objects.

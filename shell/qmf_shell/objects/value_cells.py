@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 
+from qmf.presenting.units import shortest_float32
 from qmf.schema import Argument, Property, QmfType, Statistic, Style
 from qmf_shell.results.cells import (
     Cell,
@@ -20,7 +20,6 @@ from qmf_shell.results.cells import (
 from qmf_shell.session.backend import EventRecord, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 
-_FLOAT32 = struct.Struct("<f")
 #: Names of properties and statistics in the column "Type", as in qpid-tool.
 CONFIG, INST = "config", "inst"
 #: Arguments of the events of brokers that tell who caused it: what happened matters more.
@@ -44,19 +43,6 @@ def value_cell(
             value = shortest_float32(value)
         return Quantity(value, unit) if measured or unit else value
     return free_cell(context, value)
-
-
-def shortest_float32(value: int | float) -> int | float:
-    """The number with the fewest digits that is the same 32-bit float: 0.1 for 0.10000000149011612."""
-    try:
-        packed = _FLOAT32.pack(value)
-    except (OverflowError, struct.error):
-        return value  # more than its type can hold, from a foreign agent
-    for digits in range(6, 10):
-        shorter = float(f"{value:.{digits}g}")
-        if _FLOAT32.pack(shorter) == packed:
-            return shorter
-    return value
 
 
 def free_cell(context: Context, value: object) -> Cell:

@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from qmf.errors import CallerError, ConstraintError, NotFoundError
+from qmf.presenting.text import clean, listing
 from qmf.schema import Argument, Method, Property, check_value, parse_value
 from qmf_shell.parsing.words import Word
-from qmf_shell.text import clean, listing
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 #: Converts a text that names an object into the value to send.

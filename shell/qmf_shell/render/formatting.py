@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 import attrs
 
-from qmf_shell.render.units import (
+from qmf.presenting.text import clean
+from qmf.presenting.units import (
     PERCENT,
     brief_duration,
     brief_quantity,
@@ -34,7 +35,6 @@ from qmf_shell.results.cells import (
     WatchedValue,
 )
 from qmf_shell.results.result import CellForm, TableColumn
-from qmf_shell.text import clean
 
 #: Shown in place of a missing value.
 ABSENT = "-"

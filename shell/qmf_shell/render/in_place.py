@@ -18,10 +18,10 @@ from typing import TextIO
 import attrs
 
 from qmf.errors import QmfError
+from qmf.presenting.text import one_line
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Instant
 from qmf_shell.results.result import LiveView, Result, ResultGroup, Table
-from qmf_shell.text import one_line
 
 #: Seconds between checks of the terminal's size.
 _SIZE_CHECK = 0.2

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import attrs
 from rich.cells import cell_len, chop_cells
 
+from qmf.presenting.text import clean
 from qmf_shell.render.formatting import ABSENT
 from qmf_shell.results.result import TableColumn
-from qmf_shell.text import clean
 
 #: Texts of cells without a value.
 EMPTY = ("", ABSENT)

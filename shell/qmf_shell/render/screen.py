@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 import attrs
 
 from qmf.errors import QmfError
+from qmf.presenting.text import clean, one_line
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import wrap
 from qmf_shell.render.output_style import MACHINE_READABLE, OutputStyle
@@ -35,7 +36,6 @@ from qmf_shell.results.result import (
     TranscriptRequest,
 )
 from qmf_shell.settings import ShellSettings
-from qmf_shell.text import clean, one_line
 
 if TYPE_CHECKING:
     from qmf_shell.render.csv_lines import CsvWriter

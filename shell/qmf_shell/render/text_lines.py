@@ -12,6 +12,7 @@ from operator import gt
 
 import attrs
 
+from qmf.presenting.text import clean
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.render.layout import (
     GAP,
@@ -30,7 +31,6 @@ from qmf_shell.render.shortening import shorten_middle, shorten_values
 from qmf_shell.render.styles import CHANGED_MARK, Styler
 from qmf_shell.results.cells import Cell, NamedValues, WatchedValue
 from qmf_shell.results.result import Details, Notice, Plot, Result, ResultGroup, Role, StreamLine, Table, TableColumn
-from qmf_shell.text import clean
 
 _BLANK = " " * len(CHANGED_MARK)
 #: Cells of a stream line that are coloured even if the line is broken: time, severity and name.

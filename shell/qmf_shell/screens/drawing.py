@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import attrs
 from rich.cells import chop_cells
 
+from qmf.presenting.text import clean
 from qmf_shell.render.formatting import ABSENT, Formatter
 from qmf_shell.render.layout import display_width
 from qmf_shell.results.result import Role
 from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn, table_column
 from qmf_shell.screens.state import Page
-from qmf_shell.text import clean
 
 Fragments = list[tuple[str, str]]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qmf.presenting.text import clean
 from qmf_shell.render.layout import wrap
 from qmf_shell.screens.model import TableModel
 from qmf_shell.screens.rows import Row, ScreenColumn
 from qmf_shell.screens.state import BACK, Page
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean
 
 #: Seconds between updates that bring nothing.
 _NEVER = 3600.0

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import attrs
 
 from qmf.errors import QmfError
+from qmf.presenting.text import clean, one_line
 from qmf_shell.render.formatting import Formatter
 from qmf_shell.results.cells import Instant
 from qmf_shell.screens.choices import ColumnsPage, HelpPage, SortPage
@@ -20,7 +21,6 @@ from qmf_shell.screens.rows import ScreenColumn
 from qmf_shell.screens.state import BACK, FilterError, Page
 from qmf_shell.screens.thresholds import limits_of_text
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean, one_line
 
 logger = logging.getLogger("qmf.shell")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qmf_shell.render.units import rate_text
+from qmf.presenting.units import rate_text
 from qmf_shell.results.cells import Cell
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
+from qmf.presenting.text import natural_key
 from qmf_shell.results.cells import Cell
 from qmf_shell.results.result import CellForm, Role, TableColumn
-from qmf_shell.text import natural_key
 
 #: A value made comparable with all others: numbers before texts. None for a missing value, which comes last.
 Rank = tuple[int, float, object]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from qmf.console.aio import Agent as CoreAgent
 from qmf.console.aio import ObjectId, RemoteEvent, RemoteObject
+from qmf.presenting import names
+from qmf.presenting.names import title_text
 from qmf.schema import ClassKey, ClassSchema
 from qmf_shell.session.backend import AgentRecord, EventRecord, ObjectIdentity, ObjectKey, ObjectRecord
 
@@ -71,27 +72,8 @@ def to_object(item: RemoteObject, broker: str = "", name: str = "") -> ObjectRec
 
 
 def index_text(name: str, schema: ClassSchema, values: Mapping[str, object]) -> str:
-    """The index of an object: its name without package and class, or its key properties if the name is arbitrary.
-
-    Names of other objects in it, such as the exchange and queue of a binding, lose their package and class, too. It is
-    empty if the key is empty, as that of qpidd's default exchange.
-    """
-    package, _, rest = name.partition(":")
-    class_name, colon, key = rest.partition(":")
-    if colon and package == schema.package and class_name.lower() == schema.name.lower():
-        if ":" not in key:
-            return key
-        return re.sub(rf"(?:^|(?<=,))(?:{re.escape(schema.package)}:\w+:)+", "", key) or key
-    parts = [values.get(item.name) for item in schema.properties if item.index]
-    texts = [part.name if isinstance(part, ObjectKey) else str(part) for part in parts if part is not None]
-    return ",".join(texts) or name
-
-
-def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:
-    """The property `name` of an object, unless it is part of its key."""
-    item = schema.property("name")
-    value = None if item is None or item.index else values.get("name")
-    return value if isinstance(value, str) else ""
+    """The index of an object, see `qmf.presenting.names.index_text`."""
+    return names.index_text(name, schema, values, lambda part: part.name if isinstance(part, ObjectKey) else str(part))
 
 
 def to_event(event: RemoteEvent, url: str = "", broker: str = "") -> EventRecord:

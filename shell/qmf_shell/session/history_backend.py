@@ -13,6 +13,7 @@ from qmf.errors import CallerError
 from qmf.pipeline.history.predicates import fulfils
 from qmf.pipeline.history.reader import LakeReader
 from qmf.pipeline.history.records import RecordedAgent, RecordedEvent, RecordedObject, RecordedReference
+from qmf.presenting.names import title_text
 from qmf.schema import ClassKey, ClassSchema, EventSchema, Kind, Method
 from qmf_shell.session.backend import (
     AgentRecord,
@@ -26,7 +27,7 @@ from qmf_shell.session.backend import (
     ObjectRecord,
     QueryResult,
 )
-from qmf_shell.session.console_values import index_text, title_text
+from qmf_shell.session.console_values import index_text
 from qmf_shell.session.history_feed import HistoryFeed
 from qmf_shell.session.recent import DeletionCounts
 

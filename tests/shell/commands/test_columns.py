@@ -6,13 +6,13 @@ from pathlib import Path
 
 import attrs
 import pytest
-from qmf_shell.objects.default_columns import important_statistics
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.column_memory import ColumnMemory, ColumnMemoryError, read_columns
 from qmf_shell.session.context import Context
 from shell.fakes import FILESYSTEM, FakeBackend, filesystem
 from shell.line_runner import failure, printed, run
 
+from qmf.presenting.columns import important_statistics
 from qmf.schema import TYPES, Statistic
 
 
@@ -75,22 +75,27 @@ def test_a_choice_that_cannot_be_kept_holds_for_the_session(context: Context, tm
 
 def test_statistics_that_differ_come_first() -> None:
     one = filesystem("/")
-    names = important_statistics([FILESYSTEM], [one])
+    names = important_statistics([FILESYSTEM], [one.values])
     assert names == ["bytesRead", "openFiles", "latency", "uptime"]
     other = attrs.evolve(one, values={**one.values, "uptime": 5, "bytesRead": 0, "openFiles": 0})
     alike = attrs.evolve(one, values={**one.values, "bytesRead": 0})
-    assert important_statistics([FILESYSTEM], [alike, alike]) == ["openFiles", "latency", "uptime", "bytesRead"]
-    assert important_statistics([FILESYSTEM], [one, other], 2) == ["bytesRead", "openFiles"]
-    assert important_statistics([FILESYSTEM], [alike, other], 2) == ["openFiles", "uptime"]
+    assert important_statistics([FILESYSTEM], [alike.values, alike.values]) == [
+        "openFiles",
+        "latency",
+        "uptime",
+        "bytesRead",
+    ]
+    assert important_statistics([FILESYSTEM], [one.values, other.values], 2) == ["bytesRead", "openFiles"]
+    assert important_statistics([FILESYSTEM], [alike.values, other.values], 2) == ["openFiles", "uptime"]
 
 
 def test_statistics_that_are_zero_are_shown_only_if_there_are_few_others() -> None:
     names = ("a", "b", "c", "d", "e", "f")
     schema = attrs.evolve(FILESYSTEM, statistics=tuple(Statistic(name=name, type=TYPES["count32"]) for name in names))
     one = attrs.evolve(filesystem("/"), schema=schema, values={**dict.fromkeys(names, 0), "c": 7})
-    assert important_statistics([schema], [one]) == ["c", "a", "b", "d"]
+    assert important_statistics([schema], [one.values]) == ["c", "a", "b", "d"]
     more = attrs.evolve(one, values={**dict.fromkeys(names, 1), "f": 0})
-    assert important_statistics([schema], [more, more]) == ["a", "b", "c", "d", "e"]
+    assert important_statistics([schema], [more.values, more.values]) == ["a", "b", "c", "d", "e"]
 
 
 def test_wide_shows_statistics_with_all_their_values(context: Context) -> None:

@@ -9,12 +9,12 @@ import attrs
 import pytest
 import yaml
 from qmf_shell.objects.object_records import value_name
-from qmf_shell.objects.value_cells import shortest_float32
 from qmf_shell.render.output_style import OutputStyle
 from qmf_shell.session.context import Context
 from shell.fakes import FILESYSTEM, FakeBackend, filesystem
 from shell.line_runner import run
 
+from qmf.presenting.units import shortest_float32
 from qmf.schema import TYPES, Access, Property
 
 

@@ -7,7 +7,6 @@ from datetime import UTC, timedelta, timezone
 
 import pytest
 from qmf_shell.render.formatting import Formatter
-from qmf_shell.render.units import duration_text, number_text
 from qmf_shell.results.cells import (
     Cell,
     Collection,
@@ -22,6 +21,8 @@ from qmf_shell.results.cells import (
 )
 from qmf_shell.results.result import CellForm, TableColumn
 from shell.fakes import NOON, SECOND
+
+from qmf.presenting.units import duration_text, number_text
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from qmf_shell.session.console_values import index_text, title_text
+from qmf_shell.session.console_values import index_text
 from shell.fakes import FILESYSTEM, PROCESS
 
+from qmf.presenting.names import title_text
 from qmf.schema import TYPES, ClassSchema, Property
 
 

@@ -138,6 +138,11 @@ class Follow(AsyncIterator[ObjectChange[T]], Generic[T]):
         return {name: item.mode for name, item in self._follower.agents.items()}
 
     @property
+    def answered(self) -> bool:
+        """True once each agent present has answered, or failed to: then the objects are complete."""
+        return self._started and all(item.tried.is_set() for item in self._follower.agents.values())
+
+    @property
     def failures(self) -> Mapping[str, QmfError]:
         """The errors of agents whose last request failed, by agent name; the requests are repeated."""
         return {name: item.failure for name, item in self._follower.agents.items() if item.failure is not None}

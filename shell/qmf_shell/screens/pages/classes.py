@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Sequence
 
+from qmf.presenting.text import plural
 from qmf.schema import ClassKey, Kind
 from qmf_shell.results.cells import Quantity
 from qmf_shell.results.result import CellForm, Role
@@ -15,7 +16,6 @@ from qmf_shell.session.backend import ClassName
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_name, class_names
 from qmf_shell.session.own_objects import is_own_object, own_connections
-from qmf_shell.text import plural
 
 #: Seconds between updates, at least: each asks for all objects of all classes.
 SELDOM = 10.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from qmf.presenting.text import plural
 from qmf.schema import Severity
 from qmf_shell.objects.value_cells import argument_cells, event_fields
 from qmf_shell.render.formatting import Formatter
@@ -16,7 +17,6 @@ from qmf_shell.screens.state import Page
 from qmf_shell.session.backend import EventRecord, ObjectIdentity, ObjectKey
 from qmf_shell.session.context import Context
 from qmf_shell.session.own_objects import is_own_event
-from qmf_shell.text import plural
 
 #: Events that a page keeps at most.
 KEPT = 10_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from qmf.presenting.text import clean, plural
 from qmf_shell.objects.heartbeat_states import HeartbeatState, heartbeat_states
 from qmf_shell.results.cells import Cell, Duration, Instant
 from qmf_shell.results.result import Role
@@ -13,7 +14,6 @@ from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
 from qmf_shell.screens.state import Page
 from qmf_shell.session.backend import HeartbeatRecord
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean, plural
 
 #: Heartbeats of an agent that a page keeps at most.
 KEPT = 5000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from qmf.presenting.text import clean
 from qmf.schema import ClassSchema
 from qmf_shell.objects.columns import ALL_COLUMNS, ValueColumn, value_columns
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, field_value
@@ -15,7 +16,6 @@ from qmf_shell.screens.rows import Level, Mark, Row, ScreenColumn
 from qmf_shell.screens.thresholds import level_of, limits_of
 from qmf_shell.session.backend import ObjectKey
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean
 
 ID, INDEX, NAME, AGENT, STATE, CREATED, UPDATED = "\0id", "\0index", "\0name", "\0agent", "\0state", "\0new", "\0now"
 #: Ends the key of a column with rates.

@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from qmf.errors import QmfError
+from qmf.presenting.columns import important_statistics
+from qmf.presenting.text import clean, natural_key, plural
 from qmf.schema import ClassKey
-from qmf_shell.objects.default_columns import default_columns, important_statistics
+from qmf_shell.objects.default_columns import default_columns
 from qmf_shell.objects.fields import ObjectField, find_field
 from qmf_shell.objects.filtering import ObjectTest, compile_test
 from qmf_shell.objects.selecting import known_schemas
@@ -32,7 +34,6 @@ from qmf_shell.session.backend import (
 )
 from qmf_shell.session.context import Context
 from qmf_shell.session.own_objects import CONNECTION, SESSION, is_own_object, may_be_own, own_connections
-from qmf_shell.text import clean, natural_key, plural
 
 #: Seconds for which new objects are marked, and for which deleted ones stay.
 NEW_FOR, DELETED_FOR = 10.0, 30.0
@@ -251,7 +252,7 @@ class ObjectsPage(Page):
                     wanted += default_columns(self.context, name, schemas, rows)
                 shown = self._columns.default(wanted)
             except QmfError as error:
-                shown = self._columns.default(important_statistics(schemas, rows))
+                shown = self._columns.default(important_statistics(schemas, (row.values for row in rows)))
                 self.notes = (PageNote(str(error), bad=True),)
             model.set_columns(self._columns.columns, shown)
             spec = self._spec

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import attrs
 
+from qmf.presenting.text import natural_key, plural
 from qmf.schema import Kind
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.relations import references, referring
@@ -16,7 +17,6 @@ from qmf_shell.screens.state import Page
 from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
 from qmf_shell.session.object_names import class_names
-from qmf_shell.text import natural_key, plural
 
 #: Seconds between updates, at least: each asks for all objects of all classes.
 SELDOM = 10.0

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from qmf.presenting.counters import is_counter
+from qmf.presenting.text import clean
 from qmf.schema import ClassSchema
-from qmf_shell.objects.counters import is_counter
 from qmf_shell.objects.fields import TIME_TYPES, ObjectField, find_field
 from qmf_shell.objects.lookup import object_label
 from qmf_shell.objects.rates import RateTracker
@@ -24,7 +25,6 @@ from qmf_shell.screens.state import Page, PageNote
 from qmf_shell.screens.thresholds import level_of, limits_of
 from qmf_shell.session.backend import ObjectIdentity, ObjectKey, ObjectRecord
 from qmf_shell.session.context import Context
-from qmf_shell.text import clean
 
 TYPE, ELEMENT, MEANING = "type", "element", "meaning"
 

@@ -8,10 +8,12 @@ unit's whole name: ``1,028,243,456 octets``. Prefixes are decimal: 1 kB is 1000 
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 
-from qmf_shell.text import clean
+from qmf.presenting.text import clean
 
+_FLOAT32 = struct.Struct("<f")
 #: Units that are written as a symbol, with SI prefixes: the symbol, and how many of it one is.
 _SYMBOLS = {
     "octet": ("B", 1),
@@ -204,3 +206,16 @@ def heading_unit(unit: str | None, *, exact: bool = False) -> str:
     if not unit or unit in PERCENT or (not exact and (unit in _SYMBOLS or unit in _DURATIONS)):
         return ""
     return plural_unit(unit)
+
+
+def shortest_float32(value: int | float) -> int | float:
+    """The number with the fewest digits that is the same 32-bit float: 0.1 for 0.10000000149011612."""
+    try:
+        packed = _FLOAT32.pack(value)
+    except (OverflowError, struct.error):
+        return value  # more than its type can hold, from a foreign agent
+    for digits in range(6, 10):
+        shorter = float(f"{value:.{digits}g}")
+        if _FLOAT32.pack(shorter) == packed:
+            return shorter
+    return value

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from qmf_shell.objects.counters import is_counter
 
+from qmf.presenting.counters import is_counter
 from qmf.schema import TYPES, Statistic
 
 

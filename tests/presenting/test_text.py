@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.text import clean, listing, one_line, plural
+
+from qmf.presenting.text import clean, listing, one_line, plural
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from qmf_shell.render.units import brief_quantity, full_quantity, heading_unit, quantity_text, rate_text, scaled
+
+from qmf.presenting.units import brief_quantity, full_quantity, heading_unit, quantity_text, rate_text, scaled
 
 
 @pytest.mark.parametrize(

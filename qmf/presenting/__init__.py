@@ -1,0 +1,8 @@
+"""Values for people: what the shell and the web console both show of numbers, texts and classes.
+
+`units` makes text of numbers with units, `text` makes texts of others safe to show, `names` tells how an object is
+called, `counters` which statistics only grow, `columns` which statistics of a class matter.
+Knows no terminal, no browser, no console.
+"""
+
+from __future__ import annotations

@@ -1,0 +1,42 @@
+"""Which statistics of a class are worth a column: those that tell its objects apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+from qmf.schema import ClassSchema, Statistic, Style
+
+#: Values of a class that are shown by default, if there is room.
+SHOWN = 8
+#: Objects that are looked at to find out which values differ.
+_EXAMINED = 500
+#: The rank of statistics that are zero; these are shown only if there are fewer others than so many.
+_ZERO = 2
+_ENOUGH = 4
+
+
+def important_statistics(
+    schemas: Sequence[ClassSchema], objects: Iterable[Mapping[str, object]], most: int = SHOWN
+) -> list[str]:
+    """The statistics of a class that matter: those that differ between its objects, then those that are not zero.
+
+    If these are few, others follow. Each group is in the order of the schema.
+
+    Args:
+        schemas: versions of the class.
+        objects: values by wire name of some of its objects; without any, the order of the schema decides.
+        most: how many at most.
+    """
+    statistics = {item.name: item for schema in reversed(schemas) for item in schema.statistics}
+    order = list(dict.fromkeys(item.name for schema in schemas for item in schema.statistics))
+    examined = list(islice(objects, _EXAMINED))
+    ranks = {name: _rank(statistics[name], examined) for name in order}
+    chosen = sorted(order, key=lambda name: ranks[name])[:most]
+    return [name for at, name in enumerate(chosen) if ranks[name] < _ZERO or at < _ENOUGH]
+
+
+def _rank(item: Statistic, objects: Sequence[Mapping[str, object]]) -> int:
+    entry = item.entries[-1 if item.type.style is Style.MMA else 0].name
+    values = {value for one in objects if isinstance(value := one.get(entry), int | float)}
+    return 0 if len(values) > 1 else 1 if any(values) or not objects else _ZERO

@@ -1,0 +1,40 @@
+"""How objects are called: by what distinguishes one from the others of its class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from qmf.schema import ClassSchema
+
+
+def index_text(
+    name: str, schema: ClassSchema, values: Mapping[str, object], reference: Callable[[object], str] = str
+) -> str:
+    """The index of an object: its name without package and class, or its key properties if the name is arbitrary.
+
+    Names of other objects in it, such as the exchange and queue of a binding, lose their package and class, too. It is
+    empty if the key is empty, as that of qpidd's default exchange.
+
+    Args:
+        name: the object's name within its agent.
+        schema: its class.
+        values: its values by wire name.
+        reference: makes text of a key property; of a reference, the name of the object that it refers to.
+    """
+    package, _, rest = name.partition(":")
+    class_name, colon, key = rest.partition(":")
+    if colon and package == schema.package and class_name.lower() == schema.name.lower():
+        if ":" not in key:
+            return key
+        return re.sub(rf"(?:^|(?<=,))(?:{re.escape(schema.package)}:\w+:)+", "", key) or key
+    parts = [values.get(item.name) for item in schema.properties if item.index]
+    texts = [reference(part) for part in parts if part is not None]
+    return ",".join(texts) or name
+
+
+def title_text(schema: ClassSchema, values: Mapping[str, object]) -> str:
+    """The property `name` of an object, unless it is part of its key."""
+    item = schema.property("name")
+    value = None if item is None or item.index else values.get("name")
+    return value if isinstance(value, str) else ""
