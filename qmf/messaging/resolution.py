@@ -16,7 +16,7 @@ import attrs
 
 from qmf.bus.engine.link import Link
 from qmf.bus.engine.resumption import LINK_RESUMPTION
-from qmf.bus.engine.values import DescribedProperty, Durability, Filter, Terminus
+from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging.addresses import Address
 from qmf.messaging.addresses.options import Mode, NodeType, Reliability
 from qmf.messaging.bindings import bindings_of, has_bindings, link_properties
@@ -89,8 +89,10 @@ def resolve(address: Address, *, sending: bool, product: str, capabilities: Coll
         raise _refusal(address, product, "x-bindings")
     terminus = _RESOLVERS.get(product, _qpid)(address, sending)
     if options.link.durable:
+        # Without a timeout it stays until it is ended, as the subscriptions of JMS do.
         timeout = 0 if options.link.timeout is None else round(options.link.timeout)
-        terminus = attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE, timeout=timeout)
+        expiry = ExpiryPolicy.NEVER if options.link.timeout is None else terminus.expiry
+        terminus = attrs.evolve(terminus, durability=Durability.UNSETTLED_STATE, timeout=timeout, expiry=expiry)
     elif options.link.timeout is not None:
         terminus = attrs.evolve(terminus, timeout=round(options.link.timeout))
     bindings_of(address, address.name)  # raises for those that are incomplete

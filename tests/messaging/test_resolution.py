@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qmf.bus.engine.resumption import LINK_RESUMPTION
-from qmf.bus.engine.values import DescribedProperty, Durability, Filter, Terminus
+from qmf.bus.engine.values import DescribedProperty, Durability, ExpiryPolicy, Filter, Terminus
 from qmf.messaging import Address, InvalidOption
 from qmf.messaging.resolution import ARTEMIS, EMBEDDED, RABBITMQ, LinkRequest, resolve
 
@@ -91,6 +91,8 @@ def test_sources() -> None:
     assert terminus("q/a", sending=True).filters == ()
     found = terminus("q; {link: {durable: True, timeout: 120}}", sending=False)
     assert (found.durability, found.timeout) == (Durability.UNSETTLED_STATE, 120)
+    found = terminus("q; {link: {durable: True}}", sending=False)
+    assert (found.durability, found.expiry) == (Durability.UNSETTLED_STATE, ExpiryPolicy.NEVER)
 
 
 @pytest.mark.parametrize(

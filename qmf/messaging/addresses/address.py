@@ -72,8 +72,11 @@ class Address(str):
 
 def quoted(text: str) -> str:
     """The text as it is written in an address: in quotes where it has characters with a meaning."""
-    if _PLAIN.match(text):
-        return text
+    return text if _PLAIN.match(text) else literal(text)
+
+
+def literal(text: str) -> str:
+    """The text as a value of an option, in quotes."""
     escaped = re.sub(r"[\\']|[^ -~]", lambda match: _escape(match[0]), text)
     return f"'{escaped}'"
 
